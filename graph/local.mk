@@ -90,3 +90,4 @@ libgraph_a_SOURCES += %D%/input/workload_read.c %D%/input/workload_read.h
 EXTRA_DIST += %D%/input/README.md
 EXTRA_DIST += %D%/op/README.md
 EXTRA_DIST += %D%/augment/README.md
+EXTRA_DIST += %D%/rollout/README.md

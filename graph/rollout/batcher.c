@@ -1,3 +1,4 @@
+/* Scheduler of continuous batching: admission, steps, preemption. */
 #include "config.h"
 
 #include <stdlib.h>

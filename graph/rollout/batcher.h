@@ -1,39 +1,40 @@
-/* Continuous batching: which sequences of a replica step together, and how far.
+/* Continuous batching: the scheduler of the sequences of one replica.
  *
- * The scheduler of a serving engine (vLLM's, V1), by counts of tokens alone: no
- * step's time has a say, so one schedule serves costs, memory and order of
- * ends.  A step computes at most step_tokens tokens,
+ * It is the scheduler of a serving engine (vLLM's, V1), based on counts of
+ * tokens alone.  It does not depend on the time of a step, so one schedule
+ * serves costs, memory and order of ends.  A step computes at most step_tokens
+ * tokens:
  *
- *   1. of the running sequences in order of admission: one token each that has
- *      its prompt, the next chunk of its prompt for the one that has not; a
- *      sequence whose keys find no free block has the last admitted one
- *      preempted: its blocks are freed, and it comes again, first in the queue,
- *      to compute all its tokens anew;
- *   2. if none was preempted, of waiting sequences in order of arrival while
- *      they find a place (max_sequences), tokens and blocks.
+ *   1. Running sequences in order of admission: one token for each sequence
+ *      with a computed prompt, the next chunk of the prompt for the one
+ *      without.  If a sequence finds no free block for its keys, the last
+ *      admitted sequence is preempted: its blocks are freed, and it returns,
+ *      first in the queue, to compute all its tokens again.
+ *   2. If none was preempted, waiting sequences in order of arrival while there
+ *      is room: below max_sequences, with tokens and blocks left.
  *
- * A sequence whose known tokens are all computed gets one more by the step; so
- * one of r response tokens has its first from its prompt's last chunk.  Keys
- * and values stand in blocks of block_tokens.  With groups the samples of a
- * prompt share its whole blocks but the last: while one that computed them
- * runs, those that are admitted find them there.  reserve admits a sequence
- * only where all that it can come to fits (TensorRT-LLM's guaranteed no evict),
- * so nothing is preempted.
+ * A step gives one more token to a sequence whose known tokens are all
+ * computed.  The first response token thus comes from the last chunk of the
+ * prompt.  Keys and values are stored in blocks of block_tokens.  With groups,
+ * the samples of a prompt share its whole blocks except the last: a sequence
+ * finds them at admission while a sample that computed them runs.  reserve
+ * admits a sequence only if its longest possible result fits (TensorRT-LLM's
+ * guaranteed no evict), so nothing is preempted.
  *
  * Between two events (a prompt's chunk, an end, blocks running out) all steps
- * are alike, and the batcher hands them out as one stretch:
+ * are equal, and the batcher returns them as one stretch:
  *
  *     while (ra_batcher_next(batcher, &stretch)) {
- *       n = what of stretch.n_steps one likes, at least 1
+ *       n = any number from 1 to stretch.n_steps
  *       ra_batcher_take(batcher, n);
- *       ra_batcher_first(), ra_batcher_ended(): who, at the end of these
+ *       ra_batcher_first(), ra_batcher_ended(): sequences, by the last step
  *     }
  *
- * One that pauses between turns leaves as if it ended and, once its tool has
- * answered, comes back with a longer prompt.
+ * A sequence that pauses between turns leaves as if it ended.  After its tool
+ * has answered it comes back with a longer prompt.
  *
- * Cost: O(log running) an event, O(block_tokens) where blocks are limited.
- * Typical sizes: 10^2 to 10^5 sequences, 10^2 to 10^3 at a time.
+ * Cost: O(log running) per event, O(block_tokens) if blocks are limited.
+ * Typical sizes: 10^2 to 10^5 sequences, 10^2 to 10^3 running.
  */
 #ifndef RA_GRAPH_ROLLOUT_BATCHER_H
 #define RA_GRAPH_ROLLOUT_BATCHER_H
@@ -42,60 +43,61 @@
 
 /* Sequences that pause between turns (graph/input/turns.h). */
 typedef struct {
-  const uint32_t *begin;       /* (n + 1) turns of each, into the others */
+  const uint32_t *begin;       /* (n + 1) first turn of each sequence, index
+                                  into the other arrays */
   const uint32_t *response;    /* tokens generated in a turn */
-  const uint32_t *tool_tokens; /* that come before it; 0 before the first */
-  const double *latency_s;     /* and how long it pauses: the caller's affair */
-  gboolean keeps; /* keys and values of one that pauses stay while nobody who
-                     runs needs the blocks; else they go at once */
+  const uint32_t *tool_tokens; /* read before a turn; 0 before the first */
+  const double *latency_s;     /* pause before a turn, for the caller's clock */
+  gboolean keeps; /* keys and values of a paused sequence stay while no running
+                     sequence needs the blocks; else they are dropped at once */
 } RaBatchTurns;
 
-/* Where a batcher goes on from: sequences that have come so far elsewhere. */
+/* Initial state of a batcher whose sequences have progressed elsewhere. */
 typedef struct {
-  uint32_t n_running;        /* the first of them, which run, in order of
-                                admission; at most the last has a prompt that is
-                                not all computed */
-  gboolean last_fills;       /* it has */
-  const uint32_t *generated; /* (n) response tokens that are known */
-  const uint64_t *computed; /* (n) tokens whose keys are there; those that wait:
-                                not read */
-  const uint32_t *group;    /* (n) whose prompt each shares, < n; NULL:
+  uint32_t n_running;        /* first sequences, which run, in order of
+                                admission; only the last of them may have a
+                                prompt that is not fully computed */
+  gboolean last_fills;       /* the last one has such a prompt */
+  const uint32_t *generated; /* (n) known response tokens */
+  const uint64_t *computed;  /* (n) tokens with keys; not read for sequences
+                                that wait */
+  const uint32_t *group;     /* (n) group that shares a prompt, < n; NULL:
                                 neighbours */
 } RaBatchStart;
 
-/* How far a sequence is. */
+/* Progress of a sequence. */
 typedef struct {
   uint32_t sequence, generated;
-  uint64_t computed; /* tokens whose keys are there */
+  uint64_t computed; /* tokens with keys */
   gboolean runs;
   gboolean fills; /* its known tokens are not all computed */
 } RaBatchSeat;
 
-/* Steps that are alike: of each, sequences that get one token, and chunks of
+/* Stretch of equal steps.  Each has sequences that get one token, and chunks of
  * prompts (then n_steps is 1). */
 typedef struct {
   uint64_t n_steps;
-  uint32_t n_decoding;      /* sequences, a token each */
-  uint64_t kv_tokens;       /* that they attend to in the first step, the token
-                               itself among them; n_decoding more in each next
-                               one */
-  uint32_t n_chunks;        /* of prompts */
-  uint32_t n_whole;         /* of them, which end their prompt */
-  uint64_t chunk_tokens;    /* computed */
-  uint64_t chunk_kv_tokens; /* attended to at most, each chunk */
+  uint32_t n_decoding;      /* sequences that get one token each */
+  uint64_t kv_tokens;       /* tokens that they attend to in the first step,
+                               the token itself included; grows by n_decoding
+                               with each step */
+  uint32_t n_chunks;        /* chunks of prompts */
+  uint32_t n_whole;         /* chunks that complete their prompt */
+  uint64_t chunk_tokens;    /* tokens computed in chunks */
+  uint64_t chunk_kv_tokens; /* attended to at most, by each chunk */
   uint64_t chunk_pairs;     /* query-key pairs under the causal mask */
 } RaBatchStretch;
 
-/* What was done. */
+/* Statistics of a batcher. */
 typedef struct {
   uint64_t n_steps;
   uint64_t n_stretches;
   uint64_t n_preempted;
-  uint64_t n_computed;  /* tokens, computed again where preempted */
-  uint64_t n_shared;    /* tokens that were found computed */
-  uint64_t n_kept;      /* tokens that were found computed after a pause */
-  uint64_t n_evicted;   /* sequences that paused and lost theirs */
-  uint64_t peak_blocks; /* in use at a time */
+  uint64_t n_computed;  /* tokens, with those computed again after preemption */
+  uint64_t n_shared;    /* tokens found computed by another sample */
+  uint64_t n_kept;      /* tokens found computed after a pause */
+  uint64_t n_evicted;   /* paused sequences that lost their keys and values */
+  uint64_t peak_blocks; /* largest number of blocks in use */
   uint64_t last_blocks; /* in use in the last step taken, before ends */
   uint32_t peak_sequences;
 } RaBatcherWork;
@@ -108,8 +110,8 @@ typedef struct _RaBatcher RaBatcher;
  * @prompt: (array length=n): tokens, >= 1; borrowed
  * @response: (array length=n): tokens, >= 1; borrowed
  *
- * Nothing waits yet: see ra_batcher_arrive().  Every sequence must fit in
- * n_blocks by itself.
+ * No sequence has arrived yet: see ra_batcher_arrive().  Every sequence alone
+ * must fit in n_blocks.
  *
  * Returns: (transfer full): ra_batcher_free() it
  */
@@ -120,47 +122,48 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(RaBatcher, ra_batcher_free)
 
 /**
  * ra_batcher_set_turns:
- * @turns: borrowed; begin NULL: none
+ * @turns: borrowed; begin NULL: no turns
  *
- * Before anything has arrived; the `response` of ra_batcher_new() is all that
- * follows a prompt.  Without `reserve`.
+ * Call it before any sequence has arrived, and without `reserve`.  The
+ * `response` of ra_batcher_new() is then all that follows a prompt.
  */
 void ra_batcher_set_turns(RaBatcher *batcher, const RaBatchTurns *turns);
 
 /**
  * ra_batcher_set_start:
- * @start: of all sequences; its arrays are borrowed
+ * @start: state of all sequences; its arrays are borrowed
  *
- * Before anything has arrived, without turns.  One that finds no place, and
- * all behind it, waits and computes its keys anew.
+ * Call it before any sequence has arrived, without turns.  The first sequence
+ * that does not fit, and all behind it, wait and compute their keys again.
  *
- * Returns: how many run
+ * Returns: number of sequences that run
  */
 uint32_t ra_batcher_set_start(RaBatcher *batcher, const RaBatchStart *start);
 
-/* Appends those that have arrived and not ended to @out_seats (element-type
- * RaBatchSeat): who run in order of admission, then who wait in theirs.  No
- * stretch is in hand, and nobody pauses. */
+/* Appends the sequences that have arrived and not ended to @out_seats
+ * (element-type RaBatchSeat): running ones in order of admission, then waiting
+ * ones in their order.  Call it between stretches, while no sequence pauses. */
 void ra_batcher_list(const RaBatcher *batcher, GArray *out_seats);
 
-/* (array length=out_n) (transfer none): as ra_batcher_ended(), those that
- * pause; ra_batcher_ended() has those whose last turn has ended. */
+/* (array length=out_n) (transfer none): sequences that began to pause by the
+ * last step taken, like ra_batcher_ended() for those whose last turn ended. */
 const uint32_t *ra_batcher_paused(const RaBatcher *batcher, guint *out_n);
 
-/* Seconds that sequence @i, which pauses, does. */
+/* Duration of the pause of sequence @i, seconds. */
 double ra_batcher_pause_s(const RaBatcher *batcher, uint32_t i);
 
-/* The tool has answered: it waits, behind all that wait. */
+/* Ends the pause of sequence @i, whose tool has answered; it waits behind all
+ * others that wait. */
 void ra_batcher_resume(RaBatcher *batcher, uint32_t i);
 
-/* Sequences up to @n, in order, have arrived: they wait.  @n never falls. */
+/* Adds sequences up to @n, in order, to those that wait.  @n never falls. */
 void ra_batcher_arrive(RaBatcher *batcher, uint32_t n);
 
 /**
  * ra_batcher_next:
- * @out_stretch: (out): the steps that come
+ * @out_stretch: (out): the next steps
  *
- * Preempts and admits as the next step does.
+ * Preempts and admits sequences for the next step.
  *
  * Returns: %FALSE if nothing runs or waits; then @out_stretch is untouched
  */
@@ -170,11 +173,11 @@ gboolean ra_batcher_next(RaBatcher *batcher, RaBatchStretch *out_stretch);
 void ra_batcher_take(RaBatcher *batcher, uint64_t n_steps);
 
 /* (array length=out_n) (transfer none): sequences that got their first token,
- * or that ended, by the last step taken; valid until the next call. */
+ * or that ended, in the last step taken; valid until the next call. */
 const uint32_t *ra_batcher_first(const RaBatcher *batcher, guint *out_n);
 const uint32_t *ra_batcher_ended(const RaBatcher *batcher, guint *out_n);
 
-/* Blocks in use after what was taken. */
+/* Blocks in use after the last step taken. */
 uint64_t ra_batcher_blocks(const RaBatcher *batcher);
 
 const RaBatcherWork *ra_batcher_work(const RaBatcher *batcher);

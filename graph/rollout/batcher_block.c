@@ -1,4 +1,4 @@
-/* The blocks of a batcher. */
+/* Blocks of a batcher. */
 #include "config.h"
 
 #include "graph/rollout/batcher_impl.h"

@@ -1,4 +1,4 @@
-/* The ends to come of a batcher: a binary heap. */
+/* Future ends of a batcher's sequences: a binary heap. */
 #include "config.h"
 
 #include "graph/rollout/batcher_impl.h"

@@ -1,3 +1,4 @@
+/* Batchers of a replica's micro-batches, and the capacity that they use. */
 #include "config.h"
 
 #include "graph/rollout/batcher_replica.h"

@@ -1,9 +1,9 @@
-/* Where a batcher has come to, and one that goes on from there. */
+/* State of a batcher: saving it, and starting a batcher from it. */
 #include "config.h"
 
 #include "graph/rollout/batcher_impl.h"
 
-/* Whether the next one to run finds a place. */
+/* TRUE if the next sequence to run fits. */
 static gboolean
 has_place(RaBatcher *b, uint32_t i, uint64_t held)
 {

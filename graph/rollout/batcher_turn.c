@@ -1,4 +1,4 @@
-/* Sequences of a batcher that pause between two turns. */
+/* Pauses of a batcher's sequences between two turns. */
 #include "config.h"
 
 #include "graph/rollout/batcher_impl.h"
@@ -33,7 +33,7 @@ ra_batcher_pause(RaBatcher *b, uint32_t i, uint64_t held, uint64_t group_blocks)
   g_array_append_val(b->paused, i);
   if (!b->turns.keeps)
     return;
-  /* What leaving gave back; the group has the sequence as one of its own. */
+  /* Takes again what leaving gave back; the sequence counts in its group. */
   if (group->n_running++ == 0) {
     group->n_blocks = group_blocks;
     b->used_blocks += group_blocks;

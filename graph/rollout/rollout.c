@@ -1,3 +1,4 @@
+/* Phases of a rollout with static batching: moves, parts, respread. */
 #include "config.h"
 
 #include <stdlib.h>
@@ -23,7 +24,7 @@ complete_at(const RaRolloutRun *run, uint32_t samples, uint32_t index)
                                          : run->c->all[index].end;
 }
 
-/* Where parts end, and where the last sequences move. */
+/* Sets the ends of parts and the clock of the migration. */
 void
 ra_rollout_set_clock(RaRolloutRun *run, uint32_t samples)
 {
@@ -127,7 +128,7 @@ add_phase(RaRolloutRun *run, uint32_t begin, uint32_t end)
 
 /* --- Moves --- */
 
-/* Whether a message between two replicas leaves the node, of some stage. */
+/* TRUE if a message between two replicas leaves the node in some stage. */
 static gboolean
 crosses(const RaRolloutRun *run, uint32_t from, uint32_t to)
 {
@@ -179,7 +180,7 @@ compare_travels(const void *a, const void *b)
   return (x->to > y->to) - (x->to < y->to);
 }
 
-/* What the moves come to, before the next phase. */
+/* Adds up the moves before the next phase. */
 void
 ra_rollout_close_moves(RaRolloutRun *run, GArray *travels)
 {
@@ -305,7 +306,7 @@ ra_rollout_next(const RaRolloutRun *run, uint32_t at)
   return next;
 }
 
-/* Whether some replica has nothing while another has two at least. */
+/* TRUE if some replica has no sequence while another has at least two. */
 gboolean
 ra_rollout_is_dry(const RaRolloutRun *run)
 {
@@ -339,7 +340,7 @@ run_all(RaRolloutRun *run)
     else if (run->n_respreads > 0 && ra_rollout_is_dry(run))
       respread(run, at);
   }
-  /* What is over runs to the token at which the last part ends. */
+  /* Surplus sequences run to the token at which the last part ends. */
   g_assert(run->part == run->n_parts);
 }
 

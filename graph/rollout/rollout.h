@@ -1,46 +1,52 @@
-/* Which tokens of which sequences a generate call generates, on which replica:
- * what a plan's choices about long tails come to (graph/input/tail.h).
+/* Rollout with long-tail choices: the tokens that each replica of a generate
+ * call generates, phase by phase (choices: graph/input/tail.h).
  *
- * The clock is tokens: all sequences start together, so each that runs has
- * generated as many as every other, t, whatever a step takes.  So one schedule
+ * The clock is tokens: all sequences start together, so each running one has
+ * generated the same number t, whatever the time of a step.  One schedule thus
  * serves costs, memory and the data, as in graph/rollout/batcher.h, and is
- * known before anything is costed.  (Replicas really step at their own pace;
- * they meet where sequences move and where a part ends.)
+ * known before any cost.  (Real replicas step at their own pace; they wait for
+ * each other where sequences move and where a part ends.)
  *
- * assignment    in order replica d of D has the d-th share; by length the
- * longest of what remains goes to the replica with the fewest tokens to
- *               generate.  A prediction of correlation q is the length at the
- *               place q z + sqrt(1 - q^2) e of all, z the true one's normal
- *               score, e drawn
- * over-sample   f x prompts (rounded up) are begun for the prompts that are
- *               wanted; at the token by which so many have all of their
- * samples, generation stops.  Those are trained on; of the others a carried one
- * has its tokens kept, takes the place of a fresh prompt in the next iteration
- * and computes the keys of its prompt and those tokens with the prompts
- * (partial rollout: Kimi k1.5, arXiv 2501.12599; APRIL, arXiv 2509.18521)
- * respread      when a replica's last sequence ends and another has two more
- * than the one with fewest, sequences move, those with the fewest tokens first,
- * until none has migrate       when at most the given share of all that started
- * still runs, all of it moves to the first replicas, each to the one with
- * fewest (RLHFuse, arXiv 2409.13221): the other GPUs are free for what comes
- * next on them
+ * assignment    In order, replica d of D has the d-th share.  By length, the
+ *               longest remaining sequence goes to the replica with the fewest
+ *               tokens to generate.  A prediction of correlation q is the
+ *               length at quantile Phi(q z + sqrt(1 - q^2) e) of all lengths,
+ *               where z is the true length's normal score and e is sampled.
+ * over-sample   f x prompts (rounded up) are started for the prompts that are
+ *               wanted.  Generation stops at the token by which that many have
+ *               all of their samples; training uses these.  A carried prompt
+ *               keeps its tokens and replaces a fresh prompt in the next
+ *               iteration.  It computes the keys of its prompt and of those
+ *               tokens together with the prompts (partial rollout: Kimi k1.5,
+ *               arXiv 2501.12599; APRIL, arXiv 2509.18521).
+ * respread      When a replica's last sequence ends and another has at least
+ *               two more than the one with fewest, sequences move until none
+ *               has.  Those with the fewest tokens move first.
+ * migrate       When at most the given fraction of all started sequences still
+ *               runs, all of these move to the first replicas, each to the one
+ *               with fewest (RLHFuse, arXiv 2409.13221).  The other GPUs are
+ *               then free for their next tasks.
  *
  * With continuous batching (graph/rollout/batcher.h) the clock is steps of the
- * replicas' schedulers, as if all replicas stepped in time: a sequence ends at
- * the step that its scheduler ends it at, who waits counts as running, and one
- * that moves takes its keys along only where it finds a place at once; else,
- * and with moved-kv = recompute, it waits there and computes them anew.  Of
- * those spread anew who wait go first, the last first.  By length, replicas
- * serve the longest first.
+ * replicas' schedulers, as if all replicas stepped in time.  A sequence ends at
+ * the step at which its scheduler ends it; one that waits counts as running.  A
+ * sequence that moves takes its keys along only if it can run at once.
+ * Otherwise, and with moved-kv = recompute, it waits there and computes them
+ * again.  Respread moves waiting sequences first, the last one first.  With
+ * assignment by length, replicas serve the longest first.
  *
- * A *phase* is a stretch of the clock (T, T'] without a move or the end of a
- * part.  A sequence with p prompt tokens and u tokens to generate in it has, as
- * RaDynamic counts: in phase 0, and where its keys are recomputed, the prompt p
- * + T, whose prefill gives the first of u; else its keys are there but for the
- * last token's, so prompt p + T - 1 and u + 1.  (With continuous batching all
- * are whole, and RaBatchStart says how far each is.)
+ * A *phase* is an interval of the clock (T, T'] without a move or the end of a
+ * part.  For a sequence with p prompt tokens and u tokens to generate in it,
+ * RaDynamic has:
+ * - in phase 0, and where keys are recomputed: prompt p + T, whose prefill
+ * gives
+ *   the first of u tokens;
+ * - otherwise: prompt p + T - 1 and u + 1 tokens, as only the last token's keys
+ *   are missing.
+ * (With continuous batching, prompt and response are whole, and RaBatchStart
+ * has the progress of each sequence.)
  *
- *     const RaRollout *r = set->rollout;       NULL: nothing is chosen
+ *     const RaRollout *r = set->rollout;       NULL: no choice differs
  *     spell = &r->spells[phase * r->n_replicas + replica];
  *
  * Typical sizes: 1 to 20 phases, 16 to 512 replicas, 10^2 to 10^5 sequences.
@@ -52,35 +58,36 @@
 #include "graph/input/plan.h"
 #include "graph/rollout/batcher.h"
 
-/* What a replica does in a phase. */
+/* Phase record: the work of one replica in one phase. */
 typedef struct {
   uint32_t n;               /* sequences */
-  uint32_t n_prefilled;     /* the first of them, which have a prefill */
-  const uint32_t *prompt;   /* (n) tokens, as RaDynamic */
-  const uint32_t *response; /* (n) tokens, as RaDynamic */
+  uint32_t n_prefilled;     /* leading sequences that have a prefill */
+  const uint32_t *prompt;   /* (n) tokens, as in RaDynamic */
+  const uint32_t *response; /* (n) tokens, as in RaDynamic */
   uint64_t generated_tokens;
-  uint64_t left_tokens; /* of keys and values there after it, those that will be
-                           copied away among them, in whole blocks */
+  uint64_t left_tokens; /* capacity of keys and values after the phase, in whole
+                           blocks, with those that will be copied away */
   /* With continuous batching: */
   const RaBatchStart *starts;          /* (micro-batches) NULL: static */
   const uint32_t *group_begin;         /* (micro-batches + 1) sequences */
   const uint32_t *made;                /* (n) response tokens known after it */
   uint64_t n_steps;                    /* of each micro-batch, at most */
-  uint64_t before_tokens, peak_tokens; /* of keys and values: as it begins, and
-                                          that have room during it */
+  uint64_t before_tokens, peak_tokens; /* of keys and values: at its begin, and
+                                          largest capacity during it */
 } RaSpell;
 
-/* What moves before a phase. */
+/* Moves of sequences before a phase. */
 typedef struct {
-  uint32_t n;                 /* sequences; 0: nothing */
-  const uint64_t *in_tokens;  /* (n_replicas) of keys and values that come, in
+  uint32_t n;                 /* sequences; 0: no move */
+  const uint64_t *in_tokens;  /* (n_replicas) of keys and values that arrive, in
                                  whole blocks with static batching */
-  const uint64_t *out_tokens; /* (n_replicas) and go; with moved-kv = recompute
-                                 0 as `in` */
-  uint64_t max_intra_tokens;  /* keys, or text where they are recomputed: most
-                                 that a replica sends or gets within its node */
-  uint64_t max_inter_tokens;  /* and across nodes */
-  uint32_t n_steps;           /* replicas that the busiest has to do with */
+  const uint64_t *out_tokens; /* (n_replicas) the same that leave; both are 0
+                                 with moved-kv = recompute */
+  uint64_t max_intra_tokens; /* largest number of tokens that a replica sends or
+                                receives within its node: of keys, or of text
+                                if keys are recomputed */
+  uint64_t max_inter_tokens; /* the same across nodes */
+  uint32_t n_steps;          /* partner replicas of the busiest one */
 } RaSpellMove;
 
 typedef struct {
@@ -89,24 +96,24 @@ typedef struct {
   const RaSpellMove *moves;   /* (n_phases) before each */
   const uint32_t *part_begin; /* (n_parts + 1) phases */
   uint32_t n_begun;           /* sequences that had tokens to generate */
-  uint32_t n_carried_in;      /* of them, begun in an earlier iteration */
-  uint64_t generated_tokens;  /* of all */
+  uint32_t n_carried_in;      /* those started in an earlier iteration */
+  uint64_t generated_tokens;  /* of all sequences */
   uint64_t discarded_tokens;  /* generated, in this or an earlier iteration, and
-                                 thrown away now */
-  uint64_t recomputed_tokens; /* of keys and values, prompts not counted where
-                                 they are computed for the first time */
+                                 discarded now */
+  uint64_t recomputed_tokens; /* of keys and values computed again; the first
+                                 computation of a prompt does not count */
 } RaRollout;
 
-/* The sequences of an iteration that are trained on. */
+/* Sequences of an iteration that training uses. */
 typedef struct {
   uint32_t *prompt;   /* (n_sequences of the call) tokens */
   uint32_t *response; /* (n_sequences) tokens */
   uint64_t *end; /* (n_sequences) token of the clock by which each counts as
-                    complete: its prompt's last sample where prompts are
-                    over-sampled */
+                    complete: with over-sampled prompts, the end of its prompt's
+                    last sample */
 } RaRolloutSet;
 
-/* Lengths of the first @n sequences that @set draws for @iteration. */
+/* Samples the lengths of the first @n sequences of @set in @iteration. */
 typedef void (*RaRolloutDraw)(const RaWorkload *workload, uint32_t set,
                               uint32_t iteration, uint64_t seed, uint32_t n,
                               uint32_t *out_prompt, uint32_t *out_response);
@@ -114,11 +121,11 @@ typedef void (*RaRolloutDraw)(const RaWorkload *workload, uint32_t set,
 /**
  * ra_rollout_new:
  * @arena: owns the result
- * @plan: ra_tail_is_set() for @call
- * @out_set: arrays of the caller's, filled in order of begin
+ * @plan: a plan with ra_tail_is_set() for @call
+ * @out_set: the caller's arrays, filled in order of begin
  *
  * Cost: O(sequences log sequences + phases x sequences); with carried sequences
- * the iterations before are gone through too.
+ * for each earlier iteration too.
  */
 const RaRollout *ra_rollout_new(RaArena *arena, const RaPlan *plan,
                                 uint32_t call, uint32_t iteration,

@@ -1,14 +1,14 @@
-/* Inside the rollout; only graph/rollout/rollout*.c include this.
+/* Internals of the rollout; private to graph/rollout/rollout*.c.
  *
- * graph/rollout/rollout_pick.c says which sequences are begun, and which are
- * trained on; graph/rollout/rollout.c has them run.
+ * graph/rollout/rollout_pick.c chooses the sequences that are started and those
+ * that training uses; graph/rollout/rollout.c runs them.
  */
 #ifndef RA_GRAPH_ROLLOUT_ROLLOUT_IMPL_H
 #define RA_GRAPH_ROLLOUT_ROLLOUT_IMPL_H
 
 #include "graph/rollout/rollout.h"
 
-/* A sequence that an iteration begins or goes on with. */
+/* Sequence that an iteration starts or continues. */
 typedef struct {
   uint32_t prompt, response; /* tokens in all */
   uint32_t done;             /* generated in earlier iterations */
@@ -16,99 +16,100 @@ typedef struct {
                                 stopped; 0: it was complete before */
   uint32_t replica;
   uint32_t made;       /* tokens generated in this iteration */
-  uint32_t place;      /* in the order in which its replica serves them */
-  gboolean recomputes; /* of the phase in hand: it has just been moved so */
+  uint32_t place;      /* position in its replica's order of service */
+  gboolean recomputes; /* computes its keys again in the current phase, after a
+                          move */
 } RaCandidate;
 
-/* The candidates of an iteration. */
+/* Candidates of an iteration. */
 typedef struct {
-  RaCandidate *all; /* (n) samples of a prompt stand together; owned */
+  RaCandidate *all; /* (n) samples of a prompt are adjacent; owned */
   uint32_t n;
-  uint32_t *completed; /* (n / samples) when all of a prompt's are, owned */
-  gboolean *is_kept;   /* (n / samples) trained on, owned */
+  uint32_t *completed; /* (n / samples) clock at which all samples of a prompt
+                          are complete, owned */
+  gboolean *is_kept;   /* (n / samples) training uses the prompt, owned */
   uint32_t stop;       /* the clock's last token */
 } RaCandidates;
 
-/* (transfer full): `end`s and what is kept are set, replicas are not.  With
- * continuous batching ends are what there is to generate, and nothing is kept
- * yet. */
+/* (transfer full): candidates with `end` and `is_kept`, without replicas.  With
+ * continuous batching `end` is the number of tokens to generate, and `is_kept`
+ * is not set yet. */
 RaCandidates *ra_candidates_new(const RaPlan *plan, uint32_t call,
                                 uint32_t iteration, uint64_t seed,
                                 RaRolloutDraw draw);
 
-/* With `end` the clock at which each would end, sets when prompts are complete,
- * the @n_wanted that are first, and the end of all. */
+/* Sets when prompts are complete, keeps the first @n_wanted of them, and stops
+ * all candidates.  On entry `end` is the clock at which each would end. */
 void ra_candidates_stop(RaCandidates *candidates, uint32_t samples,
                         uint32_t n_wanted);
 void ra_candidates_free(RaCandidates *candidates);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(RaCandidates, ra_candidates_free)
 
-/* Gives every candidate that has something to generate its replica. */
+/* Assigns a replica to every candidate that has tokens to generate. */
 void ra_candidates_assign(RaCandidates *candidates, const RaCallPlan *plan,
                           uint64_t seed, uint64_t stream);
 
-/* Of random numbers: what an assignment mistakes. */
+/* Stream of random numbers for the errors of predicted lengths. */
 static inline uint64_t
 ra_prediction_stream(uint32_t call, uint32_t iteration)
 {
   return (uint64_t)iteration << 32 | ((UINT32_C(3) << 30) + call);
 }
 
-/* --- What graph/rollout/rollout.c and graph/rollout/rollout_serve.c share ---
- *  */
+/* --- graph/rollout/rollout.c, used by graph/rollout/rollout_serve.c --- */
 
-/* A sequence that moves. */
+/* Move of one sequence. */
 typedef struct {
   uint32_t from, to;
-  uint64_t tokens; /* that travel: of keys and values, or of text */
-  uint64_t held;   /* room that its keys and values have, tokens */
+  uint64_t tokens; /* tokens sent: of keys and values, or of text */
+  uint64_t held;   /* capacity of its keys and values, tokens */
 } RaTravel;
 
-/* The rollout under way. */
+/* State of a rollout. */
 typedef struct {
   RaArena *arena;
   const RaPlan *plan;
   const RaCallPlan *call;
   RaCandidates *c;
-  uint32_t n_replicas, n_parts, part; /* that runs */
+  uint32_t n_replicas, n_parts, part; /* part: the current one */
   uint32_t *part_end;                 /* (n_parts) token of the clock, owned */
-  uint32_t migrate_at;                /* token, 0: never */
-  uint32_t n_respreads;               /* left */
+  uint32_t migrate_at;                /* token of the clock; 0: never */
+  uint32_t n_respreads;               /* number still allowed */
   uint32_t *n_running;  /* (n_replicas) at the end of the phase, owned */
   GArray *spells;       /* RaSpell, owned */
   GArray *moves;        /* RaSpellMove, owned */
   uint32_t *part_begin; /* (n_parts + 1) arena */
-  RaSpellMove next;     /* before the next phase */
+  RaSpellMove next;     /* moves before the next phase */
   uint64_t generated, recomputed; /* tokens */
 } RaRolloutRun;
 
-/* A run of @candidates, borrowed, where nothing has happened yet; clear it. */
+/* Initializes the run of @candidates, borrowed, at clock 0; clear it. */
 void ra_rollout_run_init(RaRolloutRun *run, RaArena *arena, const RaPlan *plan,
                          uint32_t call, RaCandidates *candidates);
 void ra_rollout_run_clear(RaRolloutRun *run);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(RaRolloutRun, ra_rollout_run_clear)
 
-/* Where parts end, and where the last sequences move. */
+/* Sets the ends of parts and the clock of the migration. */
 void ra_rollout_set_clock(RaRolloutRun *run, uint32_t samples);
 
-/* The next of the clock after @at at which something happens; 0: nothing runs.
- */
+/* Clock of the next event after @at; 0: nothing runs. */
 uint32_t ra_rollout_next(const RaRolloutRun *run, uint32_t at);
 
-/* The parts that end at @at begin and end with phases. */
+/* Closes the parts that end at @at; the next part begins with a new phase. */
 void ra_rollout_close_parts(RaRolloutRun *run, uint32_t at);
 
-/* Of the first @n_replicas the one with @most or fewest sequences. */
+/* Replica with the most (@most) or fewest sequences among the first
+ * @n_replicas; ties to the lowest. */
 uint32_t ra_rollout_replica_with(const RaRolloutRun *run, uint32_t n_replicas,
                                  gboolean most);
 
-/* Whether some replica has nothing while another has two at least. */
+/* TRUE if some replica has no sequence while another has at least two. */
 gboolean ra_rollout_is_dry(const RaRolloutRun *run);
 
-/* What the moves (element-type RaTravel) come to, before the next phase. */
+/* Adds up the moves (element-type RaTravel) before the next phase. */
 void ra_rollout_close_moves(RaRolloutRun *run, GArray *travels);
 
-/* All phases, with continuous batching. */
+/* Runs all phases with continuous batching. */
 void ra_rollout_serve(RaRolloutRun *run, uint32_t call, uint32_t samples);
 
 #endif

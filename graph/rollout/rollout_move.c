@@ -1,5 +1,5 @@
-/* Moves of sequences between schedulers: what graph/rollout/rollout.h says of
- * migrate and respread, with continuous batching. */
+/* Moves of sequences between schedulers: migrate and respread of
+ * graph/rollout/rollout.h with continuous batching. */
 #include "config.h"
 
 #include "graph/rollout/rollout_serve_impl.h"

@@ -1,5 +1,5 @@
-/* Which sequences an iteration begins, which it completes, and on which replica
- * each starts. */
+/* Choice of the sequences that an iteration starts, of those that it completes,
+ * and of the replica of each. */
 #include "config.h"
 
 #include <math.h>
@@ -212,7 +212,7 @@ ra_candidates_assign(RaCandidates *c, const RaCallPlan *plan, uint64_t seed,
   }
   for (uint32_t i = 0; i < c->n; i++)
     n += c->all[i].end > 0;
-  /* Of n in order, replica d has those from d n / dp on. */
+  /* Replica d has the sequences from d n / dp on. */
   for (uint32_t i = 0; i < c->n; i++)
     if (c->all[i].end > 0) {
       c->all[i].place = (uint32_t)at;

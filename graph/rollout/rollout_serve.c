@@ -1,10 +1,10 @@
-/* The phases of a rollout with continuous batching.
+/* Phases of a rollout with continuous batching.
  *
- * A replica's micro-batches have a scheduler each, and a list of seats: who
- * runs, in order of admission, then who waits.  Until something moves, when
- * each sequence will end follows from the seats, so the schedulers are run to
- * their ends once a move, for these, and once a phase, for where it leaves the
- * seats.
+ * Each micro-batch of a replica has a scheduler and a list of slots: running
+ * sequences in order of admission, then waiting ones.  Until a move, the slots
+ * determine the end of each sequence.  The schedulers therefore run to their
+ * ends once per move, to predict these ends, and once per phase, to update the
+ * slots.
  */
 #include "config.h"
 
@@ -189,7 +189,7 @@ take_seats(GArray **inout_seats, const Scheduler *x, uint32_t *made)
   *inout_seats = after;
 }
 
-/* What a scheduler does in @n_steps: adds it to the spell. */
+/* Adds the work of a scheduler in @n_steps to the phase record. */
 static void
 run_scheduler(RaRolloutServe *s, GArray **inout_seats, Scheduler *x,
               uint64_t n_steps, RaSpell *spell)
@@ -261,7 +261,8 @@ run_replica(RaRolloutServe *s, uint32_t d, uint64_t n_steps, gboolean stops,
   s->run->n_running[d] = n_left;
 }
 
-/* What comes and goes before @spell is what there was not, and no longer is. */
+/* Notes the tokens that arrive or leave before @spell, from the difference to
+ * the preceding phase. */
 static void
 note_room(RaRolloutServe *s, uint32_t d, RaSpell *spell)
 {
@@ -341,7 +342,7 @@ seat_all(RaRolloutServe *s)
   }
 }
 
-/* What each has generated in this iteration. */
+/* Tokens that each sequence has generated in this iteration. */
 static void
 note_made(RaRolloutServe *s)
 {
