@@ -91,3 +91,4 @@ EXTRA_DIST += %D%/input/README.md
 EXTRA_DIST += %D%/op/README.md
 EXTRA_DIST += %D%/augment/README.md
 EXTRA_DIST += %D%/rollout/README.md
+EXTRA_DIST += %D%/expand/README.md

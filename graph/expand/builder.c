@@ -1,3 +1,4 @@
+/* Builder of task graphs: queues, edges, shared records. */
 #include "config.h"
 
 #include <string.h>

@@ -1,8 +1,7 @@
-/* Building a task graph: tasks are appended, queues and edges follow.
+/* Builder of a task graph, private to graph/.
  *
- * Private to graph/: used by the files that expand.  A task is appended once
- * its place in the queues of its lanes is known: the queue order is the order
- * of appending.
+ * Its users append tasks; the builder derives queues and edges.  The order in
+ * the queues is the order of appending.
  */
 #ifndef RA_GRAPH_EXPAND_BUILDER_H
 #define RA_GRAPH_EXPAND_BUILDER_H
@@ -13,7 +12,7 @@
 
 typedef struct _RaBuilder RaBuilder;
 
-/* A task to append; zero is a good default but for replica, work, dynamic. */
+/* Task to append; RA_TASK_SPEC_INIT sets the fields whose default is not 0. */
 typedef struct {
   RaTaskKind kind;
   RaStream stream; /* sends: the sender's; the receiver's is the next one */
@@ -39,27 +38,27 @@ const RaAugmented *ra_builder_augmented(const RaBuilder *builder);
 RaLaneMap *ra_builder_lanes(RaBuilder *builder);
 RaArena *ra_builder_arena(RaBuilder *builder);
 
-/* The sequences of @set in @iteration, made once. */
+/* Sequences of @set in @iteration, made once. */
 const RaSequenceSet *ra_builder_sequences(RaBuilder *builder, uint32_t set,
                                           uint32_t iteration);
 
-/* The sequences that CALL node @node works on, or those whose data TRANSFER
- * node @node moves: those, or of a call that runs in
- * each trip its trip's. */
+/* Sequences of CALL node @node, or those whose data TRANSFER node @node moves;
+ * for a call that runs in each trip, those of the node's trip. */
 const RaSequenceSet *ra_builder_node_sequences(RaBuilder *builder,
                                                uint32_t node);
 
-/* Appends @spec; its id.  Edges from the tasks before it in its queues are
- * added. */
+/* Appends @spec, with edges from the preceding tasks in its queues; returns its
+ * id. */
 RaTaskId ra_builder_task(RaBuilder *builder, const RaTaskSpec *spec);
 
-/* Tasks of the unfolded graph that @task stands for. */
+/* Number of tasks of the unfolded graph that @task represents. */
 uint32_t ra_builder_task_weight(const RaBuilder *builder, RaTaskId task);
 
-/* @to waits for @from; either RA_NONE: nothing. */
+/* Makes @to wait for @from; no effect if either is RA_NONE. */
 void ra_builder_edge(RaBuilder *builder, RaTaskId from, RaTaskId to);
 
-/* @to waits for the last task so far in each of @group's queues @stream. */
+/* Makes @to wait for the last task so far in queue @stream of each of @group's
+ * lanes. */
 void ra_builder_after(RaBuilder *builder, uint32_t group, RaStream stream,
                       RaTaskId to);
 
@@ -68,16 +67,15 @@ uint32_t ra_builder_work(RaBuilder *builder, const RaWork *work);
 uint32_t ra_builder_shard(RaBuilder *builder, const RaShard *shard);
 uint32_t ra_builder_dynamic(RaBuilder *builder, const RaDynamic *dynamic);
 
-/* The task that ends when all of node @node has ended, RA_NONE before it is
- * set. */
+/* Task that ends when all of node @node has ended; RA_NONE before it is set. */
 RaTaskId ra_builder_node_end(const RaBuilder *builder, uint32_t node);
 void ra_builder_set_node_end(RaBuilder *builder, uint32_t node, RaTaskId task);
 
-/* Bytes that TRANSFER node @node carries of what was drawn. */
+/* Sets the bytes of TRANSFER node @node for the sampled lengths. */
 void ra_builder_set_transfer(RaBuilder *builder, uint32_t node, uint64_t bytes);
 
-/* Turns what was built into a graph; NULL and @error where ids ran out. Frees
- * nothing. */
+/* (transfer full): the finished graph; NULL with @error set if ids ran out.
+ * The builder is not freed. */
 RaTaskGraph *ra_builder_finish(RaBuilder *builder, GError **error);
 
 #endif

@@ -1,3 +1,4 @@
+/* Load of the busiest replica in a transfer of data between two calls. */
 #include "config.h"
 
 #include "graph/expand/data_transfer.h"

@@ -1,11 +1,11 @@
-/* Data between two calls: how much of a batch the busiest GPU moves.
+/* Data transfer between two calls: load of the busiest GPU.
  *
- * Both ends work on the sequences of one set in their order of arrival, cut
- * into pieces (parts, mini-batches) of which each replica takes its block:
+ * Both ends work on the sequences of one set in their order of arrival, divided
+ * into pieces (parts, mini-batches).  Each replica has a block of each piece:
  * block d of piece p is [(p D + d) S / (P D), (p D + d + 1) S / (P D)).  One
- * GPU of each replica sends or receives what its blocks have of the part that
- * is moved, so with drawn lengths the busiest is the replica, of either end,
- * that drew most.
+ * GPU of each replica sends or receives the data of its blocks in the part that
+ * moves.  With sampled lengths the busiest is the replica, of either end, with
+ * the most tokens.
  *
  *     RaDataTransfer t = {.n_parts = 1, .from = {1, 4}, .to = {1, 1}};
  *     bytes = 4 * ra_data_transfer_most_tokens(&t, set);
@@ -17,7 +17,7 @@
 
 #include "graph/expand/sequence.h"
 
-/* How a call shares a set. */
+/* Distribution of a set over a call's pieces and replicas. */
 typedef struct {
   uint32_t n_pieces; /* P, >= 1 */
   uint32_t dp;       /* D, >= 1 */
@@ -26,11 +26,11 @@ typedef struct {
 typedef struct {
   uint32_t part;    /* of the set, < n_parts */
   uint32_t n_parts; /* 1: all at once */
-  RaDataEnd from;   /* who made the data */
-  RaDataEnd to;     /* who reads them */
+  RaDataEnd from;   /* call that makes the data */
+  RaDataEnd to;     /* call that reads them */
 } RaDataTransfer;
 
-/* As @call runs by @plan. */
+/* Distribution of the set of @call under @plan. */
 RaDataEnd ra_data_end(const RaCall *call, const RaCallPlan *plan);
 
 /* Tokens of all sequences of the part. */
@@ -39,8 +39,8 @@ uint64_t ra_data_transfer_tokens(const RaDataTransfer *transfer,
 
 /**
  * ra_data_transfer_most_tokens:
- * @transfer: which part, between whom
- * @set: what was drawn
+ * @transfer: part and both ends
+ * @set: sampled lengths
  *
  * Cost: O(pieces x replicas) of both ends.   Thread: any.
  *

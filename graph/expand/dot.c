@@ -1,3 +1,4 @@
+/* Graphviz pictures of workloads and augmented graphs. */
 #include "config.h"
 
 #include <string.h>
@@ -148,7 +149,7 @@ append_inputs(GString *out, const RaWorkload *w, uint32_t call)
   }
 }
 
-/* What training writes is read by the next iteration, or a later one. */
+/* The next iteration, or a later one, reads what training writes. */
 static void
 append_versions(GString *out, const RaWorkload *w, uint32_t call)
 {

@@ -1,9 +1,9 @@
-/* Graphviz pictures of the two graphs that people reason about.
+/* Graphviz pictures of the dataflow graph and the augmented graph.
  *
- * The dataflow graph of a workload: data and calls, shaped by kind, an edge a
- * name; versions of parameters dashed.  The augmented graph of a plan: one
- * cluster an iteration, calls with their mesh and strategy, reallocations and
- * transfers with their bytes.
+ * The dataflow graph of a workload has data and calls, shaped by kind, and one
+ * edge per name; versions of parameters are dashed.  The augmented graph of a
+ * plan has one cluster per iteration, calls with their mesh and strategy, and
+ * reallocations and transfers with their bytes.
  *
  *     g_autofree char *text = ra_dot_workload(workload);
  *     reallot graph x.workload | dot -Tsvg > x.svg

@@ -1,3 +1,4 @@
+/* Schedulers of a replica's micro-batches. */
 #include "config.h"
 
 #include "graph/expand/dynamic.h"

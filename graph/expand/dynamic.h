@@ -1,9 +1,8 @@
-/* The schedulers of a replica that batches continuously: one a micro-batch.
+/* Schedulers of a replica with continuous batching: one per micro-batch.
  *
- * With several stages each micro-batch has a scheduler of its own, as an
- * engine has one for every batch that is on its way through a pipeline (vLLM's
- * virtual engines): sequences, places and blocks are divided evenly, and no
- * sequence changes its micro-batch.
+ * With several stages each micro-batch has its own scheduler, as an engine has
+ * one for every batch in its pipeline (vLLM's virtual engines).  Sequences,
+ * slots and blocks are divided evenly, and no sequence changes its micro-batch.
  *
  *     for (uint32_t g = 0; g < dynamic->n_groups; g++)
  *       batchers[g] = ra_dynamic_batcher_new(dynamic, g);
@@ -13,19 +12,19 @@
 
 #include "graph/expand/task.h"
 
-/* First sequence of micro-batch @group of @dynamic; of n_groups: all of them.
- */
+/* First sequence of micro-batch @group of @dynamic; for n_groups, the number of
+ * all sequences. */
 uint32_t ra_dynamic_begin(const RaDynamic *dynamic, uint32_t group);
 
-/* Sequences of it. */
+/* Number of sequences of micro-batch @group. */
 uint32_t ra_dynamic_size(const RaDynamic *dynamic, uint32_t group);
 
 /**
  * ra_dynamic_batcher_new:
- * @dynamic: of continuous batching; outlives the result
+ * @dynamic: a dynamic with continuous batching; outlives the result
  *
- * The scheduler of micro-batch @group, whose sequences have not arrived; one
- * of a phase goes on from where it begins.
+ * Scheduler of micro-batch @group, whose sequences have not arrived.  For a
+ * phase it starts from the state at the phase's begin.
  *
  * Returns: (transfer full): ra_batcher_free() it
  */

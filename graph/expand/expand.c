@@ -1,3 +1,4 @@
+/* Expansion of the augmented graph, node by node. */
 #include "config.h"
 
 #include <math.h>

@@ -1,13 +1,16 @@
-/* From the augmented graph to the task graph: pipeline schedules,
+/* Expansion of the augmented graph to the task graph: pipeline schedules,
  * micro-batches, lanes.
  *
- * The one lowering.  At `call` fidelity a node is one task; at `stage` fidelity
- * a call becomes its micro-batch schedule on every replica: forwards, backwards
- * and sends in the order of GPipe, 1F1B or interleaved 1F1B, gradient reduction
- * (in buckets behind the last backward where the plan overlaps), clipping,
- * optimizer; a generate call its prefill pipeline and one dynamic decode task a
- * replica and part.  At `op` fidelity the tasks are those of `stage`, and each
- * stands for the steps of its work's program (graph/expand/op_program.h).
+ * This is the only lowering.  The fidelity decides its unit:
+ *
+ * call   One task per node.
+ * stage  A call becomes its micro-batch schedule on every replica: forwards,
+ *        backwards and sends in the order of GPipe, 1F1B or interleaved 1F1B,
+ *        gradient reduction (in buckets during the last backward if the plan
+ *        overlaps), clipping, optimizer.  A generate call becomes its prefill
+ *        pipeline and one dynamic decode task per replica and part.
+ * op     The tasks of `stage`, each of which represents the steps of its work's
+ *        program (graph/expand/op_program.h).
  */
 #ifndef RA_GRAPH_EXPAND_EXPAND_H
 #define RA_GRAPH_EXPAND_EXPAND_H
@@ -17,8 +20,8 @@
 /**
  * ra_expand:
  * @augmented: borrowed, outlives the graph
- * @fidelity: how fine
- * @seed: of the sampled lengths
+ * @fidelity: unit of the graph
+ * @seed: seed of the sampled lengths
  * @error: %RA_ERROR_INPUT: more than 2^32 - 2 tasks, or sizes that overflow
  *
  * Cost: O(tasks + edges), one arena.
@@ -28,23 +31,23 @@
 RaTaskGraph *ra_expand(const RaAugmented *augmented, RaFidelity fidelity,
                        uint64_t seed, GError **error);
 
-/* How much of what is expanded. */
+/* Options of an expansion. */
 typedef struct {
-  RaFidelity fidelity; /* how fine */
-  uint64_t seed;       /* of the sampled lengths */
-  gboolean fold;       /* twins once (graph/expand/fold.h) */
+  RaFidelity fidelity; /* unit of the graph */
+  uint64_t seed;       /* seed of the sampled lengths */
+  gboolean fold;       /* expand twins once (graph/expand/fold.h) */
   gboolean one_call;   /* only the parts of `call` in `iteration` */
-  uint32_t call;       /* if so */
-  uint32_t iteration;  /* if so: of the augmented graph */
+  uint32_t call;       /* with one_call */
+  uint32_t iteration;  /* with one_call: iteration of the augmented graph */
 } RaExpandOptions;
 
 /**
  * ra_expand_with:
  * @augmented: borrowed, outlives the graph
- * @options: what and how
- * @error: as ra_expand()
+ * @options: scope and fidelity
+ * @error: as for ra_expand()
  *
- * ra_expand() and ra_expand_call() are this, unfolded.
+ * General form of ra_expand() and ra_expand_call(), which do not fold.
  *
  * Returns: (transfer full): ra_task_graph_free() it
  */
@@ -55,8 +58,8 @@ RaTaskGraph *ra_expand_with(const RaAugmented *augmented,
  * ra_expand_call:
  * @call: a call of the plan's workload
  *
- * As ra_expand() at stage fidelity, for the parts of one call of iteration 0
- * alone: what a call costs by itself.
+ * Like ra_expand() at stage fidelity, for the parts of one call of iteration 0
+ * alone: the isolated call.
  */
 RaTaskGraph *ra_expand_call(const RaAugmented *augmented, uint32_t call,
                             uint64_t seed, GError **error);

@@ -1,4 +1,4 @@
-/* Replicas that exchange tokens in every layer advance together. */
+/* Barriers of replicas that exchange tokens in every layer. */
 #include "config.h"
 
 #include "graph/expand/expand_experts.h"

@@ -1,13 +1,15 @@
-/* Replicas that share experts: an all-to-all in every layer holds each of them
- * to the slowest.
+/* Synchronization of replicas that share experts: the all-to-all of every layer
+ * makes each replica wait for the slowest.
  *
- * Private to graph/.  A replica's own time of a micro-batch is in its tasks,
- * the exchange as if all had as many tokens; here the replicas of an
- * expert-parallel group meet after every task of their schedule, so that a
- * micro-batch takes as long as the largest of the group's, not as its own.
- * Layers are not told apart: within a task replicas are not held up.  Decode
- * steps of different replicas do not meet: their sequences are as many, but
- * where some end sooner the others are taken to go on alone.
+ * Private to graph/.  The tasks of a replica have its own time of a
+ * micro-batch, with the exchange as if all replicas had equally many tokens.
+ * This file adds a barrier of an expert-parallel group after every task of its
+ * replicas' schedules, so that a micro-batch takes the time of the group's
+ * largest.
+ *
+ * Simplifications: within a task, layer by layer, replicas do not wait.  Decode
+ * steps of different replicas do not wait for each other: they begin with
+ * equally many sequences, and where some end earlier the others continue alone.
  *
  *     ra_experts_meet(context, pipelines);
  */
@@ -18,11 +20,11 @@
 
 /**
  * ra_experts_meet:
- * @pipelines: (array length=dp): of one mini-batch or part; NULL: folded into
- *   another, with which it is equally far by itself
+ * @pipelines: (array length=dp): pipelines of one mini-batch or part; NULL:
+ *   folded into another one, which has the same times
  *
- * Adds the edges of the meetings; none where a replica has all experts within
- * its cp ranks.
+ * Adds the edges of the barriers; none if a replica has all experts within its
+ * cp ranks.
  *
  * Cost: O(tasks of the pipelines x replicas of a group).
  */

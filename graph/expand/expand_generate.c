@@ -1,3 +1,4 @@
+/* Expansion of a generate call: prefill pipeline and decode tasks. */
 #include "config.h"
 
 #include "graph/expand/expand_experts.h"

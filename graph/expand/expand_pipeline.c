@@ -1,3 +1,4 @@
+/* Expansion of a replica's micro-batches into a pipeline of tasks. */
 #include "config.h"
 
 #include "graph/expand/expand_zero.h"

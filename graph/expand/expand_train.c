@@ -1,3 +1,4 @@
+/* Expansion of a train call: mini-batches, reductions, optimizer. */
 #include "config.h"
 
 #include "graph/expand/expand_experts.h"

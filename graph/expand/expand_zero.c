@@ -1,3 +1,4 @@
+/* Gathers and reductions of sharded parameters and gradients. */
 #include "config.h"
 
 #include "graph/expand/expand_zero.h"

@@ -1,3 +1,4 @@
+/* Folding: classes of twin replicas and lanes by refinement. */
 #include "config.h"
 
 #include <stdlib.h>
@@ -94,8 +95,8 @@ split_by_sequences(Fold *fold, Call *call)
        ra_tail_is_set(&call->plan->tail)) ||
       (call->c->each_trip && drawn) ||
       (call->c->kind == RA_CALL_GENERATE && turns)) {
-    /* What moves tells replicas apart, whatever the lengths; trips have many
-     * sets, turns tools besides. */
+    /* Moves make replicas differ, for any lengths; trips have many sets, and
+     * turns have tools. */
     for (uint32_t d = 0; d < call->plan->dp; d++)
       fold->key[d] = d;
     split(fold, call);

@@ -1,3 +1,4 @@
+/* Lanes, groups of lanes, and the geometry of collectives. */
 #include "config.h"
 
 #include <string.h>
@@ -32,7 +33,7 @@ typedef struct {
 
 enum { KIND_UNIT, KIND_PAIR, KIND_STAGE, KIND_REPLICA, KIND_MESH, KIND_SHARDS };
 
-/* What a group was made from. */
+/* Record of what a group was made from. */
 typedef struct {
   uint32_t kind;
   RaSelection a, b; /* b: zero unless two meshes */

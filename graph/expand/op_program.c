@@ -1,3 +1,4 @@
+/* Program of a work: blocks, steps and their names. */
 #include "config.h"
 
 #include "graph/expand/op_program.h"

@@ -1,3 +1,4 @@
+/* Pipeline schedules: GPipe, 1F1B, interleaved 1F1B. */
 #include "config.h"
 
 #include "graph/expand/schedule.h"

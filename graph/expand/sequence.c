@@ -1,3 +1,4 @@
+/* Sequence sets: sampling of lengths, order of arrival, prefix sums. */
 #include "config.h"
 
 #include <stdlib.h>
@@ -89,7 +90,7 @@ draw_lengths(const RaWorkload *w, uint32_t set, uint32_t iteration,
   draw_from(w, set, iteration, seed, 0, n, n, prompt, response);
 }
 
-/* What is trained on where the workload has trips. */
+/* Sequences that training uses if the workload has trips. */
 static void
 draw_passed(const RaWorkload *w, uint32_t set, uint32_t iteration,
             uint64_t seed, uint32_t *prompt, uint32_t *response,

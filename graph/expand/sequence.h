@@ -1,15 +1,14 @@
-/* The sequences of one iteration: sampled lengths, and sums over ranges of
- * them.
+/* Sequences of one iteration: sampled lengths, and sums over ranges of them.
  *
  * A set has prompts x samples sequences; sequence i is sample i mod n of prompt
  * i / n, and the samples of a prompt share its length.  Replica d of D works on
- * the contiguous range [d S / D, (d + 1) S / D), cut further into mini-batches
- * and micro-batches, so all that an op needs to know of a batch is a difference
- * of prefix sums.
+ * the contiguous range [d S / D, (d + 1) S / D), divided further into
+ * mini-batches and micro-batches.  The size of a batch is thus a difference of
+ * prefix sums.
  *
- * A set that is generated in parts (its consumers start on chunks) is also kept
- * in the order of arrival: part c of a replica is the c-th block of its
- * sequences to end, and consumers' part c works on all replicas' c-th blocks.
+ * A set that is generated in parts (its consumers start on chunks) also has the
+ * order of arrival.  Part c of a replica is the c-th block of its sequences to
+ * end, and part c of a consumer works on the c-th blocks of all replicas.
  *
  * Typical sizes: 10^3 to 10^5 sequences.
  */
@@ -32,22 +31,24 @@ typedef struct {
       *tokens; /* (n_sequences + 1) of prompt + response, in order of arrival */
   const uint64_t
       *pairs; /* (n_sequences + 1) of s (s + 1) / 2, in order of arrival */
-  const RaTurns *turns; /* of the sequences, whose `response` then is all that
-                           follows the prompt; NULL: one each */
-  const RaRollout *rollout; /* what is generated where; NULL: each replica has
-                               its share of `prompt` and `response` */
+  const RaTurns *turns; /* turns of the sequences, whose `response` then is all
+                           that follows the prompt; NULL: one turn each */
+  const RaRollout *rollout; /* generation by replica; NULL: each replica has its
+                               share of `prompt` and `response` */
 } RaSequenceSet;
 
 /**
  * ra_sequence_set_new:
  * @arena: owns the result
- * @plan: its workload's laws and the generating call's replicas and parts
+ * @plan: provides the laws, and the generating call's replicas and parts
  * @set: call that makes or owns the set
  * @iteration: part of the stream of random numbers
- * @seed: the user's
+ * @seed: the user's seed
  *
  * Prompts depend on (seed, iteration) only, so all sets of an iteration share
- * them. Cost: O(n log n) where it is generated in parts, else O(n).
+ * them.
+ *
+ * Cost: O(n log n) if the set is generated in parts, else O(n).
  */
 RaSequenceSet *ra_sequence_set_new(RaArena *arena, const RaPlan *plan,
                                    uint32_t set, uint32_t iteration,
@@ -56,20 +57,21 @@ RaSequenceSet *ra_sequence_set_new(RaArena *arena, const RaPlan *plan,
 /**
  * ra_sequence_set_new_trip:
  * @set: generate call
- * @trip: of those of graph/input/trips.h
+ * @trip: number of the trip (graph/input/trips.h)
  *
- * What a trip generates: the next trip-prompts prompts of the iteration.  Of
- * such a workload ra_sequence_set_new() has what is trained on instead.
+ * Sequences that a trip generates: the next trip-prompts prompts of the
+ * iteration.  For such a workload ra_sequence_set_new() has the sequences that
+ * training uses instead.
  */
 RaSequenceSet *ra_sequence_set_new_trip(RaArena *arena, const RaPlan *plan,
                                         uint32_t set, uint32_t iteration,
                                         uint32_t trip, uint64_t seed);
 
-/* The batch of whole sequences [@first, @last) in order of arrival. */
+/* Batch of the whole sequences [@first, @last) in order of arrival. */
 RaBatch ra_sequence_set_batch(const RaSequenceSet *set, uint32_t first,
                               uint32_t last);
 
-/* The batch of prompts [@first, @last). */
+/* Batch of the prompts [@first, @last). */
 RaBatch ra_sequence_set_prompts(const RaSequenceSet *set, uint32_t first,
                                 uint32_t last);
 

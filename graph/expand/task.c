@@ -1,3 +1,4 @@
+/* Task graphs: names, hashes, the ops of a work, GPUs of lanes. */
 #include "config.h"
 
 #include "base/hash.h"
@@ -107,7 +108,7 @@ shown(RaTaskKind kind, int zero)
   }
 }
 
-/* Of the call that @t is of. */
+/* ZeRO stage of the call of @t. */
 static int
 zero_of(const RaTaskGraph *g, RaTaskId t)
 {

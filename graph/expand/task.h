@@ -1,28 +1,29 @@
-/* The task graph: what the simulator replays and the executor runs.
+/* Task graph, which the simulator replays and the executor runs.
  *
- * Structure of arrays, 32-bit ids, CSR edges, one arena.  A task runs on one
- * device group and one stream.
+ * It is a structure of arrays with 32-bit ids, CSR edges and one arena.  A task
+ * runs on one device group and one stream.
  *
- * *Lane*: a set of GPUs that no task of the graph tells apart (the tp ranks of
- * a stage, say).  A *group* is a set of lanes: a stage of a replica, the
- * dp replicas of a stage, the two ends of a send, a whole mesh.  Every lane has
- * one FIFO queue a stream; the order of the queues is the program that every
- * rank follows, fixed when the graph is made.  It stands in the graph as edges:
- * task t has an edge from the task before it in each queue it is in.  So a task
- * may start when all its predecessors have ended, on all its lanes at once: a
- * collective starts when its last member arrives, a send is a rendezvous, and
- * nothing is decided at run time.  (Departure from ReaL's ready queue: a static
- * order makes replay monotone in the durations, and is what SPMD
- * ranks can follow without talking.)
+ * A *lane* is a set of GPUs that no task of the graph treats differently, such
+ * as the tp ranks of a stage.  A *group* is a set of lanes: a stage of a
+ * replica, the dp replicas of a stage, the two ends of a send, a whole mesh.
+ *
+ * Every lane has one FIFO queue per stream.  The order of the queues is the
+ * program that every rank follows, fixed when the graph is made.  The graph
+ * contains it as edges: task t has an edge from the preceding task in each of
+ * its queues.  A task may thus start when all its predecessors have ended, on
+ * all its lanes at once.  A collective starts when its last member arrives, a
+ * send is a rendezvous, and nothing is decided at run time.  (ReaL has a ready
+ * queue instead.  A static order makes replay monotone in the durations, and
+ * SPMD ranks can follow it without communication.)
  *
  *     for (RaTaskId t = 0; t < g->n_tasks; t++)
  *       for (uint32_t e = g->succ_begin[t]; e < g->succ_begin[t + 1]; e++)
  *         visit(t, g->succ[e]);
  *
- * A folded graph (graph/expand/fold.h) has one of all replicas that do the same
- * at the same times: its lanes are all GPUs that do, its tasks stand for as
- * many as group_weight says, and all that is computed from it is what the
- * unfolded graph gives, to the last bit.
+ * A folded graph (graph/expand/fold.h) contains one of all replicas that do the
+ * same work at the same times.  Its lanes are all GPUs that do so, and a task
+ * represents group_weight tasks.  All results equal those of the unfolded
+ * graph, to the last bit.
  *
  * Typical sizes: 10^3 to 10^7 tasks, 3 edges each; 10^7 fit in 2 GiB.
  */
@@ -41,22 +42,22 @@ typedef uint32_t RaTaskId;
 typedef enum {
   RA_TASK_FORWARD,     /* a micro-batch through a stage: training, inference or
                           prefill */
-  RA_TASK_BACKWARD,    /* and back (a bucket of its layers, for the last one) */
+  RA_TASK_BACKWARD,    /* its backward (the last one: a bucket of layers) */
   RA_TASK_SEND,        /* activations or their gradients to the next stage */
   RA_TASK_GRAD_REDUCE, /* gradients over dp: all-reduce or reduce-scatter */
   RA_TASK_CLIP,        /* gradient norm over all ranks of the call */
   RA_TASK_OPTIMIZER,
   RA_TASK_PARAM_GATHER, /* over dp: updated parameters (zero 1 and 2), or a
-                           bucket before it computes (zero 3) */
-  RA_TASK_DECODE,   /* dynamic: a replica's token by token generation, up to a
+                           bucket before its computation (zero 3) */
+  RA_TASK_DECODE,   /* dynamic: token by token generation of a replica, up to a
                        chunk boundary */
   RA_TASK_HOST,     /* a host call */
   RA_TASK_REALLOC,  /* parameter reallocation */
   RA_TASK_TRANSFER, /* data between calls */
   RA_TASK_CALL,     /* call fidelity: a whole part of a call */
-  RA_TASK_JOIN,     /* no time, no lanes: all of a node has ended */
+  RA_TASK_JOIN,     /* no time, no lanes: all tasks of a node have ended */
   RA_TASK_OFFLOAD,  /* GPUs to pinned host memory */
-  RA_TASK_RELOAD,   /* and back */
+  RA_TASK_RELOAD,   /* pinned host memory to GPUs */
   RA_TASK_EMBEDDING_REDUCE, /* gradients of tied embeddings, first and last
                                stage */
   RA_TASK_MIGRATE, /* sequences between the replicas of a generate call */
@@ -82,16 +83,16 @@ typedef enum {
 
 typedef enum { RA_FIDELITY_CALL, RA_FIDELITY_STAGE, RA_FIDELITY_OP } RaFidelity;
 
-/* What a task does, shared by all tasks that do the same (interned). */
+/* Work of a task, shared by all tasks with equal work (interned). */
 typedef struct {
-  uint32_t shard; /* index into shards, RA_NONE: `op` alone */
+  uint32_t shard; /* index into shards; RA_NONE: `op` alone */
   uint8_t phase;  /* RaPhase, with a shard */
   RaPiece piece;  /* with a shard */
   RaBatch batch;  /* with a shard */
-  RaOp op;        /* without */
+  RaOp op;        /* without a shard */
 } RaWork;
 
-/* The dynamic part of a generate call on one replica: who is generated. */
+/* Dynamic part of a generate call on one replica: its sequences. */
 typedef struct {
   uint32_t node;  /* augmented node of its first part */
   uint32_t shard; /* index into shards */
@@ -108,41 +109,40 @@ typedef struct {
       response; /* (n_sequences) tokens to generate, the first by the prefill */
   uint32_t n_parts; /* part c ends when ceil((c + 1) n / n_parts) sequences have
                        ended */
-  uint32_t weight;  /* replicas that it stands for, >= 1 */
+  uint32_t weight;  /* replicas that it represents, >= 1 */
   uint32_t
-      first_part; /* of a phase of graph/rollout/rollout.h: the phase, which its
-                           task has for a mini-batch, as its only part */
+      first_part; /* phase number, if it is a phase of graph/rollout/rollout.h:
+                     its only part, which the task has as its mini-batch */
   gboolean
-      is_phase; /* of graph/rollout/rollout.h: keys of `prompt` tokens are there
-                           as it begins, so many as are left stay */
+      is_phase; /* it is a phase of graph/rollout/rollout.h: keys of `prompt`
+                   tokens exist at its begin, those of left_tokens stay */
   uint64_t left_tokens;        /* PHASE: of keys and values */
   uint64_t generated_tokens;   /* PHASE */
-  const uint32_t *group_begin; /* (n_groups + 1) first sequence of each, where
-                                  it is not as above; else NULL */
+  const uint32_t *group_begin; /* (n_groups + 1) first sequence of each group,
+                                  if not as above; else NULL */
   const RaBatchStart *starts;  /* PHASE, continuous: (n_groups) */
   uint64_t n_steps; /* PHASE, continuous: of each group, at most; 0: all */
-  uint64_t before_tokens; /* PHASE, continuous: of keys and values there */
-  uint64_t peak_tokens;   /* PHASE, continuous: that there is room for */
+  uint64_t before_tokens; /* PHASE, continuous: of keys and values, before it */
+  uint64_t peak_tokens;   /* PHASE, continuous: largest capacity during it */
   const uint32_t *made;   /* PHASE, continuous: (n_sequences) response tokens
                              known after it */
-  RaBatching batching;    /* continuous, of each group, prompts within;
-                          max_sequences 0: static */
-  RaBatchTurns turns;     /* begin NULL: one a sequence */
+  RaBatching batching;    /* continuous, of each group, including prompts;
+                             max_sequences 0: static */
+  RaBatchTurns turns;     /* begin NULL: one turn per sequence */
 } RaDynamic;
 
-/* One entry of a lane's GPUs. */
+/* Lane; ra_task_graph_gpus() lists its GPUs. */
 typedef struct {
-  uint32_t first_gpu; /* cluster-wide number; the lane's GPUs are `gpus` of the
-                         graph */
+  uint32_t first_gpu; /* cluster-wide number of its first GPU */
   uint32_t n_gpus;
 } RaLane;
 
 typedef struct {
-  RaArena *arena;               /* owns all below */
+  RaArena *arena;               /* owns all arrays below */
   const RaAugmented *augmented; /* borrowed; with it plan, workload, cluster */
   RaFidelity fidelity;
-  uint64_t seed;      /* of the lengths */
-  gboolean is_folded; /* made with folding, whether or not there were twins */
+  uint64_t seed;      /* seed of the sampled lengths */
+  gboolean is_folded; /* made with folding, with or without twins */
 
   uint32_t n_tasks;
   const uint8_t *kind; /* (n_tasks) RaTaskKind */
@@ -154,14 +154,14 @@ typedef struct {
   const uint16_t *micro_batch; /* (n_tasks) bucket for grad reduce */
   const uint16_t
       *bucket; /* (n_tasks) piece of a split pass, gradient bucket; else 0.
-                  Zero 3's gathers for backward count on after the forward's */
-  const uint32_t *replica; /* (n_tasks) dp coordinate, of a set of shards its
+                  Zero 3 numbers backward's gathers after forward's */
+  const uint32_t *replica; /* (n_tasks) dp coordinate, for a set of shards its
                               first; RA_NONE: all */
   const uint32_t *node;    /* (n_tasks) augmented node */
   const uint32_t
       *work; /* (n_tasks) index into works; RA_NONE: none (dynamic or call) */
-  const uint32_t *dynamic; /* (n_tasks) index into dynamics or RA_NONE; may be
-                              NULL: none at all */
+  const uint32_t *dynamic; /* (n_tasks) index into dynamics, or RA_NONE; NULL:
+                              RA_NONE for all tasks */
   const uint32_t *group;   /* (n_tasks) index into groups */
   const uint32_t
       *n_pred; /* (n_tasks) predecessors, with multiplicity in succ */
@@ -176,20 +176,20 @@ typedef struct {
   uint32_t n_dynamics;
   const RaDynamic *dynamics;
 
-  const RaRollout *const *rollouts; /* (iterations, calls) of generate calls
-                                       whose sequences move or are over-sampled,
-                                       else NULL; NULL: no call has one */
+  const RaRollout *const *rollouts; /* (iterations, calls) rollout of a generate
+                                       call with long-tail choices, else NULL;
+                                       NULL: no call has one */
 
-  const uint64_t *transfer_bytes; /* (augmented nodes) that a TRANSFER carries
-                                     of what was drawn; NULL: there are none */
+  const uint64_t *transfer_bytes; /* (augmented nodes) bytes of a TRANSFER for
+                                     the sampled lengths; NULL: no transfers */
 
   uint32_t n_groups; /* group 0 has no lane: joins, host calls without a mesh */
   const uint32_t *group_begin;  /* (n_groups + 1) CSR into group_lane */
   const uint32_t *group_lane;   /* lanes of the group, ascending */
   const uint32_t *group_n_gpus; /* (n_groups) GPUs in all its lanes */
-  const uint32_t *group_weight; /* (n_groups) tasks of the unfolded graph that
-                                   a task on it stands for: replicas; may be
-                                   NULL: 1 */
+  const uint32_t *group_weight; /* (n_groups) tasks of the unfolded graph
+                                   (replicas) that a task on it represents;
+                                   NULL: 1 for all groups */
 
   uint32_t n_lanes;
   const RaLane *lanes; /* (n_lanes) */
@@ -197,26 +197,28 @@ typedef struct {
       *lane_of_gpu; /* (cluster GPUs) lane, RA_NONE: no call uses it */
 } RaTaskGraph;
 
-/* Tasks of the unfolded graph that @task stands for, >= 1. */
+/* Number of tasks of the unfolded graph that @task represents, >= 1. */
 static inline uint32_t
 ra_task_weight(const RaTaskGraph *graph, RaTaskId task)
 {
   return graph->group_weight ? graph->group_weight[graph->group[task]] : 1;
 }
 
-/* Tasks of the unfolded graph: the sum of all weights.  O(tasks). */
+/* Number of tasks of the unfolded graph: the sum of all weights.  O(tasks). */
 uint64_t ra_task_graph_n_unfolded(const RaTaskGraph *graph);
 
-/* (n_ops) the ops of a work, in order: ra_op_list() or its one op. */
+/* Writes the ops of a work, in order: ra_op_list() or its one op.  Returns
+ * their number. */
 guint ra_work_ops(const RaTaskGraph *graph, uint32_t work, RaOp *out_ops);
 
 /**
  * ra_task_name:
  * @out: (out) (array length=n_bytes): NUL-terminated
  *
- * The same in every trace of the same plan: `it0/actor_train/d1/s2/b0/m3/fwd`,
- * that is iteration, call, replica, stage, mini-batch or part, micro-batch,
- * kind; fields that a kind does not have are left out.
+ * Name of @task, equal in every trace of the same plan:
+ * `it0/actor_train/d1/s2/b0/m3/fwd`, that is iteration, call, replica, stage,
+ * mini-batch or part, micro-batch, kind.  Fields that a kind does not have are
+ * left out.
  */
 void ra_task_name(const RaTaskGraph *graph, RaTaskId task, char *out,
                   gsize n_bytes);
@@ -233,12 +235,14 @@ const char *ra_stream_name(RaStream stream);
 const char *ra_fidelity_name(RaFidelity fidelity); /* "stage" */
 
 /**
- * ra_task_graph_gpus: the GPUs of each lane, ascending
- * @n_gpus: of the cluster
- * @out_begin: (out) (transfer full) (array length=n_lanes+1): of lane l,
- *   entries @out_begin[l] to @out_begin[l + 1]
+ * ra_task_graph_gpus:
+ * @n_gpus: GPUs of the cluster
+ * @out_begin: (out) (transfer full) (array length=n_lanes+1): lane l has the
+ *   entries from @out_begin[l] to before @out_begin[l + 1]
  *
- * O(GPUs + lanes).
+ * GPUs of each lane, ascending.
+ *
+ * Cost: O(GPUs + lanes).
  *
  * Returns: (transfer full): the entries; g_free() both
  */
