@@ -92,3 +92,4 @@ EXTRA_DIST += %D%/op/README.md
 EXTRA_DIST += %D%/augment/README.md
 EXTRA_DIST += %D%/rollout/README.md
 EXTRA_DIST += %D%/expand/README.md
+EXTRA_DIST += %D%/memory/README.md

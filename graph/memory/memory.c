@@ -1,3 +1,4 @@
+/* Memory account: stages of all calls, items, transients of a train call. */
 #include "config.h"
 
 #include "graph/augment/layout.h"

@@ -1,3 +1,4 @@
+/* Lifetimes of memory that is copied to and from host memory. */
 #include "config.h"
 
 #include "graph/memory/memory_ahead.h"

@@ -1,20 +1,20 @@
-/* When what is copied to and from pinned host memory holds a GPU's memory, in
- * the order of a lane's tasks.
+/* Lifetimes of GPU memory that is copied to and from pinned host memory, in the
+ * order of a lane's tasks.
  *
- * A reload goes on beside the call before, from when all that its node waits
- * for has ended (graph/augment/augment_host.c: the call before that one is off
- * its GPUs); an offload beside the call behind it.  A lane runs its tasks in
- * the order of their numbers, so each task is two *moments*, 2 t as it begins
- * and 2 t + 1 while it goes on, and
+ * A reload overlaps the preceding call.  It begins when all predecessors of its
+ * node have ended (graph/augment/augment_host.c: the call before that one has
+ * left its GPUs).  An offload overlaps the next call.  A lane runs its tasks in
+ * the order of their numbers.  Each task t is two *moments*, 2 t when it begins
+ * and 2 t + 1 while it runs:
  *
- *     a reload    has its bytes from moment 2 c + 1, c the first task that
- *                 computes behind what it waits for, if c comes before it
- *     an offload  has them to before 2 c + 1, c the first that computes behind
- *                 it
+ *     reload    has its bytes from moment 2 c + 1 on, where c is the first
+ *               computing task after its predecessors, if c precedes the reload
+ *     offload   has its bytes until before 2 c + 1, where c is the first
+ *               computing task after it
  *
- * so that the call of c has room beside either, and both of them never: the
- * reload waits for the offload.  All else is there from 2 t of its first task
- * to 2 t + 1 of its last.
+ * The call of c thus needs memory for one of the two, never for both: the
+ * reload waits for the offload.  All other memory exists from 2 t of its first
+ * task to 2 t + 1 of its last.
  */
 #ifndef RA_GRAPH_MEMORY_MEMORY_AHEAD_H
 #define RA_GRAPH_MEMORY_MEMORY_AHEAD_H
@@ -23,10 +23,10 @@
 
 typedef struct {
   const RaMemoryTable *table; /* borrowed */
-  RaTaskId *waits;   /* (n_tasks) of a reload one past the last that it waits
-                        for, 0: nothing; owned; NULL: no plan copies */
-  RaTaskId *compute; /* (n_tasks + 1) the first of the lane from there on that
-                        computes, n_tasks: none; owned */
+  RaTaskId *waits;   /* (n_tasks) for a reload, one past its last predecessor;
+                        0: none; owned; NULL: the plan has no such copies */
+  RaTaskId *compute; /* (n_tasks + 1) first computing task of the lane from
+                        there on; n_tasks: none; owned */
 } RaMemoryAhead;
 
 /* O(tasks + edges). */
@@ -34,17 +34,17 @@ void ra_memory_ahead_init(RaMemoryAhead *ahead, const RaMemoryTable *table,
                           uint32_t lane);
 void ra_memory_ahead_clear(RaMemoryAhead *ahead);
 
-/* The task of the lane that @change, of its table, stands at: as it says but
- * for what a reload takes, which is taken as an earlier one begins. */
+/* Task of the lane at which @change, from its table, happens: @change's task,
+ * except that a reload allocates at an earlier task. */
 RaTaskId ra_memory_ahead_task(const RaMemoryAhead *ahead,
                               const RaMemoryChange *change);
 
-/* The moment from which @change counts, a multiple of 2 unless it is of a
- * copy. */
+/* Moment from which @change counts; odd only for a copy that overlaps a
+ * call. */
 uint32_t ra_memory_ahead_moment(const RaMemoryAhead *ahead,
                                 const RaMemoryChange *change);
 
-/* Whether @change is of a copy that goes on beside a call. */
+/* TRUE if @change belongs to a copy that overlaps a call. */
 static inline gboolean
 ra_memory_ahead_moves(const RaMemoryAhead *ahead, const RaMemoryChange *change)
 {

@@ -1,3 +1,4 @@
+/* Memory account of a lane as blocks with lifetimes. */
 #include "config.h"
 
 #include <string.h>
@@ -15,7 +16,7 @@ typedef struct {
   uint16_t stage, mini_batch, micro_batch;
 } MicroBatch;
 
-/* What passes have for a holder. */
+/* Memory that passes have for a holder. */
 typedef struct {
   uint64_t bytes;      /* now */
   uint64_t room_bytes; /* of its blocks */
@@ -91,8 +92,8 @@ add_while(Builder *b, uint32_t holder, RaTaskId t, uint64_t bytes)
     block_at(b, add_block(b, holder, RA_NONE, t, bytes))->last = t;
 }
 
-/* What holder @holder has more or less.  What comes with a task is a block, and
- * all of them end when nothing is left. */
+/* Adds @bytes to holder @holder, or frees them.  Bytes that a task adds are a
+ * block, and all of them end when nothing is left. */
 static void
 change_holder(Builder *b, uint32_t holder, RaTaskId t, int64_t bytes)
 {
@@ -124,8 +125,8 @@ change_holder(Builder *b, uint32_t holder, RaTaskId t, int64_t bytes)
   h->room_bytes = 0;
 }
 
-/* What the forward @first has kept for the backward @t, in blocks of layers,
- * which need not lie together. */
+/* Adds the memory that the forward @first has kept for the backward @t, in
+ * blocks of layers, which need not be adjacent. */
 static void
 add_kept(Builder *b, uint32_t holder, RaTaskId first, RaTaskId t)
 {
@@ -183,7 +184,7 @@ add_change(Builder *b, const RaMemoryChange *c)
   }
 }
 
-/* What no copy brings or takes away. */
+/* Fills the moments of blocks that no copy brings or takes away. */
 static void
 fill_moments(Builder *b)
 {
@@ -210,7 +211,7 @@ ra_memory_lane_item_bytes(const RaMemoryTable *table, const RaMemoryItem *item,
   return most;
 }
 
-/* What is there as the run begins. */
+/* Adds the memory that is present when the run begins. */
 static void
 add_base(Builder *b)
 {
@@ -265,13 +266,13 @@ ra_memory_blocks(const RaMemoryTable *table, uint32_t lane)
   return b.blocks;
 }
 
-/* What an item takes or gives beside a call. */
+/* Change of an item that overlaps a call. */
 typedef struct {
   uint32_t moment;
   int64_t bytes;
 } Moved;
 
-/* What is given comes first. */
+/* Order of changes: frees come first. */
 static int
 compare_moved(const void *a, const void *b)
 {

@@ -1,3 +1,4 @@
+/* Memory of generation: caches of keys and values, largest steps. */
 #include "config.h"
 
 #include <stdlib.h>
@@ -161,7 +162,7 @@ ra_prefill_kv_room(const RaTaskGraph *graph, const GArray *prefilled,
 
   g_return_val_if_fail(found, 0);
   d = &graph->dynamics[found->dynamic];
-  /* Of prefills that are one micro-batch it is 0. */
+  /* It is 0 for prefills of one micro-batch. */
   first = (uint32_t)((uint64_t)graph->micro_batch[task] * d->n_sequences /
                      d->n_groups);
   return ra_prompts_kv_room(&plan->calls[call],
@@ -245,7 +246,7 @@ ra_migration_lane_tokens(const RaTaskGraph *g, RaTaskId task, uint64_t *out_in,
   }
 }
 
-/* Of continuous batching. */
+/* Adds a phase with continuous batching. */
 static void
 add_served_spell(const RaBatching *batching, const RaSpell *spell,
                  RaCallLoad *load)

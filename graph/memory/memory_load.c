@@ -1,4 +1,4 @@
-/* The largest that every call works on: sequences, tokens, keys and values. */
+/* Largest loads of all calls: sequences, tokens, keys and values. */
 #include "config.h"
 
 #include "graph/expand/sequence.h"
@@ -91,7 +91,8 @@ add_micro_batches(const RaPlan *plan, uint32_t call, const RaSequenceSet *set,
                    ra_sequence_set_batch(set, i * size, (i + 1) * size));
 }
 
-/* What @call of iteration @k runs on; of calls of a trip, in all trips. */
+/* Adds the load of @call of one iteration; for calls of a trip, in all
+ * trips. */
 static void
 add_call(const RaPlan *plan, uint32_t call, const RaSequenceSet *set,
          RaCallLoad *load)

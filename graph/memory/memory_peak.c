@@ -1,3 +1,4 @@
+/* Upper bound of the peak of memory over the augmented graph. */
 #include "config.h"
 
 #include <stdlib.h>
@@ -64,7 +65,7 @@ typedef struct {
   uint32_t call;        /* RA_NONE: not a call with a model */
 } Moment;
 
-/* What the bound is made from. */
+/* Data from which the bound is made. */
 typedef struct {
   const RaMemory *memory;
   const RaAugmented *augmented;
@@ -210,7 +211,7 @@ moment_stage(const Bound *b, const Moment *m, uint32_t gpu)
                             : ra_memory_stage(b->memory, m->call, gpu);
 }
 
-/* Of every chain the largest item that may be there at moment @k. */
+/* Sum over chains of the largest item that may exist at moment @k. */
 static uint64_t
 chains_bytes(Bound *b, guint k)
 {

@@ -1,4 +1,4 @@
-/* The peak of memory without a replay: an upper bound, for search.
+/* Upper bound of the peak of memory without a replay, for search.
  *
  *     g_autofree RaCallLoad *loads = ra_call_loads_new(plan, 3, seed);
  *     RaMemoryPeak peak;
@@ -7,36 +7,36 @@
  *       it may not fit
  *     ra_memory_peak_clear(&peak);
  *
- * Memory grows when a call begins or an item does (ra_memory_items()).  At such
- * a moment there are the call's transients at their most, and of the items all
- * that may be there: those that the edges of the augmented graph do not put
- * wholly before or after it, nor one before the other.  On a GPU one call is
- * active at a time.
+ * Memory grows when a call or an item begins (ra_memory_items()).  The bound at
+ * such a moment is the largest transients of the call plus all items that may
+ * exist.  An item does not count if the edges of the augmented graph put it
+ * wholly before or after the moment.  Of items ordered by edges one after the
+ * other, only the largest counts.  On a GPU one call is active at a time.
  *
- * The GPUs that differ begin where some call's stage or mesh begins, so the
- * cost is O(nodes x items + moments x items x (stages + runs of nodes) of all
- * calls), whatever the GPUs and micro-batches; meshes of slices of nodes count
- * every node as a run.
+ * Only GPUs at which some call's stage or mesh begins can differ.  The cost is
+ * thus O(nodes x items + moments x items x (stages + runs of nodes) of all
+ * calls), independent of the numbers of GPUs and micro-batches.  Meshes of
+ * slices of nodes count every node as a run.
  */
 #ifndef RA_GRAPH_MEMORY_MEMORY_PEAK_H
 #define RA_GRAPH_MEMORY_MEMORY_PEAK_H
 
 #include "graph/memory/memory.h"
 
-/* The most that lengths ask of a call. */
+/* Largest load of a call over the sampled lengths. */
 typedef struct {
   RaBatch batch;          /* largest micro-batch; generate: of the prefill */
   RaBatch decode;         /* generate: one token of a micro-batch's sequences */
   uint64_t kv_tokens;     /* generate: most cached tokens of a replica */
-  uint64_t prompt_tokens; /* generate: of a replica after the prefill; 0 where
-                             prompts are computed beside answers */
+  uint64_t prompt_tokens; /* generate: cached on a replica after the prefill; 0
+                             if prompts and answers share steps */
 } RaCallLoad;
 
 /**
  * ra_call_loads_new:
  * @plan: borrowed
- * @n_iterations: whose lengths are drawn, >= 1
- * @seed: of the lengths, as of ra_expand()
+ * @n_iterations: iterations whose lengths are sampled, >= 1
+ * @seed: seed of the lengths, as for ra_expand()
  *
  * Cost: O(iterations x calls x sequences).
  *
@@ -45,21 +45,21 @@ typedef struct {
 RaCallLoad *ra_call_loads_new(const RaPlan *plan, uint32_t n_iterations,
                               uint64_t seed);
 
-/* Where memory is fullest. */
+/* Peak of memory. */
 typedef struct {
-  uint32_t gpu;       /* of the cluster, the first of its kind */
-  uint32_t call;      /* that runs then; RA_NONE: parameters move */
+  uint32_t gpu;       /* of the cluster, the first of equal ones */
+  uint32_t call;      /* active call; RA_NONE: parameters move */
   double total_bytes; /* with framework and slack */
-  uint64_t *bytes;    /* (n_holders) without them, owned */
+  uint64_t *bytes;    /* (n_holders) without framework and slack, owned */
 } RaMemoryPeak;
 
 /**
  * ra_call_add_transients:
- * @call: with a model
+ * @call: a call with a model
  * @stage: pipeline rank
- * @load: of the call
- * @inout_bytes: (inout) (array): (n_holders) added to: activations, workspace,
- *   KV cache, buffers of the optimizer
+ * @load: load of the call
+ * @inout_bytes: (inout) (array): (n_holders) sums to which activations,
+ *   workspace, KV cache and buffers of the optimizer are added
  */
 void ra_call_add_transients(const RaMemory *memory, uint32_t call,
                             uint32_t stage, const RaCallLoad *load,
@@ -68,11 +68,11 @@ void ra_call_add_transients(const RaMemory *memory, uint32_t call,
 /**
  * ra_memory_peak:
  * @memory: the account
- * @augmented: of its plan
- * @loads: (array): (n_calls) of ra_call_loads_new()
+ * @augmented: augmented graph of its plan
+ * @loads: (array): (n_calls) from ra_call_loads_new()
  * @out_peak: (out): ra_memory_peak_clear() it
  *
- * Never less than the peak of a replay with the same lengths.
+ * The bound is never below the peak of a replay with the same lengths.
  */
 void ra_memory_peak(const RaMemory *memory, const RaAugmented *augmented,
                     const RaCallLoad *loads, RaMemoryPeak *out_peak);

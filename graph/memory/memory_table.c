@@ -1,3 +1,4 @@
+/* Memory table: effects and changes of all tasks of a graph. */
 #include "config.h"
 
 #include <stdlib.h>
@@ -65,7 +66,7 @@ stage_of(const RaTableBuilder *b, uint32_t call, uint32_t lane)
   return ra_memory_stage(b->memory, call, b->graph->lanes[lane].first_gpu);
 }
 
-/* What a pass of a micro-batch does. */
+/* Effect of a pass of a micro-batch. */
 static RaMemoryEffect
 pass_effect(const RaMemory *memory, const RaTaskGraph *g, uint32_t call,
             const RaWork *w)
@@ -110,7 +111,7 @@ add_pass(RaTableBuilder *b, RaTaskId t, uint32_t call)
   b->table->effect[t] = *known;
 }
 
-/* What a prefill leaves: the keys and values of its prompts. */
+/* Adds what a prefill leaves: the keys and values of its prompts. */
 static void
 add_prefill(RaTableBuilder *b, RaTaskId t, uint32_t call)
 {
@@ -154,7 +155,7 @@ add_growth(RaTableBuilder *b, uint32_t lane, RaTaskId t, uint32_t holder,
   }
 }
 
-/* Of a step, which with continuous batching may be all prompts. */
+/* Workspace of a step, which with continuous batching may be all prompts. */
 static uint64_t
 decode_workspace(const RaTableBuilder *b, uint32_t call, uint32_t stage,
                  gboolean continuous, const RaBatch *step)
@@ -340,7 +341,7 @@ add_rows(RaTableBuilder *b)
   memset(b->ends, 0xff, n_ends * sizeof *b->ends);
 }
 
-/* Whether two GPUs are on the same stages of all calls. */
+/* TRUE if two GPUs are on the same stages of all calls. */
 static gboolean
 same_stages(const RaMemory *memory, uint32_t x, uint32_t y)
 {

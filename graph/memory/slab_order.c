@@ -1,3 +1,4 @@
+/* Placement of blocks in an order, and its incremental update. */
 #include "config.h"
 
 #include <stdlib.h>

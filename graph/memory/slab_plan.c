@@ -1,3 +1,4 @@
+/* Placement of blocks in a slab: several orders, then local search. */
 #include "config.h"
 
 #include <stdlib.h>
@@ -199,9 +200,9 @@ try_orders(RaSlabOrder *o, uint32_t n_before, const uint32_t *before,
   }
 }
 
-/* Of blocks of @least bytes and more that are there with the same others of
- * these, the largest, where each of them fits.  What a key does not tell apart
- * costs a worse order, no more.
+/* Finds, among blocks of at least @least bytes that are concurrent with the
+ * same others of these, the largest, into whose place each of them fits.  A
+ * collision of keys only costs a worse order.
  *
  * @out: (out) (n) ascending   Returns: how many */
 static uint32_t
