@@ -1,3 +1,4 @@
+/* Network of flows: starts, ends and time. */
 #include "config.h"
 
 #include <math.h>

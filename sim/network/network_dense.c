@@ -1,16 +1,16 @@
 /* Max-min fair rates of many flows on few links, by link.
  *
- * Where every flow is on one or two of a few hundred links and there are many
- * more flows than links, a change moves nearly all rates, but rates are those
- * of links: a flow goes at the level of its bottleneck.  So levels are solved
- * from counts of flows by pair of links, without a look at flows, and a link
- * keeps a clock of its own, the integral of its level: a flow that came at
- * clock V with amount A left ends when the clock shows V + A, whatever the
- * levels do.  Only a flow whose other link becomes its bottleneck is touched:
- * links that change places in the order in which they fill.
+ * The solver is for flows on one or two of a few hundred links each, and many
+ * more flows than links.  A change then moves nearly all rates, but a flow's
+ * rate is the level of its bottleneck link.  Levels are therefore solved from
+ * counts of flows by pair of links, without visiting flows.  Each link keeps a
+ * clock, the integral of its level: a flow that starts at clock V with amount A
+ * left ends when the clock shows V + A, for any levels.  Only a flow whose
+ * other link becomes its bottleneck is touched, as when links change places in
+ * the order in which they fill.
  *
- * Where there are more links, or flows are on more than two, filling walks over
- * the links' flows (sim/network/network_listed.c); the clocks are the same.
+ * With more links, or flows on more than two, filling walks over the links'
+ * flows (sim/network/network_listed.c); the clocks are the same.
  */
 #include "config.h"
 
@@ -22,7 +22,7 @@
 enum {
   MOST_LINKS = 256,       /* the counts of pairs stay in the cache */
   LEAST_FLOWS = 512,      /* to begin */
-  FEW_FLOWS = 256,        /* to end: solving by flow is as quick */
+  FEW_FLOWS = 256,        /* to end: solving by flow is as fast */
   FLOWS_A_LINK = 32,      /* to begin */
   LOCAL_FAILED = 2,       /* listed: solutions that a failed local one cost */
   LISTED_SOLUTIONS = 1024 /* and how many there are until it is left */
@@ -48,7 +48,7 @@ add_count(RaDense *d, const RaFlowPath *path, double by)
     d->count[(gsize)b * d->n + a] += by;
 }
 
-/* Whether counts of pairs of links say it all. */
+/* TRUE if counts of pairs of links suffice. */
 static gboolean
 can_count(const RaNetwork *net)
 {
@@ -69,7 +69,7 @@ ra_dense_wanted(const RaNetwork *net)
          (net->skip >= LOCAL_FAILED || can_count(net));
 }
 
-/* What the links' flows on one that has filled take; four at a time, which
+/* Subtracts what the links' flows on a filled link use; four at a time, which
  * compilers make two of. */
 static void
 lose(double *restrict open, double *restrict room, const double *restrict count,
@@ -337,7 +337,7 @@ ra_dense_solve(RaNetwork *net)
   return TRUE;
 }
 
-/* Of link @l the first end that still holds. */
+/* First end of link @l that is not stale. */
 static const RaEvent *
 first_of_link(const RaNetwork *net, uint32_t l)
 {

@@ -1,15 +1,14 @@
-/* Max-min fair rates where one link is what all flows wait for.
+/* Max-min fair rates of flows with one common bottleneck.
  *
- * Where every flow crosses one link and that is the bottleneck of all (a shared
- * bus, a narrow way up), all rates are its level, capacity over weights, as
- * long as no other link fills.  The link keeps a clock, the integral of its
- * level: a flow that came at clock V with amount A left ends when the clock
- * shows V + A. So a start or an end costs the links of its flow, whatever the
- * others are.
+ * If every flow crosses one link that is the bottleneck of all (a shared bus, a
+ * narrow uplink), all rates are its level, capacity over weights, as long as no
+ * other link fills.  The link keeps a clock, the integral of its level: a flow
+ * that starts at clock V with amount A left ends when the clock shows V + A.  A
+ * start or an end thus costs only the links of its flow.
  *
- * No other link fills below the level capacity / weights of its flows; the
- * least of these is looked for again only when the level has passed a bound of
- * it.
+ * Another link fills no earlier than at the level capacity / weights of its
+ * flows.  The least of these is searched again only when the level has passed a
+ * bound of it.
  */
 #include "config.h"
 

@@ -1,10 +1,10 @@
 /* Max-min fair rates of many flows by link, from lists of flows.
  *
- * Where local solutions have kept failing, as every change moves nearly all
- * rates, all are solved at once by a walk over the links' flows.  A flow goes
- * by the clock of its bottleneck (sim/network/network_dense.c), so one whose
- * bottleneck stays is fixed without touching its end.  From time to time that
- * is left, to see whether local solutions pay again.
+ * If local solutions keep failing because every change moves nearly all rates,
+ * this solver solves all flows at once by a walk over the links' flows.  A flow
+ * uses the clock of its bottleneck (sim/network/network_dense.c), so its end
+ * does not change while its bottleneck stays.  From time to time the network
+ * leaves this solver to try local solutions again.
  */
 #include "config.h"
 

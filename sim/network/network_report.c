@@ -1,4 +1,4 @@
-/* What a network says of itself: shares, flows, work done. */
+/* Reports of a network: capacity in use, flows, operations. */
 #include "config.h"
 
 #include "sim/network/network_impl.h"

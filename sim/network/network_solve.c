@@ -1,4 +1,4 @@
-/* Max-min fair rates, in the region that a change reaches. */
+/* Max-min fair rates in the region that a change affects; the tournament. */
 #include "config.h"
 
 #include <math.h>
@@ -149,7 +149,7 @@ weight_of(const RaNetwork *net, const RaOnLink *at)
                        : 1;
 }
 
-/* What the flows that are held leave of @l to those that are open. */
+/* Computes the capacity of @l that held flows leave to the open ones. */
 static void
 open_link(RaNetwork *net, uint32_t l)
 {
@@ -337,7 +337,7 @@ grow_region(RaNetwork *net)
   return net->region->len > before;
 }
 
-/* Whether the end moved. */
+/* TRUE if the end moved. */
 static gboolean
 apply(RaNetwork *net, RaFlow *flow)
 {

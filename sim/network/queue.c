@@ -1,3 +1,4 @@
+/* Event queue: allocation. */
 #include "config.h"
 
 #include <string.h>

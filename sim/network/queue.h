@@ -1,11 +1,11 @@
-/* The event queue: a 4-ary heap ordered by (time, sequence number).
+/* Event queue: a 4-ary heap ordered by (time, sequence number).
  *
- * The order is total: two events of one time come out in the order of their
- * sequence numbers, which the caller gives and never repeats.  No epsilon
- * anywhere.  Times are finite and not negative.
+ * The order is total: events of equal time come out in the order of their
+ * sequence numbers, which the caller assigns and never repeats.  There is no
+ * epsilon.  Times are finite and not negative.
  *
- * An event is 16 bytes and the four children of a node fill one cache line, so
- * a level costs one line.  Pushing allocates only where the heap has to grow.
+ * An event has 16 bytes and the four children of a node fill one cache line, so
+ * a level costs one line.  Pushing allocates only if the heap has to grow.
  *
  *     RaQueue queue;
  *     ra_queue_init(&queue, 1024);
@@ -13,7 +13,7 @@
  *     while (ra_queue_pop(&queue, &event)) ...
  *     ra_queue_clear(&queue);
  *
- * Typical sizes: one event a busy stream, 10^2 to 10^5; 10^7 pushes a run.
+ * Typical sizes: one event per busy stream, 10^2 to 10^5; 10^7 pushes per run.
  */
 #ifndef RA_SIM_NETWORK_QUEUE_H
 #define RA_SIM_NETWORK_QUEUE_H
@@ -22,8 +22,8 @@
 #include <stdint.h>
 
 typedef struct {
-  double time_s; /* when, >= 0 */
-  uint32_t seq;  /* settles ties: the lesser comes first */
+  double time_s; /* time of the event, >= 0 */
+  uint32_t seq;  /* breaks ties: the smaller comes first */
   uint32_t task; /* payload */
 } RaEvent;
 
@@ -31,14 +31,16 @@ typedef struct {
   RaEvent *events; /* (capacity) heap; children of i are 4 i + 1 .. 4 i + 4 */
   gsize n;         /* events in the heap */
   gsize capacity;  /* events that fit */
-  void *block;     /* what `events` points into, 64-byte aligned; owned */
+  void *block;     /* allocation into which `events` points, 64-byte aligned;
+                      owned */
 } RaQueue;
 
-/* Empty, with room for @capacity events.  ra_queue_clear() it. */
+/* Initializes an empty queue with room for @capacity events; ra_queue_clear()
+ * it. */
 void ra_queue_init(RaQueue *queue, gsize capacity);
 void ra_queue_clear(RaQueue *queue);
 
-/* Twice the room; only ra_queue_push() calls it. */
+/* Doubles the room; only ra_queue_push() calls it. */
 void ra_queue_grow(RaQueue *queue);
 
 static inline gboolean
@@ -67,7 +69,7 @@ ra_queue_push(RaQueue *queue, RaEvent event)
   queue->events[hole] = event;
 }
 
-/* Index of the least of the children first .. end - 1. */
+/* Index of the first event among the children first .. end - 1. */
 static inline gsize
 ra_queue_least(const RaEvent *events, gsize first, gsize end)
 {
@@ -82,7 +84,7 @@ ra_queue_least(const RaEvent *events, gsize first, gsize end)
 /**
  * ra_queue_pop:
  * @queue: the queue
- * @out_event: (out): the least event, removed; untouched where there is none
+ * @out_event: (out): the first event, removed; untouched if there is none
  *
  * Cost: O(log4 n).
  *

@@ -1,3 +1,4 @@
+/* Topology of a cluster: its links and their capacities. */
 #include "config.h"
 
 #include <math.h>
@@ -23,7 +24,7 @@ fail(const RaTopology *t, GError **error, const char *what, uint32_t where)
   return FALSE;
 }
 
-/* Of one card of @node. */
+/* Rate of one NIC of @node. */
 static double
 nic_bytes_per_s(const RaCluster *c, uint32_t node)
 {
@@ -83,7 +84,7 @@ route_gpus(RaTopology *t, GError **error)
   return TRUE;
 }
 
-/* What tells a port from others: whose GPUs send through it, and its rate. */
+/* Identity of a port: the lanes of its GPUs, and its rate. */
 static void
 append_gpu(GString **of_port, const RaTopology *t, uint32_t gpu)
 {
@@ -180,7 +181,7 @@ leaf_kind(const RaTopology *t, uint32_t leaf)
                          leaf * t->n_leaf_nodes * t->cluster->gpus_per_node);
 }
 
-/* What all cards of a node of @kind have. */
+/* Rate of all NICs of a node of @kind. */
 static double
 cards_bytes_per_s(const RaCluster *c, uint32_t kind)
 {

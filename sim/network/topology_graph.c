@@ -1,4 +1,4 @@
-/* Ways over the links that the cluster file lists. */
+/* Paths over the links that the cluster file lists. */
 #include "config.h"
 
 #include "base/hash.h"

@@ -1,4 +1,4 @@
-/* What the two halves of sim/network/topology share; private to sim/. */
+/* Internals of the topology; private to sim/network/topology*.c. */
 #ifndef RA_SIM_NETWORK_TOPOLOGY_IMPL_H
 #define RA_SIM_NETWORK_TOPOLOGY_IMPL_H
 
@@ -12,33 +12,34 @@ struct _RaTopology {
   const RaCluster *cluster; /* borrowed */
   uint32_t *gpu_begin;      /* (n_lanes + 1) CSR into gpu */
   uint32_t *gpu;            /* cluster-wide numbers, lane by lane */
-  uint32_t n_ports;         /* of a node: network cards, GPUs at most */
-  double *port_frac;        /* (nodes x n_ports) of the nominal rate */
-  uint32_t *port;           /* (GPUs) that it sends through */
+  uint32_t n_ports;         /* of a node: its NICs, at most its GPUs */
+  double *port_frac;        /* (nodes x n_ports) fraction of the nominal rate */
+  uint32_t *port;           /* (GPUs) port that each GPU uses */
   uint32_t *port_class;     /* (nodes x n_ports) RA_NONE: not used */
   GArray *class_n;          /* (uint32_t) ports of each class */
-  GArray *class_port;       /* (uint32_t) one of them */
-  double gpu_share;         /* of a port, that one GPU has of it */
-  uint32_t n_leaf_nodes;    /* below a leaf */
+  GArray *class_port;       /* (uint32_t) one port of each class */
+  double gpu_share;         /* share of a port that one GPU has */
+  uint32_t n_leaf_nodes;    /* nodes below a leaf */
   uint32_t n_leaves, n_rails, n_spines;
-  double uplink_share; /* of one way up, all spines, that one GPU has */
+  double uplink_share; /* share of an uplink, all spines, that one GPU has */
   uint32_t first_port_link, first_leaf_link, first_graph_link, n_links;
   GHashTable *distances; /* of a graph: vertex -> (uint16_t *) */
   double *capacity;      /* (n_links) */
   GHashTable *paths;     /* (uint64_t) -> RaPath */
-  double latency_s;      /* scratch: of the path in hand */
-  double *sum;           /* (n_links x uses) scratch: of the path in hand */
+  double latency_s;      /* scratch: latency of the current path */
+  double *sum;           /* (n_links x uses) scratch: of the current path */
   GArray *touched;       /* (uint32_t) scratch: entries of sum */
 };
 
-/* A way through the topology. */
+/* Path through the topology. */
 typedef struct {
   GArray *links;    /* RaPathLink; owned */
-  double latency_s; /* most that a graph's links add to a message */
+  double latency_s; /* largest latency that a graph's links add to a message */
 } RaPath;
 
-/* @part of a GPU's share of its card from @from to @to over the graph: takes
- * the links of the way and returns its latency.  The same node: none. */
+/* Routes @part of a GPU's share of its NIC from @from to @to over the graph:
+ * calls @take for the links of the path and returns its latency.  Within a node
+ * there are none. */
 typedef void (*RaTakeLink)(RaTopology *t, uint32_t link, double share);
 double ra_topology_cross_graph(RaTopology *t, uint32_t from, uint32_t to,
                                double part, RaTakeLink take);

@@ -1,4 +1,4 @@
-/* What a link is called. */
+/* Names of links. */
 #include "config.h"
 
 #include "base/text.h"

@@ -1,4 +1,4 @@
-/* The links of a task. */
+/* Paths of tasks: the links that each uses. */
 #include "config.h"
 
 #include "base/hash.h"
@@ -399,7 +399,7 @@ route_row(RaTopology *t, RaTaskId task, uint32_t row)
   route_ring(t, &end);
 }
 
-/* What tells ways apart: the group, and within it who sends to whom. */
+/* Key of a path: the group, and senders and receivers within it. */
 static uint64_t
 path_key(const RaTaskGraph *g, RaTaskId task)
 {
