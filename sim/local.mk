@@ -46,3 +46,4 @@ libsim_a_SOURCES += %D%/waiting.c %D%/waiting.h
 libsim_a_SOURCES += %D%/record.c %D%/record.h
 libsim_a_SOURCES += %D%/record_decode.c %D%/record_decode.h
 EXTRA_DIST += %D%/network/README.md
+EXTRA_DIST += %D%/generate/README.md

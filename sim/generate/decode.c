@@ -1,3 +1,4 @@
+/* Replay of static batches: one stage in closed form. */
 #include "config.h"
 
 #include <string.h>

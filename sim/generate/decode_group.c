@@ -1,3 +1,4 @@
+/* Stretches and ends of a micro-batch's sequences. */
 #include "config.h"
 
 #include <stdlib.h>

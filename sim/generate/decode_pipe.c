@@ -1,3 +1,4 @@
+/* Replay of static batches over several stages. */
 #include "config.h"
 
 #include "sim/generate/decode_pipe.h"

@@ -1,7 +1,7 @@
-/* Generation over several pipeline stages, step by step.
+/* Replay of generation over several pipeline stages, step by step.
  *
- * Internal to sim/generate/decode*.c.  Visits (step t, group g) pass every
- * stage in the lexicographic order of (t, g), by the clock of
+ * Private to sim/generate/decode*.c.  Visits (step t, group g) pass every stage
+ * in the lexicographic order of (t, g), by the clock of
  * sim/generate/stage_clock.h: lap (t, g) may enter when (t - 1, g) has left.
  */
 #ifndef RA_SIM_GENERATE_DECODE_PIPE_H
@@ -12,8 +12,8 @@
 
 /**
  * ra_decode_pipe:
- * @groups: (array length=n_groups): of @dynamic
- * @ends: (array length=n_parts): of @dynamic
+ * @groups: (array length=n_groups): groups of @dynamic
+ * @ends: (array length=n_parts): ends of @dynamic's parts
  * @inout_result: part_end_s, part_cost and n_evaluated are set
  *
  * Cost: O(steps x groups x stages).

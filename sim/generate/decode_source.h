@@ -1,7 +1,7 @@
-/* Where the replay of a generation gets its times from.
+/* Source of the times of a generation's replay.
  *
- * In production the estimator, for one replica (ra_decode_run()); in tests a
- * law whose every step the test can add up itself.
+ * In production it is the estimator, for one replica (ra_decode_run()); in
+ * tests a law whose steps the test can add up itself.
  */
 #ifndef RA_SIM_GENERATE_DECODE_SOURCE_H
 #define RA_SIM_GENERATE_DECODE_SOURCE_H
@@ -9,18 +9,19 @@
 #include "sim/generate/decode.h"
 
 typedef struct {
-  /* Stage @stage's step with @n_sequences >= 1 at @kv_tokens, and its line. */
+  /* Line of stage @stage's step with @n_sequences >= 1 at @kv_tokens. */
   void (*line)(const void *context, uint32_t stage, uint32_t n_sequences,
                uint64_t kv_tokens, RaDecodeLine *out_line);
   /* Seconds to pass the activations of @n_sequences tokens to the next stage.
    */
   double (*send_s)(const void *context, uint32_t n_sequences);
-  const void *context;     /* handed to both */
-  RaDecodeVisitFunc visit; /* (nullable): told of every visit of a pipeline */
-  void *visit_data;        /* handed to it */
+  const void *context; /* argument of both functions */
+  RaDecodeVisitFunc
+      visit;        /* (nullable): called for every visit of a pipeline */
+  void *visit_data; /* argument of visit */
 } RaDecodeSource;
 
-/* As ra_decode_run(); of @dynamic neither shard nor pieces nor send is read. */
+/* Like ra_decode_run(); @dynamic's shard, pieces and send are not read. */
 void ra_decode_run_source(const RaDecodeSource *source,
                           const RaDynamic *dynamic,
                           RaDecodeResult *inout_result);

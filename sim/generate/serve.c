@@ -1,3 +1,4 @@
+/* Replay of continuous batching on one stage. */
 #include "config.h"
 
 #include <math.h>

@@ -1,3 +1,4 @@
+/* Replay of continuous batching over several stages. */
 #include "config.h"
 
 #include <math.h>

@@ -1,11 +1,11 @@
-/* Generation of one replica of several pipeline stages with continuous
- * batching: a scheduler a micro-batch (graph/expand/dynamic.h), in seconds.
+/* Replay of the generation of one replica of several pipeline stages with
+ * continuous batching: one scheduler per micro-batch (graph/expand/dynamic.h).
  *
- * A micro-batch's next step enters the first stage when its last one has left
- * the last stage; the one that is ready first goes first, so with no tools
- * steps go round in the order of (step, micro-batch), by the clock of
- * sim/generate/stage_clock.h.  A sequence's tokens are there, and its tool is
- * called, when its step leaves the last stage.
+ * A micro-batch's next step enters the first stage when its preceding one has
+ * left the last stage; the micro-batch that is ready first enters first.
+ * Without tools, steps thus circulate in the order of (step, micro-batch), by
+ * the clock of sim/generate/stage_clock.h.  When its step leaves the last
+ * stage, a sequence has its tokens and its tool is called.
  *
  * With one stage and one micro-batch it is ra_serve_run() step by step.
  *
@@ -20,22 +20,22 @@
 #include "graph/expand/dynamic.h"
 #include "sim/generate/serve.h"
 
-/* Where the times are from. */
+/* Source of times. */
 typedef struct {
-  /* As of RaServeSource, of one stage. */
+  /* As in RaServeSource, for one stage. */
   void (*line)(gconstpointer context, uint32_t stage, uint32_t n_sequences,
                uint64_t kv_tokens, RaDecodeLine *out_line);
   void (*mixed)(gconstpointer context, uint32_t stage,
                 const RaBatchStretch *step, RaCost *out_cost);
-  /* Seconds to pass the activations of so many tokens to the next stage. */
+  /* Seconds to pass the activations of @n_tokens to the next stage. */
   double (*send_s)(gconstpointer context, uint64_t n_tokens);
-  gconstpointer context; /* handed to all */
+  gconstpointer context; /* argument of all functions */
 } RaServePipeSource;
 
 /**
  * ra_serve_pipe:
- * @dynamic: of it neither shard nor pieces nor send is read
- * @inout_result: as of ra_serve_run(), its arrays by the sequence's number in
+ * @dynamic: its shard, pieces and send are not read
+ * @inout_result: as for ra_serve_run(), with arrays by the sequence's number in
  *   @dynamic; costs are means over the stages
  *
  * Cost: O(steps x stages).
@@ -43,17 +43,17 @@ typedef struct {
 void ra_serve_pipe(const RaServePipeSource *source, const RaDynamic *dynamic,
                    RaServeResult *inout_result);
 
-/* A replica as a source. */
+/* Context of a source for a replica. */
 typedef struct {
   const RaEstimator *estimator; /* borrowed */
   const RaShard *shard;         /* borrowed */
   const RaDynamic *dynamic;     /* borrowed */
-  const uint32_t *kinds;        /* nullable (n_stages): of nodes, bits */
+  const uint32_t *kinds;        /* nullable (n_stages): kinds of nodes, bits */
 } RaServePipe;
 
-/* @replica: borrowed, outlives the source.  A stage's step takes what it does
- * on the slowest of its kinds of nodes, a send what it does on the slowest of
- * all. */
+/* Source for @replica, which is borrowed and outlives the source.  A stage's
+ * step takes the time of the slowest of its kinds of nodes, a send that of the
+ * slowest of all kinds. */
 RaServePipeSource ra_serve_pipe_source(const RaServePipe *replica);
 
 #endif

@@ -1,3 +1,4 @@
+/* Rollout service: replicas, admission, refit, batches. */
 #include "config.h"
 
 #include <math.h>
@@ -14,7 +15,7 @@ typedef struct {
   uint64_t kv;   /* tokens known */
 } Running;
 
-/* What the micro-batches of a replica share. */
+/* State that the micro-batches of a replica share. */
 typedef struct {
   RaStageClock clock; /* over stages */
   RaCost cost;        /* the clock's sum */
@@ -34,7 +35,7 @@ typedef struct {
   uint32_t n_lines;
 } Replica;
 
-/* What is complete. */
+/* A complete sequence. */
 typedef struct {
   double end_s;
   uint32_t index;
@@ -200,7 +201,7 @@ admit(Service *s, Replica *r)
   }
 }
 
-/* What the step of @n sequences at @kv tokens takes on each stage. */
+/* Cost of the step of @n sequences at @kv tokens on each stage. */
 static void
 stage_costs(Service *s, Replica *r, uint32_t n, uint64_t kv)
 {
@@ -261,7 +262,7 @@ step(Service *s, Replica *r)
   collect(s, r);
 }
 
-/* What a replica does next. */
+/* Performs the next action of a replica. */
 static void
 advance(Service *s, Replica *r)
 {
@@ -357,7 +358,7 @@ begin(Service *s)
   }
 }
 
-/* What the engines' stages did, on average, is what the service did. */
+/* Cost of the service: the mean over the engines' stages. */
 static void
 finish(Service *s)
 {

@@ -1,3 +1,4 @@
+/* Clock of pipeline stages: laps, exposed sends, bubbles. */
 #include "config.h"
 
 #include "sim/generate/stage_clock.h"

@@ -1,18 +1,18 @@
-/* The stages of a pipeline that groups of sequences go round, by the clock.
+/* Clock of pipeline stages through which groups of sequences circulate.
  *
- * Internal to sim/generate/decode_pipe.c and sim/generate/serve_pipe.c.  A
- * visit v of a stage s
+ * Private to sim/generate/decode_pipe.c, serve_pipe.c and service.c.  A visit v
+ * of stage s has the times
  *
- *     arrive(v, 0) = when the lap before it of the same group had left
+ *     arrive(v, 0) = leave of the same group's preceding lap
  *     arrive(v, s) = sent(v, s - 1)
- *     begin(v, s)  = max(arrive(v, s), leave of the visit before on s)
- *     leave(v, s)  = begin + what the visit takes
- *     sent(v, s)   = max(leave(v, s), sent of the visit before) + send
+ *     begin(v, s)  = max(arrive(v, s), leave of the preceding visit of s)
+ *     leave(v, s)  = begin + duration of the visit
+ *     sent(v, s)   = max(leave(v, s), sent of the preceding visit) + send
  *
- * so a send holds the link to the next stage but no stage.  Where a stage waits
- * while its activations come in or its last ones go out, that is exposed
- * communication; any other wait is bubble.  Time is charged to the parts that
- * it falls in.
+ * A send thus occupies the link to the next stage but no stage.  A stage's wait
+ * is exposed communication while its activations arrive or its last ones are
+ * sent; any other wait is bubble.  Time is charged to the parts in which it
+ * falls.
  *
  *     ra_stage_clock_init(&clock, n_stages, part_end_s, part_cost);
  *     left_s = ra_stage_clock_lap(&clock, ready_s, costs, send_s, visits);
@@ -28,25 +28,25 @@ typedef struct {
   double begin_s, end_s;
 } RaInterval;
 
-/* A stage, between two visits. */
+/* State of a stage between two visits. */
 typedef struct {
-  double free_s;  /* its last visit has left */
-  RaInterval out; /* since when, and until when, the link to the next one is
-                     busy without a pause */
+  double free_s;  /* end of its last visit */
+  RaInterval out; /* last interval in which the link to the next stage is busy
+                     without a pause */
 } RaStageState;
 
 typedef struct {
   uint32_t n_stages;
   RaStageState *stages; /* (n_stages) owned */
-  uint32_t part;        /* parts that have ended */
+  uint32_t part;        /* number of parts that have ended */
   double *part_end_s;   /* (n_parts) the caller's; known below `part` */
   RaCost *part_cost;    /* (n_parts) the caller's, zero at first */
 } RaStageClock;
 
-/* Of a lap on one stage. */
+/* Times of a lap on one stage. */
 typedef struct {
   double begin_s, leave_s;
-  double passed_s; /* the next stage has it; last stage: leave_s */
+  double passed_s; /* arrival at the next stage; last stage: leave_s */
 } RaStageVisit;
 
 void ra_stage_clock_init(RaStageClock *clock, uint32_t n_stages,
@@ -54,19 +54,22 @@ void ra_stage_clock_init(RaStageClock *clock, uint32_t n_stages,
 
 /**
  * ra_stage_clock_lap:
- * @costs: (array length=n_stages): of the visits
- * @visits: (array length=n_stages) (nullable) (out)
+ * @ready_s: earliest time at which the lap may enter stage 0
+ * @costs: (array length=n_stages): costs of the visits
+ * @visits: (array length=n_stages) (nullable) (out): times of the visits
  *
- * Laps come in the order in which they enter stage 0.
+ * Adds a lap.  Laps come in the order in which they enter stage 0.
  *
- * Returns: when it leaves the last stage.   Cost: O(stages).
+ * Cost: O(stages).
+ *
+ * Returns: time at which the lap leaves the last stage
  */
 double ra_stage_clock_lap(RaStageClock *clock, double ready_s,
                           const RaCost *costs, double send_s,
                           RaStageVisit *visits);
 
-/* All @n_parts have ended: the stages' last waits, sums made means over the
- * stages, and the clock's memory given back. */
+/* Closes the clock after all @n_parts have ended: adds the stages' last waits,
+ * divides sums by the number of stages, and frees the clock's memory. */
 void ra_stage_clock_close(RaStageClock *clock, uint32_t n_parts);
 
 #endif
