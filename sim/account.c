@@ -1,3 +1,4 @@
+/* Account of GPU time: partition of each lane's time over a window. */
 #include "config.h"
 
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* Breakdown of GPU time by call and cause, tokens, MFU and price. */
 #include "config.h"
 
 #include <math.h>
@@ -145,7 +146,7 @@ count_tokens(const RaWorkload *workload, const RaFlopShare *shares)
   return tokens;
 }
 
-/* What the GPUs that calls use cost, an hour. */
+/* Price per hour of the GPUs that calls use. */
 static double
 kinds_usd_per_h(const RaTaskGraph *graph)
 {

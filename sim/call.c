@@ -1,3 +1,4 @@
+/* Cost of an isolated call, simulated at stage fidelity. */
 #include "config.h"
 
 #include "graph/expand/expand.h"
@@ -25,7 +26,7 @@ part_ends_s(const RaTaskGraph *graph, const RaSimResult *result,
   return ends_s;
 }
 
-/* Of all trips, one after the other. */
+/* Number of parts of all trips, one after the other. */
 static uint32_t
 n_parts_of(const RaTaskGraph *graph, uint32_t call, uint32_t iteration)
 {

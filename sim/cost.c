@@ -1,3 +1,4 @@
+/* Costs of all tasks of a graph: works, generations, calls. */
 #include "config.h"
 
 #include <string.h>
@@ -29,7 +30,7 @@ ra_task_cost_of_duration(RaTaskKind kind, double duration_s)
   return cost;
 }
 
-/* What the parts of every dynamic cost: of dynamic d from begin[d] on. */
+/* Costs of the parts of every dynamic; dynamic d has those from begin[d] on. */
 typedef struct {
   uint32_t *begin; /* (n_dynamics + 1) */
   RaCost *parts;   /* (begin[n_dynamics]) total_s is the part's wall time */
@@ -223,8 +224,8 @@ call_costs_clear(CallCosts *costs)
   g_free(costs->parts);
 }
 
-/* What works cost: (n_works), or by group of tasks where nodes are of several
- * kinds. */
+/* Costs of works: (n_works), or by group of tasks with several kinds of nodes.
+ */
 typedef struct {
   RaCost *works;   /* (n_masks, n_works) owned */
   uint8_t *done;   /* likewise; NULL: all are */

@@ -1,7 +1,8 @@
-/* The duration of every task of a graph, by cause.
+/* Cost of every task of a graph: its duration by cause.
  *
- * Tasks share works, so a work is costed once; so are a replica's generation
- * (sim/generate/decode.h) and, at call fidelity, a call (sim/call.h).
+ * Tasks share works, so the cost of a work is computed once, like that of a
+ * replica's generation (sim/generate/decode.h) and, at call fidelity, of a call
+ * (sim/call.h).
  */
 #ifndef RA_SIM_COST_H
 #define RA_SIM_COST_H
@@ -13,14 +14,15 @@
 /**
  * ra_task_costs:
  * @graph: the graph
- * @estimator: what an op costs
- * @out_costs: (out) (array length=n_tasks): total_s is the duration; of a
- *   decode or call task it is more than the sum of the causes by what the
- *   task's GPUs wait inside.  A task without work takes 0
- * @error: as ra_expand_call(), at call fidelity; as ra_real_task_costs() of an
- *   estimator that is ReaL's
+ * @estimator: costs of ops
+ * @out_costs: (out) (array length=n_tasks): total_s is the duration.  For a
+ *   decode or call task it exceeds the sum of the causes by the time that the
+ *   task's GPUs wait inside.  It is 0 for a task without work
+ * @error: as for ra_expand_call(), at call fidelity; as for
+ *   ra_real_task_costs(), with ReaL's estimator
  *
- * Cost: O(tasks + works) and what sim/generate/decode.h and sim/call.h say.
+ * Cost: O(tasks + works), plus the costs in sim/generate/decode.h and
+ * sim/call.h.
  *
  * Returns: %TRUE on success
  */
@@ -29,19 +31,19 @@ gboolean ra_task_costs(const RaTaskGraph *graph, const RaEstimator *estimator,
 
 /**
  * ra_dynamic_run:
- * @index: of the graph's dynamics
- * @kinds: (nullable) (array): of nodes, by stage
- * @inout_result: as of ra_decode_run(), told to its watch of the slowest nodes
- *   alone; n_steps and n_evaluated may be left
+ * @index: index into the graph's dynamics
+ * @kinds: (nullable) (array): kinds of nodes by stage
+ * @inout_result: as for ra_decode_run().  Its watch gets the steps on the
+ *   slowest nodes alone; n_steps and n_evaluated may stay unset
  *
- * Replays a replica's generation, however it batches.
+ * Replays a replica's generation, with static or continuous batching.
  */
 void ra_dynamic_run(const RaTaskGraph *graph, const RaEstimator *estimator,
                     uint32_t index, const uint32_t *kinds,
                     RaDecodeResult *inout_result);
 
-/* The cost of a task of @kind that takes @duration_s, whatever of: all of it
- * under the one cause that the kind stands for. */
+/* Cost of a task of @kind with duration @duration_s: all of it has the cause of
+ * the kind. */
 RaCost ra_task_cost_of_duration(RaTaskKind kind, double duration_s);
 
 #endif

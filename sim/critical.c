@@ -1,3 +1,4 @@
+/* Critical path of a run: its tasks, and its steps by cause. */
 #include "config.h"
 
 #include "sim/breakdown.h"

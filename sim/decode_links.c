@@ -1,3 +1,4 @@
+/* Link use of generations in slots of time. */
 #include "config.h"
 
 #include "sim/cost.h"
@@ -53,7 +54,7 @@ add_op(const RaEstimator *estimator, const RaOp *op, RaDecodeUse *sum)
           op->count);
 }
 
-/* What a step gathers of weights in shards, unit by unit. */
+/* Adds the gathers of sharded weights in a step, unit by unit. */
 static void
 add_gathers(const RaDecodeLinks *l, const RaEstimator *estimator,
             uint32_t stage, RaDecodeUse *sum)
@@ -171,7 +172,7 @@ last_uses(const RaDecodeLinks *l, uint32_t part, uint32_t row)
   return &g_array_index(l->uses[part], RaDecodeUse, at * l->n_kinds);
 }
 
-/* Of the lap's tokens, on its stage, to the next one. */
+/* Notes the send of the lap's tokens from its stage to the next one. */
 static void
 note_send(RaDecodeLinks *l, const RaDecodeLap *lap, RaDecodeSlot *slot)
 {

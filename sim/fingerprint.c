@@ -1,3 +1,4 @@
+/* Fingerprint of a run: hash of names and times. */
 #include "config.h"
 
 #include "sim/fingerprint.h"

@@ -1,9 +1,10 @@
-/* The fingerprint of a run: a hash over its events, in order.
+/* Fingerprint of a run: a hash over its events, in order.
  *
- * Two runs with one fingerprint did the same tasks in the same order at the
- * same times, to the nanosecond.  A task counts when its end is processed, with
- * the hash of its name and its begin and end in whole nanoseconds (half up), so
- * the last bits of a sum do not matter, but order and names do.
+ * Two runs with equal fingerprints did the same tasks in the same order at the
+ * same times, to the nanosecond.  A task enters the hash when its end is
+ * processed, with the hash of its name and its begin and end in whole
+ * nanoseconds (half up).  The last bits of a sum thus do not matter, but order
+ * and names do.
  *
  *     uint64_t f = RA_FINGERPRINT_INIT;
  *     f = ra_fingerprint_add(f, ra_task_name_hash(graph, t), begin_s, end_s);
@@ -20,7 +21,7 @@
 /* Whole nanoseconds of @time_s >= 0, half up; 2^63 - 1 from 292 years on. */
 uint64_t ra_fingerprint_ns(double time_s);
 
-/* @fingerprint with one event more. O(1). */
+/* Fingerprint after one more event.  O(1). */
 uint64_t ra_fingerprint_add(uint64_t fingerprint, uint64_t name_hash,
                             double begin_s, double end_s);
 

@@ -1,3 +1,4 @@
+/* Model and hardware FLOP, and tokens, of each call. */
 #include "config.h"
 
 #include <string.h>
@@ -8,7 +9,7 @@
 #include "sim/flop.h"
 #include "sim/generate/decode_group.h"
 
-/* Of one call; exact, so that it is the same folded or not. */
+/* Sums of one call; exact, so that they are equal with and without folding. */
 typedef struct {
   RaSum model_flop, hardware_flop, tokens;
 } Total;
@@ -42,7 +43,7 @@ last_forward(const RaTaskGraph *graph, RaTaskId task)
   return work->shard != RA_NONE && work->piece.has_head ? work : NULL;
 }
 
-/* Whether the prompts of a generate call stand in its forwards alone. */
+/* TRUE if the prompts of a generate call are in its forwards alone. */
 static gboolean
 has_rollout(const RaTaskGraph *graph, const RaNode *node)
 {
@@ -136,8 +137,8 @@ mixed_flop(const RaShard *shard, const RaDynamic *dynamic,
   return flop;
 }
 
-/* What a replica computes that batches continuously: chunks of prompts, anew
- * where it was preempted and once where they are shared, and decode steps. */
+/* FLOP of a replica with continuous batching: decode steps and chunks of
+ * prompts, again after preemption and once if shared. */
 static double
 served_flop(const RaTaskGraph *graph, const RaDynamic *dynamic, uint32_t group,
             GArray *cache)
@@ -244,7 +245,7 @@ count_decode(const RaTaskGraph *graph, const RaDynamic *dynamic, GArray *cache,
       step = stretch->last_step;
     }
   }
-  /* Of a phase the prompts are counted as they are computed. */
+  /* The prompts of a phase count where they are computed. */
   share->tokens += (double)dynamic->generated_tokens;
   for (uint32_t i = 0; i < dynamic->n_sequences && !dynamic->is_phase; i++)
     share->tokens += (double)dynamic->prompt[i] + dynamic->response[i];

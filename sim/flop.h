@@ -1,10 +1,10 @@
-/* How much a graph computes, a call: FLOP and tokens.
+/* FLOP and tokens of each call of a graph.
  *
  * Model FLOP are those of the model's definition (ra_model_forward_flop()):
- * every token once forward, three times where the call trains, without
- * recomputation, padding or what tensor parallelism repeats.  A micro-batch
- * is counted where its last stage runs it forward; generated tokens from the
- * lengths.  Hardware FLOP are the sum over all GPUs of the op lists.
+ * each token counts once forward, three times if the call trains.
+ * Recomputation, padding and work that tensor parallelism repeats do not count.
+ * A micro-batch counts at its forward on the last stage; generated tokens count
+ * from the lengths.  Hardware FLOP are the sum of the op lists over all GPUs.
  *
  *     g_autofree RaFlopShare *shares = ra_flop_count(graph, 1);
  *     shares[call].model_flop / (n_iterations - 1) ...
@@ -14,18 +14,18 @@
 
 #include "graph/expand/task.h"
 
-/* Of one call, summed over iterations. */
+/* Sums of one call over iterations. */
 typedef struct {
-  double model_flop;    /* of the definition */
+  double model_flop;    /* by the model's definition */
   double hardware_flop; /* done by all GPUs */
-  double tokens;        /* prompt and response tokens of the sequences that the
-                           call works on, a sequence once however many epochs */
+  double tokens;        /* prompt and response tokens of the call's sequences;
+                           each counts once for any number of epochs */
 } RaFlopShare;
 
 /**
  * ra_flop_count:
- * @graph: at stage fidelity: a call-fidelity task counts nothing
- * @first_iteration: iterations before it are left out
+ * @graph: at stage or op fidelity; call-fidelity tasks count 0
+ * @first_iteration: first iteration that counts
  *
  * Cost: O(tasks + works x ops + distinct ends).
  *

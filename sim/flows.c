@@ -1,3 +1,4 @@
+/* Flows of communication tasks over the links of a cluster. */
 #include "config.h"
 
 #include "sim/flows_impl.h"
@@ -18,8 +19,8 @@ make_network(RaFlows *f)
   f->network = ra_network_new(capacity, n + n_queues);
 }
 
-/* What all ops of a work take of links: one behind another takes its links as
- * any. */
+/* Adds the link use of all ops of a work; an op that overlaps another uses its
+ * links like any. */
 static void
 add_uses(const RaTaskGraph *graph, const RaEstimator *estimator, uint32_t work,
          RaLinkUse *sum, double *n_messages)
@@ -96,7 +97,7 @@ ra_flows_free(RaFlows *f)
   g_free(f);
 }
 
-/* Whether links carry something for @task. */
+/* TRUE if @task uses links. */
 static gboolean
 communicates(const RaFlows *f, RaTaskId task, double duration_s)
 {

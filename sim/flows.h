@@ -1,44 +1,44 @@
-/* Communication as flows over the links of a cluster: what contends.
+/* Flows: communication tasks over the links of a cluster, with contention.
  *
  * Every collective, send, reallocation, transfer, offload and reload of the
  * graph is one flow (sim/network/network.h) over the links of its GPUs
- * (sim/network/topology.h).  Alone it takes what the estimator's law says, D:
- * its amount is D and its rate at most 1.  For part of D it has a link full
- * (RaLinkUse: intra-node, network card or host; the rest is latency), so at
- * rate 1 it takes
+ * (sim/network/topology.h).  Alone it takes the time D of the estimator's law:
+ * its amount is D and its rate at most 1.  For part of D it fills a link
+ * (RaLinkUse: intra-node, NIC or host; the rest is latency), so at rate 1 it
+ * uses
  *
  *     w = share x full_s / D
  *
- * of the link's capacity of 1.  Where tasks ask for more of a link than it has,
- * rates are max-min fair: the tasks that it is the bottleneck of go on at one
- * rate, that is, each is slowed by the same factor.  Latency takes no
- * bandwidth: messages of many steps slow each other only when together they
- * fill the link.
+ * of the link's capacity of 1.  If tasks demand more than a link's capacity,
+ * rates are max-min fair: all tasks whose bottleneck it is have one rate, that
+ * is, the link slows each by the same factor.  Latency uses no bandwidth:
+ * messages of many steps slow each other only if together they fill the link.
  *
- * A task that meets nobody, or that all have room for, takes D to the last bit.
- * Links of a graph (graph/input/link_graph.h) may have a latency: every message
- * that waits for one before it adds that of its way, which counts as late.
- * Where nodes are of several kinds, D is that of the slowest of them and full_s
- * of each link that of the law of its own node's kind, so faster links are less
- * full.
- * What a law counts as shared (`groups_per_node` GPUs on a node's cards) is
- * each GPU's share of its card, so it is not counted twice.
+ * - A task without contention takes D to the last bit.
+ * - Links of a graph (graph/input/link_graph.h) may have a latency.  Each of
+ *   the consecutive messages of a task adds the latency of its path, which
+ *   counts as late.
+ * - With several kinds of nodes, D is that of the slowest kind, and full_s of
+ *   each link follows from the law of its own node's kind, so faster links are
+ *   less full.
+ * - A law may already include sharing (`groups_per_node` GPUs on a node's
+ *   NICs).  It is each GPU's share of its NIC, so it does not count twice.
  *
- * A pass of a micro-batch with collectives inside (tensor parallel, rings,
- * experts) takes their share of its links evenly over its time: it has a flow
- * beside it, with D the time that it takes by itself and full_s the sum over
- * its collectives, and ends when both have.  So it slows what else is on these
- * links, and is slowed where they want more than there is.  An exchange between
- * replicas takes the links of each replica's own GPUs.
+ * A pass of a micro-batch may have collectives inside (tensor parallel, rings,
+ * experts).  They use their links evenly over the pass's time, by a flow that
+ * overlaps the pass.  Its D is the pass's time alone and its full_s the sum
+ * over the collectives; the pass ends when both have ended.  It thus slows
+ * other flows on these links, and is slowed by them.  An exchange between
+ * replicas uses the links of each replica's own GPUs.
  *
- * A generation computes and communicates step by step: its flow (beside it too)
- * is a chain of cycles, of each first the part in which it computes, in which
- * it takes no link, then the part in which its stages' collectives, gathers of
- * weights and sends do.  A cycle is a step where a task has a hundred or so,
- * several of one batch (sim/decode_links.h) where it has more; so a step that
- * meets other flows takes as much longer as its communication, and no more.
- * Over stages, which work side by side, cycles have the stages' mean, and all
- * wait for the stage that is held back most.
+ * A generation computes and communicates step by step.  Its flow, which
+ * overlaps it too, is a chain of cycles.  In the first part of a cycle it
+ * computes and uses no link; in the second its stages' collectives, gathers of
+ * weights and sends use links.  A cycle is one step if a task has about a
+ * hundred steps, several steps of one batch (sim/decode_links.h) if it has
+ * more.  Contention thus delays a step by its communication only.  With several
+ * stages, which work concurrently, cycles have the stages' mean, and all wait
+ * for the stage with the largest delay.
  */
 #ifndef RA_SIM_FLOWS_H
 #define RA_SIM_FLOWS_H
@@ -53,7 +53,7 @@ typedef struct _RaFlows RaFlows;
  * ra_flows_new:
  * @graph: unfolded; borrowed
  * @estimator: borrowed
- * @error: as ra_topology_new()
+ * @error: as for ra_topology_new()
  *
  * Returns: (transfer full): ra_flows_free() it
  */
@@ -62,35 +62,36 @@ RaFlows *ra_flows_new(const RaTaskGraph *graph, const RaEstimator *estimator,
 void ra_flows_free(RaFlows *flows);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(RaFlows, ra_flows_free)
 
-/* Whether @task, which takes @duration_s alone, is a flow. */
+/* TRUE if @task, which takes @duration_s alone, is a flow. */
 gboolean ra_flows_takes(const RaFlows *flows, RaTaskId task, double duration_s);
 
-/* Whether @task, which takes @duration_s by itself, has a flow beside it. */
+/* TRUE if a flow overlaps @task, which takes @duration_s alone. */
 gboolean ra_flows_inside(const RaFlows *flows, RaTaskId task,
                          double duration_s);
 
-/* The flow of @task, or beside it, begins now. */
+/* Starts the flow of @task, or the one that overlaps it, now. */
 void ra_flows_start(RaFlows *flows, RaTaskId task, double duration_s);
 
-/* A flow of @task has ended: whether the next of it has begun. */
+/* Continues @task after one of its flows has ended; TRUE: its next flow has
+ * begun. */
 gboolean ra_flows_go_on(RaFlows *flows, RaTaskId task);
 
-/* The network of the flows; payloads are tasks. */
+/* Network of the flows; payloads are tasks. */
 RaNetwork *ra_flows_network(RaFlows *flows);
 
-/* What of a link was used, over all tasks that have started. */
+/* Use of a link by all tasks that have started. */
 typedef struct {
   uint32_t link;   /* of the topology */
   double busy_s;   /* seconds of its whole capacity */
-  double waited_s; /* by which tasks that it was the narrowest for were late */
+  double waited_s; /* sum of delays of tasks that are attributed to it */
 } RaLinkBusy;
 
-/* (transfer full) (array length=out_n): links that were used, by busy_s, most
- * first; g_free() it.  waited_s is what ra_flows_end() was told. */
+/* (transfer full) (array length=out_n): links in use, by busy_s, largest first;
+ * g_free() it.  waited_s comes from ra_flows_end(). */
 RaLinkBusy *ra_flows_busy(const RaFlows *flows, guint *out_n);
 
-/* @task has ended @late_s later than alone: the one of its links that most was
- * asked of is held responsible. */
+/* Notes that @task has ended @late_s later than alone, and attributes the delay
+ * to the one of its links with the largest total use. */
 void ra_flows_end(RaFlows *flows, RaTaskId task, double late_s);
 
 const RaTopology *ra_flows_topology(const RaFlows *flows);

@@ -1,4 +1,4 @@
-/* Collectives of generations as flows. */
+/* Flows of generations: chains of cycles. */
 #include "config.h"
 
 #include "estimator/kinds.h"

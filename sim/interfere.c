@@ -1,3 +1,4 @@
+/* Interference of computation and communication on lanes. */
 #include "config.h"
 
 #include "sim/interfere.h"

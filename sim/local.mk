@@ -47,3 +47,4 @@ libsim_a_SOURCES += %D%/record.c %D%/record.h
 libsim_a_SOURCES += %D%/record_decode.c %D%/record_decode.h
 EXTRA_DIST += %D%/network/README.md
 EXTRA_DIST += %D%/generate/README.md
+EXTRA_DIST += %D%/README.md

@@ -1,3 +1,4 @@
+/* Replay of the memory table along a run: peaks and changes. */
 #include "config.h"
 
 #include <math.h>
@@ -218,7 +219,7 @@ ra_memory_replay_new(const RaSim *sim, const RaMemoryTable *table)
     lane_moments(result, table, &lists, l, moments);
     replay->n_negative += follow_lane(table, ra_memory_sum(base, n_holders),
                                       moments, &replay->lanes[l]);
-    /* What the GPU has less than the largest counts as if it were held. */
+    /* Capacity below that of the largest GPU counts as if it were held. */
     held_bytes = replay->lanes[l].peak_bytes + (most_capacity - capacity[l]);
     if (held_bytes > fullest_bytes) {
       replay->fullest = l;

@@ -1,3 +1,4 @@
+/* Times of the ops of works, by kinds of nodes. */
 #include "config.h"
 
 #include "estimator/kinds.h"

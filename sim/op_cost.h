@@ -1,12 +1,12 @@
-/* Seconds of the ops of a task graph's works, on the nodes that run them.
+/* Times of the ops of a task graph's works, on the nodes that run them.
  *
  *     g_autoptr(RaOpCosts) costs = ra_op_costs_new(graph, estimator);
  *     RaOpTimes times = ra_op_costs_of(costs, task);
  *     times.op_s[i] of op i of the work's program (graph/expand/op_program.h)
  *
- * Where nodes are of several kinds, the ops of a task take what they take on
- * the slowest for its work of the kinds that its group is on, as at stage
- * fidelity (estimator/kinds.h): a collective inside waits for the slowest.
+ * With several kinds of nodes, the ops of a task have the times of one kind:
+ * the slowest for the task's work among the kinds of its group, as at stage
+ * fidelity (estimator/kinds.h).  A collective inside waits for the slowest.
  *
  * Typical sizes: 10^3 works of 30 to 100 ops.
  */
@@ -19,9 +19,10 @@
 typedef struct _RaOpCosts RaOpCosts;
 
 typedef struct {
-  const double *op_s;         /* of one run of each op */
-  const double *seen_s;       /* of it, not behind the op before */
-  const RaLaunchCost *launch; /* of the nodes whose times these are */
+  const double *op_s;         /* time of one run of each op */
+  const double *seen_s;       /* part of it that does not overlap the preceding
+                                 op */
+  const RaLaunchCost *launch; /* launch costs of the nodes with these times */
 } RaOpTimes;
 
 /**
@@ -29,7 +30,7 @@ typedef struct {
  * @graph: borrowed
  * @estimator: borrowed during the call
  *
- * Cost: the ops of each work, once for each set of kinds that runs it.
+ * Cost: O(ops) for each work and each set of kinds that runs it.
  *
  * Returns: (transfer full): ra_op_costs_free() it
  */
@@ -38,7 +39,7 @@ RaOpCosts *ra_op_costs_new(const RaTaskGraph *graph,
 void ra_op_costs_free(RaOpCosts *costs);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(RaOpCosts, ra_op_costs_free)
 
-/* Of @task, whose work is of a shard.  O(1). */
+/* Times of @task, whose work has a shard.  O(1). */
 RaOpTimes ra_op_costs_of(const RaOpCosts *costs, RaTaskId task);
 
 #endif

@@ -1,3 +1,4 @@
+/* Replay of a task's ops: launches, jitter, stragglers. */
 #include "config.h"
 
 #include <math.h>
@@ -15,7 +16,7 @@ typedef struct {
   uint8_t kind;      /* RaOpKind */
 } Step;
 
-/* What works of one shape share: all but the dimensions of their ops. */
+/* Data that works of one shape share: all but the dimensions of their ops. */
 typedef struct {
   uint32_t shard;
   uint8_t phase, has[RA_N_BLOCKS]; /* which blocks the pieces have */
@@ -281,7 +282,7 @@ run_step(OpRun *run, const Step *step)
   return end_s;
 }
 
-/* Of four uniform numbers, about 0. */
+/* Sum of four uniform numbers, centred at 0. */
 static inline double
 centred_sum(uint64_t bits)
 {
@@ -359,7 +360,7 @@ run_step_of_ranks(OpRun *run, const Step *step, double *out_begin_s)
   hash_step(run, step, *out_begin_s, run->at_s);
 }
 
-/* What does nothing is not launched, and is no step. */
+/* Runs a block.  An op that does nothing is not launched, and is no step. */
 static void
 run_block(OpRun *run, const Step *steps, guint n)
 {

@@ -1,3 +1,4 @@
+/* Shares of the critical path by cause and op. */
 #include "config.h"
 
 #include "sim/breakdown.h"

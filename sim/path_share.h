@@ -1,13 +1,13 @@
-/* The critical path by cause: what a run's length is made of.
+/* Shares of the critical path by cause.
  *
  *     g_autoptr(GArray) shares = ra_path_shares(sim, graph, estimator);
  *     for (guint i = 0; i < shares->len; i++)
  *       use(&g_array_index(shares, RaPathShare, i));
  *
  * A task's time is split by the causes of its cost (RaCost), its computation
- * and communication further by the ops of its list, in proportion to what each
- * takes.  What is left of a device task's time is waiting inside: of ranks for
- * the slowest where they are unlike, else of a pipeline that decodes.
+ * and communication further by the ops of its list, in proportion to their
+ * times.  The rest of a device task's time is waiting inside: for the slowest
+ * rank if ranks differ, else within a decoding pipeline.
  *
  * The shares add up to the makespan.  Typical sizes: 10 to 40.
  */
@@ -21,22 +21,22 @@ typedef enum {
   RA_CAUSE_COMM,         /* exposed communication, by op and link */
   RA_CAUSE_HOST,         /* the device waits for launches; host work */
   RA_CAUSE_BUBBLE,       /* inside a decode pipeline */
-  RA_CAUSE_STRAGGLER,    /* inside a task: for the slowest rank */
-  RA_CAUSE_INTERFERENCE, /* computation slowed by communication beside it */
+  RA_CAUSE_STRAGGLER,    /* inside a task: waiting for the slowest rank */
+  RA_CAUSE_INTERFERENCE, /* computation slowed by overlapping communication */
   RA_CAUSE_CONTENTION,   /* communication that shares links, by op and link */
   RA_CAUSE_DATA,         /* reallocation and transfers between calls */
   RA_CAUSE_MEMORY,       /* offloads and reloads */
   RA_N_CAUSES
 } RaCause;
 
-/* Over which links an op goes. */
+/* Links that an op uses. */
 typedef enum { RA_REACH_NONE, RA_REACH_NODE, RA_REACH_NETWORK } RaReach;
 
 typedef struct {
   uint8_t cause; /* RaCause */
-  uint8_t op;    /* RaOpKind; RA_N_OPS: of no single one, see `task` */
-  uint8_t task;  /* RaTaskKind, where op is RA_N_OPS */
-  uint8_t reach; /* RaReach, of communication */
+  uint8_t op;    /* RaOpKind; RA_N_OPS: no single op, see `task` */
+  uint8_t task;  /* RaTaskKind, if op is RA_N_OPS */
+  uint8_t reach; /* RaReach, for communication */
   double time_s; /* on the path */
 } RaPathShare;
 
@@ -44,9 +44,10 @@ typedef struct {
  * ra_path_shares:
  * @sim: has run; borrowed
  * @graph: its graph; borrowed
- * @estimator: that it ran with; borrowed
+ * @estimator: estimator of the run; borrowed
  *
- * Sums up ra_critical_tasks().  Cost: that and the ops of its works.
+ * Sums over ra_critical_tasks().   Cost: that of ra_critical_tasks(), plus the
+ * ops of its works.
  *
  * Returns: (transfer full) (element-type RaPathShare): by time, longest first
  */

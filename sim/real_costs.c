@@ -1,3 +1,4 @@
+/* Costs of calls and reallocations by ReaL's estimator. */
 #include "config.h"
 
 #include "base/error.h"

@@ -1,9 +1,8 @@
-/* The duration of every task of a graph at call fidelity where calls and
- * reallocations cost what ReaL's estimator says (estimator/real.h), so that
- * both estimators are replayed by one simulator.
+/* Costs of tasks at call fidelity by ReaL's estimator (estimator/real.h), so
+ * that one simulator replays both estimators.
  *
- * Transfers, offloads and reloads take no time, as in ReaL's search; a part of
- * a call takes its share of the whole.
+ * Transfers, offloads and reloads take no time, as in ReaL's search.  A part of
+ * a call takes its share of the whole call.
  */
 #ifndef RA_SIM_REAL_COSTS_H
 #define RA_SIM_REAL_COSTS_H
@@ -14,12 +13,12 @@
 /**
  * ra_real_task_costs:
  * @graph: at call fidelity
- * @estimator: its laws time the layers
+ * @estimator: provides the laws for the times of layers
  * @out_costs: (out) (array length=n_tasks)
  * @error: %RA_ERROR_INPUT: @graph is not at call fidelity
  *
- * Cost: O(tasks) and one ra_real_call_s() a call, one ra_real_realloc_s() a
- * reallocation.
+ * Cost: O(tasks), plus one ra_real_call_s() per call and one
+ * ra_real_realloc_s() per reallocation.
  *
  * Returns: %TRUE on success
  */

@@ -1,4 +1,4 @@
-/* Tasks and their times as rows. */
+/* Tasks and their times as rows of a trace. */
 #include "config.h"
 
 #include <string.h>
@@ -9,7 +9,7 @@
 
 #define NAME_BYTES 512 /* of a task's name: call names are at most 64 each */
 
-/* What a work does on one GPU. */
+/* FLOP and bytes of a work on one GPU. */
 typedef struct {
   double flop;  /* of all its ops */
   double bytes; /* of all its ops */
@@ -87,7 +87,7 @@ set_head(RaTrace *trace, const RaTaskGraph *graph, gboolean have_ops)
     set_nics(trace, cluster);
 }
 
-/* Of every group its GPUs; NULL-terminated. */
+/* GPUs of every group, as text; NULL-terminated. */
 static char **
 ranks_of(const RaTaskGraph *graph)
 {

@@ -1,9 +1,9 @@
-/* A simulated run as a trace: what `simulate --trace` writes.
+/* Record of a simulated run as a trace, for `simulate --trace`.
  *
- * One row a task that takes time, named as the executor names it, so that the
- * two traces line up; joins, which take none and run nowhere, are left out.
- * FLOP and bytes are those of the task's ops on one GPU; a generation's, which
- * the simulator replays and does not list, are 0.
+ * There is one row per task with a duration, with the executor's name, so that
+ * the two traces can be compared.  Joins, which have no duration and no lane,
+ * are left out.  FLOP and bytes are those of the task's ops on one GPU; they
+ * are 0 for generations, which the simulator replays without op lists.
  *
  *     g_autoptr(RaTrace) trace = ra_record(sim, graph);
  *     ra_trace_set_head(trace, "command", ...);
@@ -20,10 +20,10 @@
 /**
  * ra_record:
  * @sim: after a successful ra_sim_run()
- * @graph: what it ran
+ * @graph: its graph
  *
- * The head gets source, seed, workload, cluster, plan (file names without
- * folder) and gpus-per-node; the caller adds the rest.  Rows are sorted.
+ * Sets source, seed, workload, cluster, plan (file names without folder) and
+ * gpus-per-node in the head; the caller adds the rest.  Rows are sorted.
  *
  * Cost: O(tasks log tasks + works x ops).
  *
@@ -36,10 +36,9 @@ typedef struct _RaRecorder RaRecorder;
 /**
  * ra_recorder_new:
  * @sim: before ra_sim_run(); borrowed
- * @graph: what it will run; borrowed
+ * @graph: its graph; borrowed
  *
- * From then on every step of every task is a row (sim/sim.h,
- * ra_sim_set_visit()).
+ * Records every step of every task as a row (sim/sim.h, ra_sim_set_visit()).
  *
  * Returns: (transfer full): ra_recorder_finish() it
  */
@@ -49,11 +48,11 @@ void ra_recorder_free(RaRecorder *recorder);
 /**
  * ra_recorder_finish:
  * @recorder: (transfer full): its simulation has run
- * @decode: (nullable): the estimator that it ran with: ops of decode steps are
+ * @decode: (nullable): estimator of the run; if given, ops of decode steps are
  *   rows too (sim/record_decode.h)
  *
- * ra_record(), but a task with steps is their rows: named after it and them,
- * with op and shape.
+ * Like ra_record(), but rows of steps replace the row of their task.  A row has
+ * the names of task and step, op and shape.
  *
  * Returns: (transfer full): ra_trace_free() it
  */

@@ -1,3 +1,4 @@
+/* Ops of decode steps as rows of a trace. */
 #include "config.h"
 
 #include <math.h>

@@ -1,12 +1,13 @@
-/* The ops of a simulated generation, step by step.  Private to sim/record.c.
+/* Ops of a simulated generation as trace rows, step by step.  Private to
+ * sim/record.c.
  *
- * The simulator adds decode steps up without looking at their ops; here they
- * are listed for a trace, each at the pace of its step: what a step takes
- * longer than its ops, launches, is spread evenly before them.  Generations in
- * static batches are listed, with weights in place; batches that are filled up
- * while they run, phases of rollouts and zero 3 are not.
+ * The simulator sums decode steps without their ops; this file lists the ops
+ * for a trace.  The time of a step beyond its ops, which is launches, is spread
+ * evenly before the ops.  Only generations with static batches and unsharded
+ * weights are listed; continuous batching, phases of rollouts and zero 3 are
+ * not.
  *
- * Typical sizes: steps x layers x 15 rows a replica: 10^4 to 10^7.
+ * Typical sizes: steps x layers x 15 rows per replica: 10^4 to 10^7.
  */
 #ifndef RA_SIM_RECORD_DECODE_H
 #define RA_SIM_RECORD_DECODE_H
@@ -17,10 +18,10 @@
 /**
  * ra_record_decode:
  * @sim: has run; borrowed
- * @graph: what it ran; borrowed
- * @estimator: that it ran with; borrowed
+ * @graph: its graph; borrowed
+ * @estimator: estimator of the run; borrowed
  * @add: called for every op, with a row of name, op, shape, times, FLOP, bytes
- *   and, of communication, stream
+ *   and, for communication, stream
  */
 typedef void (*RaRecordRow)(RaTaskId task, const RaTraceRow *row, void *data);
 

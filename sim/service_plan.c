@@ -1,3 +1,4 @@
+/* Rollout service in the task graph: alternating replays. */
 #include "config.h"
 
 #include <math.h>

@@ -1,16 +1,15 @@
-/* The rollout service of a plan (graph/input/plan_service.h): its times within
- * the task graph.
+/* Times of a plan's rollout service (graph/input/plan_service.h) in the task
+ * graph.
  *
- * Batch k of the service is what the generate call has made when its node of
- * iteration k ends.  Versions arrive as the graph's reallocations end, which
- * only wait for batches before: so the graph is replayed with the batches that
- * are known, the service run with the arrivals that this gives, and so on to
- * the last.  A node of the call takes from when the graph lets it begin to when
- * its batch is ready.
+ * The generate call has made batch k of the service when its node of iteration
+ * k ends.  Versions arrive when the graph's reallocations end, which wait only
+ * for earlier batches.  The graph is therefore replayed with the known batches,
+ * then the service with the resulting arrivals, and so on to the last batch.  A
+ * node of the call lasts from its begin in the graph until its batch is ready.
  *
- * Batches are trained on as the workload draws them, in order of submission;
- * the service's own are in order of completion, of the same law.  At call
- * fidelity the call is the batch alone.
+ * Training uses the workload's samples in order of submission; the service's
+ * own batches are in order of completion, with the same law.  At call fidelity
+ * the call is the batch alone.
  */
 #ifndef RA_SIM_SERVICE_PLAN_H
 #define RA_SIM_SERVICE_PLAN_H
@@ -22,22 +21,24 @@ typedef struct {
   uint32_t call;
   uint32_t n_batches;  /* iterations */
   double *ready_s;     /* (n_batches) owned */
-  uint64_t *staleness; /* (n_batches) sequences by staleness, owned */
+  uint64_t *staleness; /* (n_batches) number of sequences by staleness, owned */
   double mean_staleness;
   uint32_t max_staleness;
-  uint64_t recomputed_tokens; /* keys computed anew as versions came */
+  uint64_t recomputed_tokens; /* tokens whose keys were computed again for new
+                                 versions */
 } RaServiceReport;
 
 /**
  * ra_service_apply:
- * @graph: with the call and what trains its model, or nothing is done
- * @inout_costs: (array length=n_tasks): those of the service's tasks are set
+ * @graph: graph with the call and the training of its model; otherwise the
+ *   function has no effect
+ * @inout_costs: (array length=n_tasks): costs of the service's tasks are set
  * @out_report: (out) (nullable) (transfer full): ra_service_report_free() it;
  *   %NULL: the plan has no service
- * @error: as ra_sim_run(); %RA_ERROR_INPUT: a batch that no version lets
- *   complete
+ * @error: as for ra_sim_run(); %RA_ERROR_INPUT: a batch that cannot complete
+ *   with any version
  *
- * Cost: a replay and a run of the service an iteration.
+ * Cost: one replay and one run of the service per iteration.
  */
 gboolean ra_service_apply(const RaTaskGraph *graph,
                           const RaEstimator *estimator, RaCost *inout_costs,

@@ -1,3 +1,4 @@
+/* Simulator: the event loop of the replay. */
 #include "config.h"
 
 #include <math.h>
@@ -33,7 +34,7 @@ sim_alloc(const RaTaskGraph *graph)
   return sim;
 }
 
-/* What is not a program takes as long as on the slowest of its GPUs. */
+/* Sets the times of tasks without a program to those on their slowest GPU. */
 static void
 set_ops(RaSim *sim, const RaEstimator *estimator)
 {
@@ -241,7 +242,7 @@ run_init(Run *run, const RaSim *sim)
   run->n_ends = g_new0(uint8_t, graph->n_tasks);
 }
 
-/* Whether the task, of which the flow or the rest has ended, runs on. */
+/* TRUE if the task, whose flow or other part has ended, still runs. */
 static gboolean
 awaits_other(Run *run, RaTaskId task)
 {
@@ -410,7 +411,7 @@ finish(RaSim *sim, const Run *run)
   }
 }
 
-/* What interference and contention have added. */
+/* Computes the times that interference and contention have added. */
 static void
 add_delays(RaSim *sim, const Run *run)
 {

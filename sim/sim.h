@@ -1,11 +1,11 @@
-/* The discrete-event simulator: replays a task graph against an estimator.
+/* Discrete-event simulator: replays a task graph with times from an estimator.
  *
  * Events are ordered by (time, sequence number), never by an epsilon.  A task
- * starts when its last predecessor has ended (queues stand in the graph
- * as edges, see graph/expand/task.h), and ends after its duration, which is
- * longer where computation and communication run on one GPU (sim/interfere.h).
- * Sequence numbers are given in the order in which tasks become ready; tasks
- * that become ready by one event get theirs in the order of the graph's edges.
+ * starts when its last predecessor has ended; the graph has queues as edges
+ * (graph/expand/task.h).  It ends after its duration, which grows if
+ * computation and communication overlap on a GPU (sim/interfere.h).  Sequence
+ * numbers follow the order in which tasks become ready.  Tasks that one event
+ * makes ready get theirs in the order of the graph's edges.
  *
  *     RaSim *sim = ra_sim_new(graph, estimator, &error);
  *     if (ra_sim_run(sim, &error)) ... ra_sim_result(sim)
@@ -25,25 +25,25 @@ typedef struct _RaSim RaSim;
 
 typedef struct {
   double makespan_s;       /* end of the last task */
-  double *iteration_end_s; /* (n_iterations) when the last call of each has
-                              ended; that its parameters then move on to the
-                              calls that wait for them is not counted */
+  double *iteration_end_s; /* (n_iterations) end of the last call of each; the
+                              reallocation of its parameters afterwards does not
+                              count */
   double *begin_s;         /* (n_tasks) */
   double *end_s;           /* (n_tasks) */
-  double *added_s; /* (n_tasks) of end_s - begin_s, what interference or, of a
-                      flow, contention has added to the task's cost; NULL:
-                      nothing to any */
-  double *late_s;  /* (n_tasks) of added_s, what contention has; NULL: without
-                      flows */
-  RaTaskId *critical_pred; /* (n_tasks) the predecessor that ended last (least
-                              id on a tie: ra_critical_tasks() has a rule that
-                              folding keeps), RA_NONE: none */
+  double *added_s; /* (n_tasks) part of end_s - begin_s that interference or,
+                      for a flow, contention adds to the task's cost; NULL: 0
+                      for all tasks */
+  double *late_s;  /* (n_tasks) part of added_s that contention adds; NULL:
+                      without flows */
+  RaTaskId *critical_pred; /* (n_tasks) the predecessor that ended last, on a
+                              tie the smallest id (ra_critical_tasks() has a
+                              rule that folding preserves); RA_NONE: none */
   uint64_t fingerprint; /* of the event sequence: order, names, times to 1 ns */
-  uint64_t n_events;    /* ends processed: n_tasks; at op fidelity a task with a
-                           program counts as its steps */
+  uint64_t n_events;    /* ends processed: n_tasks; at op fidelity the steps of
+                           a task with a program count instead */
 } RaSimResult;
 
-/* Seconds that interference has added to @task; 0 where there is none. */
+/* Seconds that interference or contention has added to @task, or 0. */
 static inline double
 ra_sim_added_s(const RaSimResult *result, RaTaskId task)
 {
@@ -55,44 +55,46 @@ ra_sim_added_s(const RaSimResult *result, RaTaskId task)
  * @graph: borrowed
  * @estimator: borrowed
  *
- * Computes the duration of every task: from its work by the estimator, of a
- * decode task by replaying its replica's generation (sim/generate/decode.h), of
- * a call-fidelity task by simulating the call alone at stage fidelity
- * (sim/call.h), at op fidelity by replaying its steps (sim/op_replay.h) when it
- * starts.
+ * Computes the duration of every task:
+ * - by the estimator, from the task's work;
+ * - of a decode task, by a replay of its replica's generation
+ *   (sim/generate/decode.h);
+ * - of a call-fidelity task, by a simulation of the isolated call at stage
+ *   fidelity (sim/call.h);
+ * - at op fidelity, by a replay of its steps (sim/op_replay.h) when it starts.
  */
 RaSim *ra_sim_new(const RaTaskGraph *graph, const RaEstimator *estimator,
                   GError **error);
 
-/* As ra_sim_new() with the durations given, (n_tasks) seconds >= 0, for tests
- * and benchmarks. */
+/* Like ra_sim_new() with given durations, (n_tasks) seconds >= 0, for tests and
+ * benchmarks. */
 RaSim *ra_sim_new_with_durations(const RaTaskGraph *graph,
                                  const double *duration_s);
 
-/* As ra_sim_new() with the costs given, (n_tasks). */
+/* Like ra_sim_new() with given costs, (n_tasks). */
 RaSim *ra_sim_new_with_costs(const RaTaskGraph *graph, const RaCost *costs);
 
-/* (nullable): of a plan with a rollout service; owned by @sim. */
+/* (nullable) (transfer none): report of the plan's rollout service, if any. */
 const RaServiceReport *ra_sim_service(const RaSim *sim);
 
 /**
  * ra_sim_run:
- * @error: %RA_ERROR_INPUT: the graph has a cycle, so some tasks never start:
- * names one of them
+ * @error: %RA_ERROR_INPUT: the graph has a cycle, so some tasks never start;
+ *   the message names one of them
  */
 gboolean ra_sim_run(RaSim *sim, GError **error);
 
-/* Before ra_sim_run(): @visit is called for every step, task by task in the
- * order in which they start.  Nothing below op fidelity. */
+/* Sets a callback, before ra_sim_run().  It is called for every step, task by
+ * task in the order in which they start; never below op fidelity. */
 void ra_sim_set_visit(RaSim *sim, RaOpVisit visit, void *data);
 
 /**
  * ra_sim_use_network:
  * @estimator: as in ra_sim_new(); borrowed
- * @error: as ra_flows_new()
+ * @error: as for ra_flows_new()
  *
- * Before ra_sim_run(), of an unfolded graph: communication is flows over the
- * cluster's links (sim/flows.h).
+ * Makes communication flows over the cluster's links (sim/flows.h).  Call it
+ * before ra_sim_run(), for an unfolded graph.
  */
 gboolean ra_sim_use_network(RaSim *sim, const RaEstimator *estimator,
                             GError **error);
@@ -100,14 +102,14 @@ gboolean ra_sim_use_network(RaSim *sim, const RaEstimator *estimator,
 /* (nullable): the flows, %NULL without ra_sim_use_network(). */
 const RaFlows *ra_sim_flows(const RaSim *sim);
 
-/* Whether @task has steps: a program, at op fidelity. */
+/* TRUE if @task has steps: a program, at op fidelity. */
 gboolean ra_sim_has_steps(const RaSim *sim, RaTaskId task);
 
-/* (n_tasks) costs of the tasks by cause; total_s is the duration.  At op
- * fidelity after ra_sim_run(). */
+/* Costs of the tasks by cause, (n_tasks); total_s is the duration.  At op
+ * fidelity they are valid after ra_sim_run(). */
 const RaCost *ra_sim_costs(const RaSim *sim);
 
-/* After a successful ra_sim_run(); owned by @sim. */
+/* (transfer none): result, after a successful ra_sim_run(). */
 const RaSimResult *ra_sim_result(const RaSim *sim);
 
 void ra_sim_free(RaSim *sim);

@@ -1,10 +1,12 @@
-/* What a task does to its lanes, by its kind: the four classes of accounting.
+/* Classes of tasks for accounting.
  *
- * DEVICE tasks hold the lane's compute stream; COMM tasks are communication
- * within a call and count only where no device task hides them; HOST is a host
- * call; MOVE is what the plan adds between calls: reallocation, transfer,
- * offload and reload.
- * A join takes no time and has no lane, so its class is never asked for.
+ * DEVICE  occupies the lane's compute stream
+ * COMM    communication within a call; counts only if no device task overlaps
+ * it HOST    a host call
+ * MOVE    added by the plan between calls: reallocation, transfer, offload,
+ *         reload
+ *
+ * A join has no time and no lane, so its class is never used.
  */
 #ifndef RA_SIM_TASK_CLASS_H
 #define RA_SIM_TASK_CLASS_H

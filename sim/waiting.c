@@ -1,3 +1,4 @@
+/* Causes of idle time, followed back along chains of tasks. */
 #include "config.h"
 
 #include <stdlib.h>

@@ -1,11 +1,11 @@
-/* What idle GPUs wait for.
+/* Causes of idle time: the tasks for which idle GPUs wait.
  *
  * A GPU is idle while no task runs on it.  The gap ends with a task, which
- * waited for the one that ended last before it, which had itself waited ...:
- * that chain, followed back to where the gap begins, is what the GPU waited
- * for, moment by moment.  After the last task of a GPU there is nothing left.
+ * waited for the predecessor that ended last, which in turn waited for another.
+ * This chain, back to the begin of the gap, gives the cause of each moment.
+ * After its last task a GPU waits for nothing.
  *
- * GPUs that the same calls run on are one group.
+ * GPUs with the same calls form a group.
  *
  *     g_autoptr(RaWaiting) waiting = ra_waiting_new(sim, graph);
  *     for (guint i = 0; i < waiting->n; i++) use(&waiting->rows[i]);
@@ -19,11 +19,11 @@
 
 typedef struct {
   uint32_t group;    /* of GPUs, from 0 */
-  uint32_t call;     /* that the GPUs waited for, or whose move; RA_NONE: the
-                        run's end */
-  uint8_t node_kind; /* RaNodeKind of it */
-  uint8_t task_kind; /* RaTaskKind of it */
-  double gpu_s;      /* idle */
+  uint32_t call;     /* call, or call of the move, for which the GPUs waited;
+                        RA_NONE: end of the run */
+  uint8_t node_kind; /* RaNodeKind of the cause */
+  uint8_t task_kind; /* RaTaskKind of the cause */
+  double gpu_s;      /* idle GPU-seconds */
 } RaWaitingRow;
 
 typedef struct {
@@ -33,7 +33,7 @@ typedef struct {
   double *idle_gpu_s; /* (n_groups) owned: sum of the rows */
   uint32_t *n_gpus;   /* (n_groups) owned */
   guint n_groups;
-  double makespan_s; /* that they were there for */
+  double makespan_s; /* length of the run */
 } RaWaiting;
 
 /**
