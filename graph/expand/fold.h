@@ -23,10 +23,9 @@
  *      or, with sets of shards, one per set; twins' sets have the same classes
  *      by (2).
  *   c. The preceding task in the queue of each of its lanes.  Queues are
- *   static:
- *      a lane's queue has, call by call in program order, the stage's tasks of
- *      the one replica to which the lane belongs.  By (3) the k-th tasks of
- *      twin lanes' queues are twins.
+ *      static: a lane's queue has, call by call in program order, the stage's
+ *      tasks of the one replica to which the lane belongs.  By (3) the k-th
+ *      tasks of twin lanes' queues are twins.
  *
  * By (2), the sets of predecessors of twins are thus equal up to twins.  A task
  * begins at the maximum of the ends of its predecessors, and a maximum does not

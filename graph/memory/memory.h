@@ -8,8 +8,7 @@
  *     g_autoptr(GArray) items = ra_memory_items(memory, augmented);
  *
  * parameters   Tensor slices of graph/augment/layout.h in the model's dtype;
- * the
- *              largest of a stage's ranks (a vocabulary may not divide).
+ *              the largest of a stage's ranks (a vocabulary may not divide).
  * gradients    One value of grad-dtype per parameter, between training calls
  *              too: Megatron-LM's DistributedDataParallel has them in one
  *              buffer.  They leave the GPU only together with parameters that

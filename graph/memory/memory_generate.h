@@ -16,8 +16,7 @@
  * @block: B, tokens per block of keys and values
  * @n_parts: chunks; part c ends when ceil((c + 1) n / n_parts) have ended
  * @out_peak: (out) (array length=n_parts): largest capacity of the blocks in
- * use
- *   during each part, tokens
+ *   use during each part, tokens
  * @out_left: (out) (array length=n_parts): capacity in use after each part,
  *   tokens
  *

@@ -18,8 +18,7 @@
  * @batching: continuous, of each micro-batch
  * @n_groups: micro-batches
  * @out_peak: (out) (array length=n_parts): largest capacity of the blocks in
- * use
- *   during each part, tokens.  If blocks are limited, of all of them, as an
+ *   use during each part, tokens.  If blocks are limited, of all of them, as an
  *   engine allocates them when it starts
  * @out_left: (out) (array length=n_parts): capacity in use after each part
  *

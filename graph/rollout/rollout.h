@@ -39,8 +39,7 @@
  * part.  For a sequence with p prompt tokens and u tokens to generate in it,
  * RaDynamic has:
  * - in phase 0, and where keys are recomputed: prompt p + T, whose prefill
- * gives
- *   the first of u tokens;
+ *   gives the first of u tokens;
  * - otherwise: prompt p + T - 1 and u + 1 tokens, as only the last token's keys
  *   are missing.
  * (With continuous batching, prompt and response are whole, and RaBatchStart
