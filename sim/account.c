@@ -137,10 +137,10 @@ ra_account_call_n_gpus(const RaAccount *account, uint32_t call)
   return account->call_n_gpus[call];
 }
 
-/* A stretch of a lane's time and whom it is charged to. */
+/* A stretch of a lane's time and its owner, which is charged. */
 typedef struct {
   double begin_s, end_s;
-  uint32_t owner; /* task, or span (iteration x calls + call); a gap: nobody */
+  uint32_t owner; /* task, or span (iteration x calls + call); a gap: none */
 } Stretch;
 
 /* Sums over the lanes, of a call or (two of them) of the rest.  Exact, so that
@@ -149,7 +149,7 @@ typedef struct {
   RaSum sums[5];
 } Totals;
 
-/* One window of one lane: the gaps that nobody is charged for yet. */
+/* One window of one lane: the gaps that have no owner yet. */
 typedef struct {
   const RaAccount *account;
   double begin_s, end_s;  /* the window */

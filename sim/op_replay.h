@@ -9,13 +9,13 @@
  *     end(i)   = max(begin(i) + op(i), issue(i) + op(i) / launches(i))
  *
  * The host begins with a task once it has launched the preceding task of the
- * same queue and call, and all other predecessors of the task have ended, such
- * as a message of another stage (Megatron-LM synchronises after a receive,
- * p2p_communication.py, batch_p2p_sync).  With captured graphs a task has one
- * launch before its first step and a gap per kernel, as in estimator.h.  A step
- * with RA_OP_BEHIND begins together with the preceding one; the next step waits
- * for both.  Tasks on other streams stretch an overlapping task as a whole
- * (sim/interfere.h); the times of its steps do not include that.
+ * same queue and call, and all other predecessors of the task have ended.  An
+ * example is a message of another stage (Megatron-LM synchronises after a
+ * receive, p2p_communication.py, batch_p2p_sync).  With captured graphs a task
+ * has one launch before its first step and a gap per kernel, as in estimator.h.
+ * A step with RA_OP_BEHIND begins together with the preceding one; the next
+ * step waits for both.  Tasks on other streams stretch an overlapping task as a
+ * whole (sim/interfere.h); the times of its steps do not include that.
  *
  * If the device never waits for the host, a task takes its work's cost at stage
  * fidelity, up to the rounding of sums.

@@ -9,10 +9,10 @@
  * In a workload with trips (graph/input/trips.h), each trip has its own nodes
  * for its calls and waits for the trip before.
  *
- * Edges are data (a part of a consumer waits for the chunk that it needs) and
- * parameter versions (a call of iteration k on a trained model waits for what
- * training wrote in iteration k - 1 - staleness).  Both may pass through added
- * nodes.
+ * Edges are data and parameter versions; both may pass through added nodes.  A
+ * part of a consumer waits for the chunk that it needs.  A call of iteration k
+ * on a trained model waits for what training wrote in iteration
+ * k - 1 - staleness.
  *
  * Copies give the location of each model from one node to another; graph/memory
  * turns them into bytes over time.

@@ -44,7 +44,7 @@ ra_call_shard(const RaPlan *plan, uint32_t call)
                    .loss = c->kind == RA_CALL_TRAIN};
 }
 
-/* Who shares shards, and who reduces gradients with whom. */
+/* Sets of replicas that share shards, and groups that reduce gradients. */
 static void
 set_shards(RaCallContext *x, const RaCluster *cluster)
 {

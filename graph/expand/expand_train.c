@@ -48,7 +48,7 @@ op_work(const RaCallContext *x, RaOpKind kind, RaDtype dtype, uint64_t d0,
   return ra_builder_work(x->builder, &work);
 }
 
-/* Parameters of a GPU by who else has them. */
+/* Parameters of a GPU by the ranks that have them too. */
 typedef struct {
   uint64_t dense;   /* all dp x cp ranks */
   uint64_t experts; /* dp x cp / ep of them; 0 where experts are not spread */

@@ -64,7 +64,7 @@ static const char *const axis_words[] = {"tp", "cp", "dp", "pp", NULL};
 static const char *const realloc_words[] = {"broadcast", "p2p", "all-gather",
                                             NULL};
 static const char *const optimizer_words[] = {"keep", "host", NULL};
-/* A prefix of RaDtype: nobody reduces gradients in fp8. */
+/* A prefix of RaDtype: gradients are never reduced in fp8. */
 static const char *const grad_dtype_words[] = {"bf16", "fp16", "fp32", NULL};
 
 /* clang-format off */

@@ -26,9 +26,9 @@ gboolean ra_residency_same_copy(const RaPlan *plan, uint32_t a, uint32_t b);
  * trains its model. */
 gboolean ra_residency_is_own(const RaPlan *plan, uint32_t call);
 
-/* TRUE if @call needs no copy because it reads the frozen weights of another
- * model with adapters (`base-of`, graph/input/lora.h), and that model has a
- * copy in this layout that stays on the GPUs. */
+/* TRUE if @call needs no copy of its own: it reads the frozen weights of
+ * another model with adapters (`base-of`, graph/input/lora.h), whose copy in
+ * this layout stays on the GPUs. */
 gboolean ra_residency_is_shared(const RaPlan *plan, uint32_t call);
 
 /**

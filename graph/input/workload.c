@@ -23,7 +23,7 @@ ra_activation_dtype(RaDtype dtype)
   return dtype == RA_DTYPE_FP8 ? RA_DTYPE_BF16 : dtype;
 }
 
-/* Models that nobody uses or trains, and a staleness that lags nothing. */
+/* Refuses models that no call uses or trains, and staleness without effect. */
 static gboolean
 check_use(const RaWorkload *workload, const RaWorkloadKeys *common,
           GError **error)

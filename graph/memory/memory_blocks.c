@@ -66,7 +66,7 @@ block_at(const Builder *b, uint32_t i)
   return &g_array_index(b->blocks, RaMemoryBlock, i);
 }
 
-/* From @first until somebody says otherwise. */
+/* Adds a block from @first to the end of the run, until its end is set. */
 static uint32_t
 add_block(Builder *b, uint32_t holder, uint32_t item, RaTaskId first,
           uint64_t bytes)

@@ -6,7 +6,7 @@
 
 #include "graph/memory/slab_order.h"
 
-/* --- who is there together --- */
+/* --- Near blocks --- */
 
 static int
 compare_events(const void *a, const void *b)

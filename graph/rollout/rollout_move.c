@@ -67,7 +67,7 @@ seat_at(const RaRolloutServe *s, uint32_t replica, uint32_t candidate)
   g_return_val_if_reached(NULL);
 }
 
-/* Once it is known who found a place: what travels. */
+/* Adds up the tokens that move, once it is known which sequences can run. */
 static void
 close_moves(RaRolloutServe *s, GArray *moved)
 {

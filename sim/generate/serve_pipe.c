@@ -38,7 +38,7 @@ typedef struct {
 
 /* --- tools --- */
 
-/* The first to come back; NULL: nobody is away.  Few are. */
+/* The first to come back; NULL: none is away.  Few are. */
 static Return *
 first_back(const Group *group)
 {

@@ -123,7 +123,7 @@ fill(RaNetwork *net, RaDense *d)
     }
     d->level[l] = level;
     d->place[l] = n_placed++;
-    /* links that have filled lose what nobody reads any more */
+    /* full links lose values that are not read any more */
     lose(d->open, d->free, count, level, n);
     d->open[l] = 0;
   }

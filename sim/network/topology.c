@@ -8,7 +8,7 @@
 #include "sim/network/topology_impl.h"
 
 /* Shares that fill a link to its capacity add up to it but for rounding, which
- * must slow nobody. */
+ * must slow no flow. */
 #define ROOM_FRAC 1e-9
 
 /* ---- Links --------------------------------------------------------------- */
