@@ -173,7 +173,7 @@ run_case(guint size, guint scale, guint placement)
     /* Where none fits, what the last that divides the heads says: it cuts the
      * weights most. */
     if (i == 0 ||
-        (best.iteration_s == 0 && !strstr(one.reason, "cannot be cut")) ||
+        (best.iteration_s == 0 && !strstr(one.reason, "cannot be sharded")) ||
         (one.iteration_s > 0 && one.iteration_s < best.iteration_s)) {
       g_free(best.reason);
       best = one;

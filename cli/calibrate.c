@@ -28,8 +28,8 @@ gpu_of(const char *output, GError **error)
 
   if (!output) {
     g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
-                "there is neither --gpu nor --output, expected 'reallot "
-                "calibrate --from DIR -o GPU%s'",
+                "missing --gpu or --output, expected 'reallot calibrate --from "
+                "DIR -o GPU%s'",
                 SUFFIX);
     return NULL;
   }
@@ -104,7 +104,8 @@ read_source(Sources *s, const char *path, GError **error)
   if (g_file_test(path, G_FILE_TEST_IS_DIR)) {
     if (s->data) {
       g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
-                  "--from: '%s' is a second folder, expected one, and traces",
+                  "--from: '%s' is a second folder, expected at most one "
+                  "folder, and traces",
                   path);
       return FALSE;
     }
@@ -112,9 +113,10 @@ read_source(Sources *s, const char *path, GError **error)
     return TRUE;
   }
   if (!g_file_test(path, G_FILE_TEST_EXISTS)) {
-    g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
-                "%s: is no folder, expected one with measurements, nor a trace",
-                path);
+    g_set_error(
+        error, RA_ERROR, RA_ERROR_INPUT,
+        "%s: neither a folder nor a trace, expected a folder of measurements",
+        path);
     return FALSE;
   }
   g_string_append_printf(s->names, "%s%s", s->names->len > 0 ? ", " : "", name);
@@ -205,19 +207,20 @@ check_flags(const Sources *s, char **files, GError **error)
 
   if (!has_from && files && files[0])
     g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
-                "'%s' is one argument too many where there is no --from",
+                "unexpected argument '%s', expected --from before it",
                 files[0]);
   else if (!has_from)
-    g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
-                "there is no --from, expected 'reallot calibrate --from DIR -o "
-                "GPU%s'",
-                SUFFIX);
+    g_set_error(
+        error, RA_ERROR, RA_ERROR_INPUT,
+        "missing --from, expected 'reallot calibrate --from DIR -o GPU%s'",
+        SUFFIX);
   else if (s->merge && s->refit)
     g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
-                "--merge and --refit: expected one of them");
+                "--merge and --refit exclude each other, expected one of them");
   else if (s->transfer && (s->merge || s->refit))
     g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
-                "--transfer: the laws are those of the profile of %s",
+                "--transfer: the laws come from the profile of %s, expected "
+                "one of the two",
                 s->merge ? "--merge" : "--refit");
   else
     return ra_option_file("--merge", s->merge, error) &&
@@ -251,12 +254,12 @@ check_communicator(const Machine *m, gboolean is_cuda, GError **error)
     return FALSE;
   if (m->communicator && (!is_cuda || m->dry_run))
     g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
-                "--communicator: 'nccl' carries between GPUs, expected it with "
-                "--backend=cuda and without --dry-run");
+                "--communicator: 'nccl' connects GPUs, expected --backend=cuda "
+                "and no --dry-run");
   else if (!m->communicator && (m->cluster || m->largest))
     g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
-                "--cluster, --largest: they are of collectives, expected them "
-                "with --communicator=nccl");
+                "--cluster and --largest are for collectives, expected "
+                "--communicator=nccl");
   else
     return TRUE;
   return FALSE;
@@ -269,25 +272,24 @@ check_backend(const Machine *m, const Sources *s, char **files, GError **error)
   gboolean is_cuda = g_strcmp0(m->backend, "cuda") == 0;
 
   if (!m->backend)
-    g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
-                "--ranks, --quick, --dry-run, --communicator, --cluster, "
-                "--largest: they are of --backend, expected --backend=host or "
-                "--backend=cuda");
+    g_set_error(
+        error, RA_ERROR, RA_ERROR_INPUT,
+        "--ranks, --quick, --dry-run, --communicator, --cluster and --largest "
+        "need a device, expected --backend=host or --backend=cuda");
   else if (files && files[0])
     g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
-                "--backend: '%s' is one argument too many", files[0]);
+                "--backend: unexpected argument '%s', expected none", files[0]);
   else if (s->from || s->merge || s->transfer || (s->refit && !is_cuda))
     g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
-                "--backend: it measures, expected it without --from, --merge, "
-                "--transfer and (but for cuda) --refit");
+                "--backend measures this machine, expected no --from, --merge "
+                "or --transfer, and --refit only with --backend=cuda");
   else if (is_cuda && m->ranks && !m->communicator)
     g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
-                "--ranks: one rank measures a GPU, expected it with "
-                "--backend=host or --communicator=nccl");
+                "--ranks: one rank measures a GPU, expected --backend=host or "
+                "--communicator=nccl");
   else if (m->dry_run && !is_cuda)
     g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
-                "--dry-run: it tells of a plan, expected it with "
-                "--backend=cuda");
+                "--dry-run is not supported here, expected --backend=cuda");
   else
     return check_communicator(m, is_cuda, error);
   return FALSE;
@@ -377,42 +379,43 @@ run(int argc, char **argv, GError **error)
   };
   const GOptionEntry own[] = {
       {"from", 0, 0, G_OPTION_ARG_FILENAME_ARRAY, &s.from,
-       "Folder of measurements, laid out like the project's, a trace with "
-       "ops, or a log of nccl-tests (.log); repeatable",
+       "Folder of measurements laid out like the project's, trace with ops, or "
+       "nccl-tests log (.log); repeatable",
        "DIR|TRACE|LOG"},
       {"gpu", 0, 0, G_OPTION_ARG_FILENAME, &s.gpu,
-       "Class of GPU; else what FILE is called", "GPU"},
+       "GPU class (default: the name of FILE)", "GPU"},
       {"transfer", 0, 0, G_OPTION_ARG_FILENAME_ARRAY, &s.transfer,
-       "Laws without rows by data sheet, from this profile of another GPU; "
-       "repeatable",
+       "Profile of another GPU, whose laws are scaled by data sheet where rows "
+       "are missing; repeatable",
        "PROFILE"},
       {"merge", 0, 0, G_OPTION_ARG_FILENAME, &s.merge,
-       "Only add the rows to the tables of this profile", "PROFILE"},
+       "Profile whose tables get the new rows; no law is refitted", "PROFILE"},
       {"refit", 0, 0, G_OPTION_ARG_FILENAME, &s.refit,
-       "Fit the laws that have rows; the others and the data sheet are this "
-       "profile's",
+       "Profile to refit: laws without rows and the data sheet stay as they "
+       "are",
        "PROFILE"},
       {"backend", 0, 0, G_OPTION_ARG_FILENAME, &m.backend,
-       "Measure this machine: host, its cores; cuda, its GPU", "NAME"},
+       "Device to measure: host, this machine's cores, or cuda, its GPU",
+       "NAME"},
       {"ranks", 0, 0, G_OPTION_ARG_FILENAME, &m.ranks,
-       "With --backend=host: threads that run at the same time (default: as "
-       "many as cores); with --communicator: GPUs of all processes (default: "
-       "all)",
+       "Concurrent threads, with --backend=host (default: one per core); GPUs "
+       "of all processes, with --communicator (default: all)",
        "N"},
       {"communicator", 0, 0, G_OPTION_ARG_FILENAME, &m.communicator,
-       "With --backend=cuda: nccl, measure collectives between the GPUs of all "
-       "processes, and fit their links",
+       "nccl: measure collectives between the GPUs of all processes and fit "
+       "their links; with --backend=cuda",
        "NAME"},
       {"cluster", 0, 0, G_OPTION_ARG_FILENAME, &m.cluster,
-       "With --communicator: whose NICs join the nodes", "FILE"},
+       "Cluster whose NICs connect the nodes, with --communicator", "FILE"},
       {"largest", 0, 0, G_OPTION_ARG_FILENAME, &m.largest,
-       "With --communicator: sizes up to this (default: 1 GiB, --quick: 16 "
-       "MiB)",
+       "Largest message, with --communicator (default: 1 GiB; 16 MiB with "
+       "--quick)",
        "SIZE"},
       {"quick", 0, 0, G_OPTION_ARG_NONE, &m.quick,
-       "With --backend: fewer shapes", NULL},
+       "Fewer shapes, with --backend", NULL},
       {"dry-run", 0, 0, G_OPTION_ARG_NONE, &m.dry_run,
-       "With --backend=cuda: only say what would be measured, and for how long",
+       "List what would be measured and how long that takes, with "
+       "--backend=cuda",
        NULL},
       {.long_name = NULL}};
 
@@ -426,36 +429,36 @@ run(int argc, char **argv, GError **error)
 const RaCommand ra_command_calibrate = {
     .name = "calibrate",
     .arguments = "--from DIR|TRACE|LOG...|--backend=NAME -o GPU.profile",
-    .summary = "Fit a profile on measurements",
+    .summary = "Fit a profile to measurements",
     .details =
-        "DIR has kernels_gemm/gemm_h100_bf16*.csv and the like; files and\n"
-        "columns that are not known are left alone.  Rows far from their law\n"
-        "are kept, counted in the profile and told of on standard error.\n"
-        "A TRACE has op rows, as simulate --fidelity=op writes them; with no\n"
-        "DIR the data sheet and the other laws are those of --refit or "
-        "--merge.\n"
-        "A LOG is what all_reduce_perf and its sisters print: FILE.log.\n"
-        "\n"
+        "DIR has kernels_gemm/gemm_h100_bf16*.csv and the like; unknown files "
+        "and\n"
+        "columns are ignored.  Outliers are kept, counted in the profile and "
+        "reported\n"
+        "on standard error.\n"
+        "A TRACE has op rows, as simulate --fidelity=op writes them.  Without "
+        "a DIR the\n"
+        "data sheet and the other laws come from --refit or --merge.\n"
+        "A LOG is the output of all_reduce_perf or another program of "
+        "nccl-tests.\n\n"
         "--backend=host measures every op and collective of `reallot run` on "
         "this\n"
-        "machine, all ranks at the same time, in 2 minutes (--quick: 20 s), "
-        "and says\n"
-        "when the machine is too noisy. Samples are kept beside FILE as a "
-        "trace: a\n"
-        "second start goes on where the first was stopped.\n"
-        "--backend=cuda does so of a GPU, in 3 minutes, with a profile that "
-        "is\n"
-        "there as the base: --refit's, or that of the GPU's class.  What one "
-        "GPU\n"
-        "cannot say (its links, the data sheet) stays the base's.  --dry-run "
-        "says,\n"
-        "on any machine, what would be measured, and its seconds by the base.\n"
-        "With --communicator=nccl it measures collectives instead, over pairs, "
-        "nodes and\n"
-        "all nodes, of the GPUs of all processes that mpirun or srun has "
-        "started, and\n"
-        "the base gets the laws of links within and between nodes.\n"
-        "\n"
+        "machine, on all ranks at once, in 2 minutes (--quick: 20 s).  It "
+        "warns when\n"
+        "the machine is too noisy.  Samples are saved next to FILE as a trace, "
+        "and an\n"
+        "interrupted measurement resumes from there.\n"
+        "--backend=cuda does the same for a GPU, in 3 minutes.  It refits a "
+        "base\n"
+        "profile: --refit's, or the one of the GPU's class.  What one GPU "
+        "cannot tell\n"
+        "(links, the data sheet) stays as in the base.  --dry-run works on any "
+        "machine.\n"
+        "With --communicator=nccl it measures collectives instead, between the "
+        "GPUs of\n"
+        "all processes started by mpirun or srun: pairs, nodes and all nodes.  "
+        "It fits\n"
+        "the laws of the links within and between nodes.\n\n"
         "Examples:\n"
         "  reallot calibrate --backend=host -o host.profile\n"
         "  reallot calibrate --backend=cuda -o mine.profile\n"
@@ -466,8 +469,8 @@ const RaCommand ra_command_calibrate = {
         "  reallot calibrate --from measurements --gpu a100-sxm > my.profile\n"
         "  reallot calibrate --from measurements --transfer h100-sxm.profile "
         "-o b200-sxm.profile\n"
-        "  reallot calibrate --from mine --merge h100-sxm.profile "
-        "--gpu h100-sxm -o mine.profile\n"
+        "  reallot calibrate --from mine --merge h100-sxm.profile --gpu "
+        "h100-sxm -o mine.profile\n"
         "  reallot calibrate --from a.trace.tsv b.trace.tsv --refit "
         "h100-sxm.profile -o mine.profile\n"
         "  reallot calibrate --from all_reduce_perf.log --merge "

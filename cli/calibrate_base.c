@@ -34,11 +34,10 @@ class_of(const char *name, const RaAccelerator *device, GError **error)
   gpu = ra_gpu_find(device->name);
   if (gpu)
     return gpu->name;
-  g_set_error(
-      error, RA_ERROR, RA_ERROR_INPUT,
-      "--backend: '%s' is no GPU that a profile is shipped of, expected "
-      "--gpu GPU or --refit PROFILE, whose data sheet and links it has",
-      device->name);
+  g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
+              "--backend: no profile is shipped for '%s', expected --gpu GPU "
+              "or --refit PROFILE for the data sheet and the links",
+              device->name);
   return NULL;
 }
 

@@ -108,8 +108,8 @@ check_cluster(const RaCluster *c, const RaCollectiveProbe *probe,
              c->n_nodes >= probe->n_nodes))
     return TRUE;
   g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
-              "--cluster: it has %u nodes of %u GPUs, but the processes are on "
-              "%u of %u, expected as many of each node and no more nodes",
+              "--cluster: it has %u nodes of %u GPUs, but the processes run on "
+              "%u of %u, expected equal nodes and no more of them",
               c->n_nodes, c->gpus_per_node, probe->n_nodes,
               probe->gpus_per_node);
   return FALSE;
@@ -174,8 +174,8 @@ say_measured(const RaCollectiveProbe *probe, const GArray *rows,
   fprintf(stderr, path ? ", in '%s'\n" : "\n", path);
   if (probe->n_nodes > 1 && !in->cluster)
     fprintf(stderr,
-            "reallot: NICs are not known, %d of %.0f Gbit/s a node are taken "
-            "for them: --cluster has them\n",
+            "reallot: unknown NICs, assuming %d of %.0f Gbit/s per node: "
+            "--cluster has them\n",
             RA_MEASURED_NODE, 8e-9 * RA_MEASURED_NIC_BYTES_PER_S);
 }
 

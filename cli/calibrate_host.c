@@ -35,7 +35,7 @@ ra_calibrate_host(const char *ranks, gboolean quick, const char *device,
   if (world && (ranks || world->n_processes < 2)) {
     g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
                 "--backend: over MPI every process is a rank, expected two or "
-                "more and no --ranks");
+                "more processes and no --ranks");
     return FALSE;
   }
   if (world)

@@ -51,13 +51,13 @@ ra_cli_samples_say(const RaSampleTally *tally, const char *on, const char *path,
           tally->n_new, tally->n_points,
           1e-6 * (double)(g_get_monotonic_time() - begin_us), on);
   if (tally->n_known > 0)
-    fprintf(stderr, ", %u were in '%s'", tally->n_known, path);
+    fprintf(stderr, ", %u of them read from '%s'", tally->n_known, path);
   fprintf(stderr, "\n");
   if (tally->spread_frac > RA_HOST_NOISE_FRAC)
     fprintf(stderr,
-            "reallot: this machine is noisy: half of an op's repeats are %.0f "
-            "%% apart, expected at most %.0f %%: costs are as uncertain; end "
-            "what else runs and measure again%s%s%s\n",
+            "reallot: this machine is noisy: half of the repeats of an op "
+            "differ by %.0f %%, expected at most %.0f %%; costs are as "
+            "uncertain: stop other programs and measure again%s%s%s\n",
             100 * tally->spread_frac, 100 * RA_HOST_NOISE_FRAC,
             path ? " without '" : "", path ? path : "", path ? "'" : "");
 }

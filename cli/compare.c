@@ -17,31 +17,31 @@ print_text(const RaComparison *c, const char *picture, GError **error)
 {
   g_autoptr(GString) out = g_string_new(NULL);
 
-  ra_output_titled(out, c->summary, "Tasks that both have");
+  ra_output_titled(out, c->summary, "Tasks in both traces");
   g_string_append_c(out, '\n');
   ra_output_titled(out, c->iterations,
                    "Iterations (error: simulated / measured - 1)");
   g_string_append_c(out, '\n');
-  ra_output_titled(out, c->calls, "Calls, the first iteration left out");
+  ra_output_titled(out, c->calls, "Calls, without the first iteration");
   g_string_append_c(out, '\n');
-  ra_output_titled(out, c->kinds, "Kinds of task, sums over all");
+  ra_output_titled(out, c->kinds, "Task kinds, summed over all tasks");
   if (c->ops) {
     g_string_append_c(out, '\n');
-    ra_output_titled(out, c->ops, "Ops that both have, by kind");
+    ra_output_titled(out, c->ops, "Ops in both traces, by kind");
     g_string_append_c(out, '\n');
-    ra_output_titled(out, c->lacks,
-                     "What the model lacks: a call's tasks, measured less "
-                     "simulated");
+    ra_output_titled(
+        out, c->lacks,
+        "Time that the model lacks, by call: measured less simulated");
   }
   if (ra_table_n_rows(c->worst) > 0) {
     g_string_append_c(out, '\n');
-    ra_output_titled(out, c->worst, "Furthest off");
+    ra_output_titled(out, c->worst, "Largest errors");
   }
   if (isfinite(c->iteration_error_frac) && isfinite(c->call_error_frac))
     g_string_append_printf(
         out,
-        "\nMedian size of the error: %.1f %% of iterations, %.1f %% of "
-        "calls\n",
+        "\n"
+        "Median absolute error: %.1f %% of iterations, %.1f %% of calls\n",
         100 * c->iteration_error_frac, 100 * c->call_error_frac);
   if (picture)
     g_string_append_printf(out, "\n%s", picture);
@@ -88,9 +88,10 @@ run(int argc, char **argv, GError **error)
   uint64_t n_worst = WORST;
   const GOptionEntry own[] = {
       {"worst", 0, 0, G_OPTION_ARG_FILENAME, &worst,
-       "Show the N tasks that are furthest off (default: 8)", "N"},
+       "Number of tasks shown, largest error first (default: 8)", "N"},
       {"plot", 0, 0, G_OPTION_ARG_FILENAME, &path,
-       "Also draw both timelines: FILE.svg, .png or .pdf; -: as text", "FILE"},
+       "Picture of both timelines: FILE.svg, .png or .pdf; - prints text",
+       "FILE"},
       {.long_name = NULL}};
   g_autoptr(RaTrace) simulated = NULL;
   g_autoptr(RaTrace) measured = NULL;
@@ -117,15 +118,13 @@ run(int argc, char **argv, GError **error)
 const RaCommand ra_command_compare = {
     .name = "compare",
     .arguments = "SIMULATED MEASURED",
-    .summary = "Set a simulated trace beside a measured one",
+    .summary = "Compare a simulated trace with a measured one",
     .details =
-        "Both are traces of one plan: tasks are joined by name.\n"
-        "\n"
+        "Both traces are of one plan; tasks are joined by name.\n\n"
         "Examples:\n"
         "  reallot simulate ppo-tiny-8.plan --no-fold -t sim.trace.tsv\n"
         "  reallot run ppo-tiny-8.plan -t run.trace.tsv\n"
-        "  reallot compare sim.trace.tsv run.trace.tsv\n"
-        "\n"
+        "  reallot compare sim.trace.tsv run.trace.tsv\n\n"
         "and op by op:\n"
         "  reallot simulate ppo-tiny-8.plan --no-fold --fidelity=op "
         "--decode-ops -t sim.trace.tsv\n"

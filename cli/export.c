@@ -62,7 +62,8 @@ run(int argc, char **argv, GError **error)
   int target = 0;
   RaSetupFlags flags;
   const GOptionEntry own[] = {{"to", 0, 0, G_OPTION_ARG_FILENAME, &to,
-                               "Whose configuration: verl (verl)", "NAME"},
+                               "Target framework: verl (default: verl)",
+                               "NAME"},
                               {.long_name = NULL}};
 
   if (!ra_options_parse(&options, &ra_command_export, own, argc, argv, error) ||
@@ -86,13 +87,12 @@ run(int argc, char **argv, GError **error)
 const RaCommand ra_command_export = {
     .name = "export",
     .arguments = "PLAN",
-    .summary = "Make another framework's configuration of a plan",
+    .summary = "Convert a plan into another framework's configuration",
     .details =
-        "FILE.yaml gets YAML, any other file a launch script; what the "
-        "framework cannot\n"
-        "say is printed, key by key (behind # where the script is printed "
-        "too).\n"
-        "\n"
+        "FILE.yaml gets YAML, any other file a launch script.  Settings that "
+        "the framework\n"
+        "cannot represent are printed key by key, as comments if the script is "
+        "too.\n\n"
         "Examples:\n"
         "  reallot export grpo-qwen2.5-7b-32.plan --to=verl\n"
         "  reallot export grpo-qwen2.5-7b-32.plan --to=verl -o run.yaml\n",

@@ -41,7 +41,7 @@ run(int argc, char **argv, GError **error)
   g_auto(RaOptions) options = RA_OPTIONS_INIT;
   gboolean dataflow = FALSE;
   const GOptionEntry own[] = {{"dataflow", 0, 0, G_OPTION_ARG_NONE, &dataflow,
-                               "Of a plan: only its workload's calls and data",
+                               "Calls and data of the plan's workload only",
                                NULL},
                               {.long_name = NULL}};
   g_autofree char *text = NULL;
@@ -58,15 +58,14 @@ run(int argc, char **argv, GError **error)
 const RaCommand ra_command_graph = {
     .name = "graph",
     .arguments = "PLAN|WORKLOAD",
-    .summary = "Draw the graph of a workload or a plan for Graphviz",
-    .details = "Of a workload: its calls and data.  Of a plan: what runs in "
-               "--iterations\n"
-               "iterations, with the parameters and data that move.\n"
-               "\n"
-               "Examples:\n"
-               "  reallot graph ppo-llama3-70b.workload | dot -Tsvg "
-               ">ppo.svg\n"
-               "  reallot graph ppo-llama3-70b-128.plan -o plan.dot\n",
+    .summary = "Write the graph of a workload or a plan for Graphviz",
+    .details =
+        "The graph of a workload shows its calls and data.  That of a plan "
+        "shows what runs\n"
+        "in --iterations iterations, and the parameters and data that move.\n\n"
+        "Examples:\n"
+        "  reallot graph ppo-llama3-70b.workload | dot -Tsvg >ppo.svg\n"
+        "  reallot graph ppo-llama3-70b-128.plan -o plan.dot\n",
     .groups = RA_OPTIONS_OUTPUT | RA_OPTIONS_ITERATIONS | RA_OPTIONS_SETUP,
     .n_files = 1,
     .n_iterations = 2,

@@ -63,8 +63,7 @@ find_framework(const RaSettings *settings, const Texts *texts, const char *path,
     return TRUE;
   all = g_strjoinv(", ", (char **)ra_framework_names);
   g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
-              "%s: nothing tells whose configuration it is, expected "
-              "--from=NAME with one of %s",
+              "%s: unknown framework, expected --from=NAME with one of %s",
               path, all);
   return FALSE;
 }
@@ -92,10 +91,10 @@ refuse_texts(const Texts *texts, GError **error)
 
   if (!flag)
     return TRUE;
-  g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
-              "%s: expected a framework's configuration with it, but a "
-              "machine's topology was given",
-              flag);
+  g_set_error(
+      error, RA_ERROR, RA_ERROR_INPUT,
+      "%s: expected a framework's configuration, found a machine's topology",
+      flag);
   return FALSE;
 }
 
@@ -140,8 +139,8 @@ refuse_nodes(const Texts *texts, GError **error)
   if (!texts->nodes)
     return TRUE;
   g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
-              "--nodes: expected a machine's topology with it, but a "
-              "configuration has its own");
+              "--nodes: expected a machine's topology, as a configuration "
+              "states its own nodes");
   return FALSE;
 }
 
@@ -193,27 +192,26 @@ run(int argc, char **argv, GError **error)
   g_auto(Texts) texts = {.from = NULL};
   const GOptionEntry own[] = {
       {"from", 0, 0, G_OPTION_ARG_FILENAME, &texts.from,
-       "Whose configuration it is: verl, openrlhf, nemo-rl, realhf (what it "
-       "looks like)",
+       "Framework: verl, openrlhf, nemo-rl or realhf (default: detected from "
+       "the keys)",
        "NAME"},
       {"output", 'o', 0, G_OPTION_ARG_FILENAME, &options.output,
-       "Folder for the three files (the current one)", "DIR"},
+       "Folder of the three files (default: the current one)", "DIR"},
       {"name", 0, 0, G_OPTION_ARG_FILENAME, &texts.name,
-       "What the files are called (as FILE)", "NAME"},
+       "Name of the three files (default: that of FILE)", "NAME"},
       {"model", 0, 0, G_OPTION_ARG_FILENAME, &texts.model,
-       "Model configs: CONFIG for all, or actor=CONFIG,ref=CONFIG ...",
+       "Model config: CONFIG for all models, or actor=CONFIG,ref=CONFIG ...",
        "CONFIG"},
       {"gpu", 0, 0, G_OPTION_ARG_FILENAME, &texts.gpu,
-       "Profile of the cluster's GPUs (h100-sxm; what the topology tells)",
-       "NAME"},
+       "GPU profile (default: what the topology names, else h100-sxm)", "NAME"},
       {"nodes", 0, 0, G_OPTION_ARG_FILENAME, &texts.nodes,
-       "Of a topology: nodes like this one (1)", "N"},
+       "Number of nodes like the one of a topology (default: 1)", "N"},
       {"prompt-length", 0, 0, G_OPTION_ARG_FILENAME, &texts.prompt,
-       "Law of the prompts' lengths (the maximum, fixed)", "LAW"},
+       "Distribution of prompt lengths (default: the maximum, fixed)", "LAW"},
       {"response-length", 0, 0, G_OPTION_ARG_FILENAME, &texts.response,
-       "Law of the answers' lengths (the maximum, fixed)", "LAW"},
-      {"force", 0, 0, G_OPTION_ARG_NONE, &texts.force,
-       "Replace files that are there", NULL},
+       "Distribution of response lengths (default: the maximum, fixed)", "LAW"},
+      {"force", 0, 0, G_OPTION_ARG_NONE, &texts.force, "Replace existing files",
+       NULL},
       {.long_name = NULL}};
 
   if (ra_options_parse(&options, &ra_command_import, own, argc, argv, error) &&
@@ -227,22 +225,20 @@ run(int argc, char **argv, GError **error)
 const RaCommand ra_command_import = {
     .name = "import",
     .arguments = "FILE",
-    .summary = "Make a plan of another framework's configuration",
-    .details =
-        "FILE is a launch script or YAML of verl, OpenRLHF, NeMo-RL or "
-        "ReaLHF.  Workload,\n"
-        "cluster and plan are written; what was not understood, taken about "
-        "right or\n"
-        "assumed is printed line by line.  Or it is a machine's topology, as\n"
-        "nvidia-smi topo -m prints it or NCCL writes it "
-        "(NCCL_TOPO_DUMP_FILE): then a\n"
-        "cluster is written.\n"
-        "\n"
-        "Examples:\n"
-        "  reallot import run_qwen2-7b.sh -o imported\n"
-        "  reallot import grpo_math_8B.yaml --from=nemo-rl "
-        "--response-length='lognormal(700, 500, 3968)'\n"
-        "  reallot import node.xml --nodes=4 --name=mine\n",
+    .summary = "Convert another framework's configuration into a plan",
+    .details = "FILE is a launch script or YAML of verl, OpenRLHF, NeMo-RL or "
+               "ReaLHF.  Workload,\n"
+               "cluster and plan are written.  Settings that were not "
+               "understood, approximated or\n"
+               "assumed are printed line by line.  FILE may also be a "
+               "machine's topology, from\n"
+               "nvidia-smi topo -m or NCCL (NCCL_TOPO_DUMP_FILE); then a "
+               "cluster is written.\n\n"
+               "Examples:\n"
+               "  reallot import run_qwen2-7b.sh -o imported\n"
+               "  reallot import grpo_math_8B.yaml --from=nemo-rl "
+               "--response-length='lognormal(700, 500, 3968)'\n"
+               "  reallot import node.xml --nodes=4 --name=mine\n",
     .groups = RA_OPTIONS_FORMAT,
     .n_files = 1,
     .run = run,

@@ -79,9 +79,8 @@ refuse_setup(const RaSetupFlags *flags, RaFileKind kind, GError **error)
   if (!flag)
     return TRUE;
   g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
-              "%s: expected a plan, a workload or a cluster with it, but a %s "
-              "was given",
-              flag, ra_file_kind_name(kind));
+              "%s: expected a plan, a workload or a cluster, found a %s", flag,
+              ra_file_kind_name(kind));
   return FALSE;
 }
 
@@ -146,10 +145,11 @@ run(int argc, char **argv, GError **error)
   g_autoptr(GPtrArray) tables = NULL;
   RaSetupFlags flags;
   gboolean moves = FALSE;
-  const GOptionEntry own[] = {
-      {"moves", 0, 0, G_OPTION_ARG_NONE, &moves,
-       "Of a plan: which GPU sends how much to which, to reallocate", NULL},
-      {.long_name = NULL}};
+  const GOptionEntry own[] = {{"moves", 0, 0, G_OPTION_ARG_NONE, &moves,
+                               "Bytes that each GPU sends to each other GPU in "
+                               "the reallocations of a plan",
+                               NULL},
+                              {.long_name = NULL}};
 
   if (!ra_options_parse(&options, &ra_command_inspect, own, argc, argv,
                         error) ||
@@ -166,21 +166,18 @@ run(int argc, char **argv, GError **error)
 const RaCommand ra_command_inspect = {
     .name = "inspect",
     .arguments = "FILE",
-    .summary = "Show what a file says and what follows from it",
-    .details =
-        "FILE is a model (config.json), workload, cluster, plan, profile, "
-        "system,\n"
-        "trace, or a machine's topology as nvidia-smi topo -m or NCCL give "
-        "it.\n"
-        "\n"
-        "Examples:\n"
-        "  reallot inspect llama-3-70b.json\n"
-        "  reallot inspect ppo-llama3-70b-128.plan --set 'call "
-        "actor_train.micro-batches=8'\n"
-        "  reallot inspect ppo-llama2-7b-8.plan --moves --format=tsv\n"
-        "  reallot inspect h100-sxm.profile --format=tsv\n"
-        "  reallot inspect reallhf-2024.system\n"
-        "  nvidia-smi topo -m >node.topo; reallot inspect node.topo\n",
+    .summary = "Describe a file and what follows from it",
+    .details = "FILE is a model (config.json), workload, cluster, plan, "
+               "profile, system, trace,\n"
+               "or a machine's topology from nvidia-smi topo -m or NCCL.\n\n"
+               "Examples:\n"
+               "  reallot inspect llama-3-70b.json\n"
+               "  reallot inspect ppo-llama3-70b-128.plan --set 'call "
+               "actor_train.micro-batches=8'\n"
+               "  reallot inspect ppo-llama2-7b-8.plan --moves --format=tsv\n"
+               "  reallot inspect h100-sxm.profile --format=tsv\n"
+               "  reallot inspect reallhf-2024.system\n"
+               "  nvidia-smi topo -m >node.topo; reallot inspect node.topo\n",
     .groups = RA_OPTIONS_FORMAT | RA_OPTIONS_SETUP,
     .n_files = 1,
     .run = run,

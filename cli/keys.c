@@ -15,7 +15,7 @@ run(int argc, char **argv, GError **error)
   gboolean markdown = FALSE;
   int kind = -1;
   const GOptionEntry own[] = {{"markdown", 0, 0, G_OPTION_ARG_NONE, &markdown,
-                               "All of them as a page: docs/keys.md", NULL},
+                               "Page docs/keys.md, with all keys", NULL},
                               {.long_name = NULL}};
 
   if (!ra_options_parse(&options, &ra_command_keys, own, argc, argv, error) ||
@@ -37,10 +37,9 @@ run(int argc, char **argv, GError **error)
 const RaCommand ra_command_keys = {
     .name = "keys",
     .arguments = "[KIND]",
-    .summary = "List the keys that a kind of file may have",
-    .details = "KIND is workload, cluster, plan, study, system or profile; "
-               "without it: all.\n"
-               "\n"
+    .summary = "List the keys of a kind of file",
+    .details = "KIND is workload, cluster, plan, study, system or profile "
+               "(default: all).\n\n"
                "Examples:\n"
                "  reallot keys plan\n"
                "  reallot keys --markdown\n",

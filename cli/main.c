@@ -28,9 +28,13 @@ static const RaCommand *const commands[] = {
 static const char examples[] =
     "Examples:\n"
     "  reallot simulate ppo-llama3-70b-128.plan\n"
-    "  reallot plot ppo-llama3-70b-128.plan -o ppo.svg\n"
-    "\n"
-    "'reallot help COMMAND' describes a command, 'man reallot' the files.\n";
+    "  reallot plot ppo-llama3-70b-128.plan -o ppo.svg\n\n"
+    "Exit status: 0 success, 1 negative answer (the plan does not fit), 2 "
+    "wrong input,\n"
+    "3 no device or driver, 4 device failure.\n\n"
+    "'reallot help COMMAND' describes a command, 'man reallot-COMMAND' in "
+    "detail, and\n"
+    "'man reallot-files' the files.\n";
 
 static const RaCommand *
 find_command(const char *name)
@@ -107,8 +111,7 @@ selftest(char **argv, GError **error)
 
   if (argv[1] && (argv[2] || !g_str_has_prefix(argv[1], "--seed="))) {
     g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
-                "'%s' is one argument too many, expected --selftest "
-                "[--seed=N]",
+                "unexpected argument '%s', expected --selftest [--seed=N]",
                 argv[2] ? argv[2] : argv[1]);
     return FALSE;
   }
@@ -138,8 +141,7 @@ help(int argc, char **argv, GError **error)
 
   if (argc > 2) {
     g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
-                "'%s' is one argument too many, expected 'reallot help "
-                "COMMAND'",
+                "unexpected argument '%s', expected 'reallot help COMMAND'",
                 argv[2]);
     return 0;
   }

@@ -62,17 +62,17 @@ run(int argc, char **argv, GError **error)
   int kind = RA_STARTER_GRPO;
   const GOptionEntry own[] = {
       {"algorithm", 0, 0, G_OPTION_ARG_FILENAME, &texts.algorithm,
-       "grpo, ppo or sft (grpo)", "NAME"},
+       "Algorithm: grpo, ppo or sft (default: grpo)", "NAME"},
       {"model", 0, 0, G_OPTION_ARG_FILENAME, &texts.model,
-       "Config of its models (qwen2.5-7b.json)", "CONFIG"},
+       "Model config (default: qwen2.5-7b.json)", "CONFIG"},
       {"gpu", 0, 0, G_OPTION_ARG_FILENAME, &texts.gpu,
-       "Profile of its GPUs (h100-sxm)", "NAME"},
+       "GPU profile (default: h100-sxm)", "NAME"},
       {"nodes", 0, 0, G_OPTION_ARG_FILENAME, &texts.nodes,
-       "Nodes of 8 GPUs (4)", "N"},
+       "Number of nodes of 8 GPUs (default: 4)", "N"},
       {"output", 'o', 0, G_OPTION_ARG_FILENAME, &options.output,
-       "Folder for the files (the current one)", "DIR"},
+       "Folder of the files (default: the current one)", "DIR"},
       {"force", 0, 0, G_OPTION_ARG_NONE, &texts.force,
-       "Replace files that are there", NULL},
+       "Overwrite existing files", NULL},
       {.long_name = NULL}};
 
   if (!ra_options_parse(&options, &ra_command_new, own, argc, argv, error) ||
@@ -96,10 +96,9 @@ run(int argc, char **argv, GError **error)
 const RaCommand ra_command_new = {
     .name = "new",
     .arguments = "NAME",
-    .summary = "Write commented files to start from",
-    .details = "NAME.workload, NAME.cluster, NAME.plan and NAME.study, which "
-               "simulate as they are.\n"
-               "\n"
+    .summary = "Write commented starter files",
+    .details = "NAME.workload, NAME.cluster, NAME.plan and NAME.study can be "
+               "simulated at once.\n\n"
                "Examples:\n"
                "  reallot new mine\n"
                "  reallot new mine --algorithm=ppo --model=llama-3-8b.json "

@@ -44,7 +44,7 @@ ra_option_uint64(const char *flag, const char *text, uint64_t min, uint64_t max,
     return TRUE;
   }
   g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
-              "%s: '%s' is no whole number from %" G_GUINT64_FORMAT
+              "%s: '%s' is not a whole number from %" G_GUINT64_FORMAT
               " to %" G_GUINT64_FORMAT,
               flag, text, min, max);
   return FALSE;
@@ -55,8 +55,8 @@ ra_option_file(const char *flag, const char *text, GError **error)
 {
   if (!text || *text)
     return TRUE;
-  g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
-              "%s: expected the name of a file", flag);
+  g_set_error(error, RA_ERROR, RA_ERROR_INPUT, "%s: expected a file name",
+              flag);
   return FALSE;
 }
 
@@ -75,8 +75,8 @@ ra_option_seconds(const char *flag, const char *text, double *out_value_s,
     return TRUE;
   }
   g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
-              "%s: '%s' is no time, expected seconds such as 12.5, or a number "
-              "with one of %s",
+              "%s: '%s' is not a time, expected seconds such as 12.5, or a "
+              "number with one of %s",
               flag, text, ra_unit_accepted(RA_UNIT_SECONDS));
   return FALSE;
 }
@@ -98,8 +98,9 @@ ra_option_word(const char *flag, const char *text, const char *const *words,
   }
   all = g_strjoinv(", ", (char **)words);
   near = ra_text_nearest(text, words);
-  g_set_error(error, RA_ERROR, RA_ERROR_INPUT, "%s: '%s' is none of %s%s%s%s",
-              flag, text, all, near ? ", did you mean '" : "", near ? near : "",
+  g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
+              "%s: unknown value '%s', expected one of %s%s%s%s", flag, text,
+              all, near ? ", did you mean '" : "", near ? near : "",
               near ? "'?" : "");
   return FALSE;
 }
@@ -109,15 +110,15 @@ add_setup(GOptionGroup *group, RaOptions *options)
 {
   const GOptionEntry entries[] = {
       {"set", 's', 0, G_OPTION_ARG_FILENAME_ARRAY, &options->sets,
-       "Change a value of a file; may be repeated", "GROUP.KEY=VALUE"},
+       "Override a value of a file; repeatable", "GROUP.KEY=VALUE"},
       {"workload", 0, 0, G_OPTION_ARG_FILENAME, &options->workload,
-       "Workload in place of the plan's", "FILE"},
+       "Workload instead of the plan's", "FILE"},
       {"cluster", 0, 0, G_OPTION_ARG_FILENAME, &options->cluster,
-       "Cluster in place of the plan's", "FILE"},
+       "Cluster instead of the plan's", "FILE"},
       {"profile", 0, 0, G_OPTION_ARG_FILENAME, &options->profile,
-       "Profile in place of the cluster's GPU's", "FILE"},
+       "GPU profile instead of the cluster's", "FILE"},
       {"system", 0, 0, G_OPTION_ARG_FILENAME, &options->system,
-       "System profile in place of the plan's", "FILE"},
+       "System profile instead of the plan's", "FILE"},
       {.long_name = NULL}};
 
   g_option_group_add_entries(group, entries);
@@ -132,29 +133,29 @@ add_groups(GOptionGroup *group, const RaCommand *command, RaOptions *options,
                                {.long_name = NULL}};
   const GOptionEntry format[] = {
       {"format", 'f', 0, G_OPTION_ARG_FILENAME, &texts->format,
-       "text, tsv or json (default: text)", "FORMAT"},
+       "Output format: text, tsv or json (default: text)", "FORMAT"},
       {.long_name = NULL}};
   const GOptionEntry run[] = {
       {"seed", 0, 0, G_OPTION_ARG_FILENAME, &texts->seed,
        "Seed of the sampled lengths (default: 0)", "N"},
       {"fidelity", 0, 0, G_OPTION_ARG_FILENAME, &texts->fidelity,
-       "call, stage or op (default: stage)", "LEVEL"},
+       "Level of detail: call, stage or op (default: stage)", "LEVEL"},
       {"network", 0, 0, G_OPTION_ARG_FILENAME, &texts->network,
-       "off, or flows: communication contends for links (default: off)",
-       "NAME"},
+       "Contention for links: off or flows (default: off)", "NAME"},
       {"estimator", 0, 0, G_OPTION_ARG_FILENAME, &texts->estimator,
-       "reallot, or ReaL's own: real, at call fidelity (default: reallot)",
+       "Estimator: reallot, or ReaL's own, real, at call fidelity (default: "
+       "reallot)",
        "NAME"},
       {.long_name = NULL}};
   const GOptionEntry iterations[] = {
       {"iterations", 'n', 0, G_OPTION_ARG_FILENAME, &texts->iterations,
-       command->n_iterations == 2 ? "Iterations in a row (default: 2)"
-                                  : "Iterations in a row (default: 3)",
+       command->n_iterations == 2 ? "Number of iterations (default: 2)"
+                                  : "Number of iterations (default: 3)",
        "N"},
       {.long_name = NULL}};
   const GOptionEntry output[] = {
       {"output", 'o', 0, G_OPTION_ARG_FILENAME, &options->output,
-       "File to write (default: standard output)", "FILE"},
+       "Output file (default: standard output)", "FILE"},
       {.long_name = NULL}};
 
   if (command->groups & RA_OPTIONS_FORMAT)
@@ -277,7 +278,7 @@ check_files(const RaOptions *options, const RaCommand *command, GError **error)
                 command->name, command->arguments, command->name);
   else
     g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
-                "'%s' is one argument too many, expected 'reallot %s %s'",
+                "unexpected argument '%s', expected 'reallot %s %s'",
                 options->files[command->n_files + command->n_optional],
                 command->name, command->arguments);
   return FALSE;

@@ -30,9 +30,9 @@ ra_cli_transport_read(RaCliTransport *p, RaRunOptions *o, GError **error)
   if (carrier == 0 && move == 0)
     return TRUE;
   if (carrier == 0) {
-    g_set_error_literal(error, RA_ERROR, RA_ERROR_INPUT,
-                        "--moves: 'peer' copies between GPUs of ranks, "
-                        "expected it with --communicator=nccl");
+    g_set_error_literal(
+        error, RA_ERROR, RA_ERROR_INPUT,
+        "--moves: 'peer' copies between GPUs, expected --communicator=nccl");
     return FALSE;
   }
   if (o->accelerator && o->accelerator->nccl) {
@@ -47,8 +47,7 @@ ra_cli_transport_read(RaCliTransport *p, RaRunOptions *o, GError **error)
     return FALSE;
   }
   g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
-              "--communicator: 'nccl' carries between GPUs, expected it with "
-              "--backend=cuda");
+              "--communicator: 'nccl' connects GPUs, expected --backend=cuda");
   return FALSE;
 }
 

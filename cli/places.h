@@ -18,25 +18,27 @@ typedef struct {
    0,                                                                          \
    G_OPTION_ARG_FILENAME,                                                      \
    &(places).backend,                                                          \
-   "What runs it: host, the cores; cuda, a GPU (default: host)",               \
+   "Device: host, the cores, or cuda, a GPU (default: host)",                  \
    "NAME"},                                                                    \
       {"communicator",                                                         \
        0,                                                                      \
        0,                                                                      \
        G_OPTION_ARG_FILENAME,                                                  \
        &(places).communicator,                                                 \
-       "What carries between ranks: local, or nccl, with a GPU a rank",        \
+       "Communication: local, or nccl with one GPU per rank (default: local)", \
        "NAME"},                                                                \
       {"moves",                                                                \
        0,                                                                      \
        0,                                                                      \
        G_OPTION_ARG_FILENAME,                                                  \
        &(places).moves,                                                        \
-       "How nccl moves weights: grouped, messages; peer, copies in a process", \
+       "Weight transfer of nccl: grouped (messages, default) or peer "         \
+       "(copies)",                                                             \
        "WORD"},                                                                \
   {                                                                            \
     "hosts", 0, 0, G_OPTION_ARG_FILENAME, &(places).hosts,                     \
-        "Where ranks may be: any, or planned, a host a node (with nccl)",      \
+        "Placement of ranks: any, or planned (the default of nccl), one host " \
+        "per node",                                                            \
         "WORD"                                                                 \
   }
 

@@ -47,8 +47,8 @@ read_split(const char *text, uint32_t *out, guint *out_n, GError **error)
     if (i == MAX_SPLIT || !ra_text_uint64(words[i], &value) || value < 1 ||
         value > MAX_WEIGHT) {
       g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
-                  "--split: '%s' is no split, expected up to %d whole numbers "
-                  "from 1 to %d as in 4:4:1:1",
+                  "--split: '%s' is not a list of weights, expected up to %d "
+                  "whole numbers from 1 to %d, such as 4:4:1:1",
                   text, MAX_SPLIT, MAX_WEIGHT);
       return FALSE;
     }
@@ -61,8 +61,8 @@ read_split(const char *text, uint32_t *out, guint *out_n, GError **error)
 static gboolean
 refuse(const char *flag, const char *strategies, GError **error)
 {
-  g_set_error(error, RA_ERROR, RA_ERROR_INPUT, "%s: expected --strategy=%s",
-              flag, strategies);
+  g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
+              "%s: not supported, expected --strategy=%s", flag, strategies);
   return FALSE;
 }
 
@@ -138,9 +138,9 @@ say_command(RaDraft *draft, const RaOptions *options, const Texts *texts,
     append_flag(command, "--set ", options->sets[i]);
   g_string_append(command, "\n");
   if (options->sets)
-    g_string_append(command,
-                    "It is for the changed files: simulate it with the same "
-                    "--set.\n");
+    g_string_append(
+        command,
+        "It is for the changed files: simulate it with the same --set.\n");
   g_string_append_c(command, '\n');
   g_string_prepend(draft->head, command->str);
 }
@@ -188,18 +188,21 @@ run(int argc, char **argv, GError **error)
   RaStrategyOptions strategy = {.split = NULL};
   const GOptionEntry own[] = {
       {"strategy", 0, 0, G_OPTION_ARG_FILENAME, &texts.strategy,
-       "colocated, interleaving, disaggregated, megatron, real or hybridflow",
+       "Placement strategy: colocated, interleaving, disaggregated, megatron, "
+       "real or hybridflow",
        "NAME"},
       {"split", 0, 0, G_OPTION_ARG_FILENAME, &texts.split,
-       "disaggregated: GPUs of the parts, as 4:4:1:1", "WEIGHTS"},
+       "GPU weights of the pools, such as 4:4:1:1 (disaggregated, hybridflow)",
+       "WEIGHTS"},
       {"generate-tp", 0, 0, G_OPTION_ARG_FILENAME, &texts.generate_tp,
-       "colocated, interleaving: generate in tensor parallel", "N"},
+       "Tensor parallel degree of generation (colocated, interleaving)", "N"},
       {"batching", 0, 0, G_OPTION_ARG_FILENAME, &texts.batching,
-       "of generation: auto (static where that fits), static, continuous or "
-       "quickest",
+       "Batching of generation: auto (static if it fits), static, continuous, "
+       "or quickest (the faster one)",
        "HOW"},
       {"fit", 0, 0, G_OPTION_ARG_NONE, &texts.fit,
-       "megatron: the shortest pipeline that fits, dp the rest", NULL},
+       "Shortest pipeline that fits, data parallel over the rest (megatron)",
+       NULL},
       {.long_name = NULL}};
   g_autofree char *text = NULL;
 
@@ -215,27 +218,23 @@ run(int argc, char **argv, GError **error)
 const RaCommand ra_command_plan = {
     .name = "plan",
     .arguments = "--strategy=NAME --workload=FILE --cluster=FILE",
-    .summary = "Write a plan of a placement family",
-    .details =
-        "A plan that does not fit, or that cannot be cut for the GPUs, is "
-        "refused with\n"
-        "the reason, and the exit status is 1.\n"
-        "\n"
-        "Examples:\n"
-        "  reallot plan --strategy=hybridflow "
-        "--workload=ppo-llama3-70b.workload "
-        "\\\n"
-        "    --cluster=h100-16n.cluster -o ppo.plan\n"
-        "  reallot plan --strategy=disaggregated --split=4:4:1:1 \\\n"
-        "    --workload=ppo-llama3-70b-stream.workload "
-        "--cluster=h100-16n.cluster\n"
-        "  reallot plan --strategy=hybridflow --batching=continuous "
-        "--cluster=a100-4n.cluster \\\n"
-        "    --workload=ppo-llama2-13b-1k.workload\n"
-        "  reallot plan --strategy=megatron --fit "
-        "--workload=sft-llama3-8b.workload "
-        "\\\n"
-        "    --cluster=h100-16n.cluster --set cluster.nodes=4\n",
+    .summary = "Write the plan of a placement strategy",
+    .details = "A plan that does not fit, or cannot be sharded over the GPUs, "
+               "is refused with the\n"
+               "reason and exit status 1.\n\n"
+               "Examples:\n"
+               "  reallot plan --strategy=hybridflow "
+               "--workload=ppo-llama3-70b.workload \\\n"
+               "    --cluster=h100-16n.cluster -o ppo.plan\n"
+               "  reallot plan --strategy=disaggregated --split=4:4:1:1 \\\n"
+               "    --workload=ppo-llama3-70b-stream.workload "
+               "--cluster=h100-16n.cluster\n"
+               "  reallot plan --strategy=hybridflow --batching=continuous "
+               "--cluster=a100-4n.cluster \\\n"
+               "    --workload=ppo-llama2-13b-1k.workload\n"
+               "  reallot plan --strategy=megatron --fit "
+               "--workload=sft-llama3-8b.workload \\\n"
+               "    --cluster=h100-16n.cluster --set cluster.nodes=4\n",
     .groups = RA_OPTIONS_OUTPUT | RA_OPTIONS_SETUP,
     .n_files = 0,
     .run = run,

@@ -59,7 +59,7 @@ read_texts(const Texts *texts, const RaOptions *options,
   }
   if (texts->iteration && (texts->from || texts->to)) {
     g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
-                "--iteration: expected without --from and --to");
+                "--iteration: expected neither --from nor --to");
     return FALSE;
   }
   out_plot->width_px = (guint)width;
@@ -107,7 +107,7 @@ load_trace(const RaOptions *options, GError **error)
   if (options->sets || options->workload || options->cluster ||
       options->profile) {
     g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
-                "%s: expected a plan with it, but a trace was given",
+                "%s: expected a plan, found a trace",
                 options->sets       ? "--set"
                 : options->workload ? "--workload"
                 : options->cluster  ? "--cluster"
@@ -156,7 +156,7 @@ plot_memory(const RaOptions *options, const RaPlotOptions *wanted,
 
   if (!wanted->path || texts->iteration) {
     g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
-                "--memory: expected with --output and without --iteration");
+                "--memory: expected --output and no --iteration");
     return;
   }
   if (!ra_option_uint64("--gpu", texts->gpu, 0, RA_NONE - 1, &gpu, error) ||
@@ -177,23 +177,23 @@ run(int argc, char **argv, GError **error)
   RaPlotOptions wanted = RA_PLOT_OPTIONS_INIT;
   const GOptionEntry own[] = {
       {"width", 'w', 0, G_OPTION_ARG_FILENAME, &texts.width,
-       "Pixels; of text, columns", "N"},
+       "Width in pixels; of text, in columns", "N"},
       {"height", 0, 0, G_OPTION_ARG_FILENAME, &texts.height,
-       "Pixels; of text, lines", "N"},
+       "Height in pixels; of text, in lines", "N"},
       {"title", 0, 0, G_OPTION_ARG_FILENAME, &texts.title,
        "Title of the picture", "TEXT"},
       {"from", 0, 0, G_OPTION_ARG_FILENAME, &texts.from,
-       "Start of the time shown (default: 0)", "TIME"},
+       "Start of the time range (default: 0)", "TIME"},
       {"to", 0, 0, G_OPTION_ARG_FILENAME, &texts.to,
-       "End of it (default: the run's)", "TIME"},
+       "End of the time range (default: the end of the run)", "TIME"},
       {"iteration", 0, 0, G_OPTION_ARG_FILENAME, &texts.iteration,
-       "Show only this iteration, from 0", "N"},
+       "Iteration to show, counted from 0", "N"},
       {"data", 0, 0, G_OPTION_ARG_FILENAME, &texts.data,
-       "File for the boxes (default: beside the picture, .dat)", "FILE"},
+       "Data file of the picture (default: its name with .dat)", "FILE"},
       {"memory", 0, 0, G_OPTION_ARG_NONE, &texts.memory,
-       "Of a plan: memory of a GPU by holder, over time", NULL},
+       "Memory of a plan's GPU over time, by component", NULL},
       {"gpu", 0, 0, G_OPTION_ARG_FILENAME, &texts.gpu,
-       "With --memory: which one (default: the fullest)", "N"},
+       "GPU of --memory (default: the one with the highest peak)", "N"},
       {.long_name = NULL}};
 
   if (!ra_options_parse(&options, &ra_command_plot, own, argc, argv, error) ||
@@ -202,8 +202,7 @@ run(int argc, char **argv, GError **error)
   if (texts.memory)
     plot_memory(&options, &wanted, &texts, error);
   else if (texts.gpu)
-    g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
-                "--gpu: expected with --memory");
+    g_set_error(error, RA_ERROR, RA_ERROR_INPUT, "--gpu: expected --memory");
   else
     plot(&options, &wanted, error);
   return 0;
@@ -214,10 +213,9 @@ const RaCommand ra_command_plot = {
     .arguments = "TRACE|PLAN",
     .summary = "Draw the timeline of a trace or a plan",
     .details =
-        "The ending of the --output file says what is drawn: .svg, .png or "
-        ".pdf (by\n"
-        "gnuplot).  Without it the timeline is text.\n"
-        "\n"
+        "The ending of the --output file selects the format: .svg, .png or "
+        ".pdf, drawn by\n"
+        "gnuplot.  Without --output the timeline is printed as text.\n\n"
         "Examples:\n"
         "  reallot plot ppo-llama3-70b-128.plan\n"
         "  reallot plot ppo-llama3-70b-128.plan -o ppo.svg --iteration 1\n"

@@ -20,10 +20,10 @@ run(int argc, char **argv, GError **error)
   RaProgress *progress;
   RaSetupFlags flags;
   RaReportOptions wanted;
-  const GOptionEntry own[] = {{"threads", 0, 0, G_OPTION_ARG_FILENAME, &threads,
-                               "Replays at a time (as many as processors)",
-                               "N"},
-                              {.long_name = NULL}};
+  const GOptionEntry own[] = {
+      {"threads", 0, 0, G_OPTION_ARG_FILENAME, &threads,
+       "Number of concurrent replays (default: one per processor)", "N"},
+      {.long_name = NULL}};
 
   if (!ra_options_parse(&options, &ra_command_report, own, argc, argv, error) ||
       options.help ||
@@ -48,17 +48,15 @@ run(int argc, char **argv, GError **error)
 const RaCommand ra_command_report = {
     .name = "report",
     .arguments = "PLAN",
-    .summary = "All that is known of a plan as one HTML file",
-    .details =
-        "Timeline, GPU time, memory, what would help, placement families, "
-        "tables, errors\n"
-        "of the model and inputs; the file needs no other and has no "
-        "scripts.\n"
-        "\n"
-        "Examples:\n"
-        "  reallot report ppo-llama3-70b-128.plan -o report.html\n"
-        "  reallot report ppo-llama2-7b-8.plan --cluster=h100-4n.cluster -o "
-        "report.html\n",
+    .summary = "Write everything about a plan as one HTML file",
+    .details = "The page has the timeline, GPU time, memory, sensitivity, "
+               "placement strategies,\n"
+               "tables, model errors and inputs.  It needs no other file and "
+               "has no scripts.\n\n"
+               "Examples:\n"
+               "  reallot report ppo-llama3-70b-128.plan -o report.html\n"
+               "  reallot report ppo-llama2-7b-8.plan "
+               "--cluster=h100-4n.cluster -o report.html\n",
     .groups = RA_OPTIONS_OUTPUT | RA_OPTIONS_ITERATIONS | RA_OPTIONS_RUN |
               RA_OPTIONS_SETUP,
     .n_files = 1,

@@ -70,7 +70,7 @@ read_number(const char *flag, const char *text, double max, float *out,
     return TRUE;
   }
   g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
-              "%s: '%s' is no number from 0 to %g", flag, text, max);
+              "%s: '%s' is not a number from 0 to %g", flag, text, max);
   return FALSE;
 }
 
@@ -86,15 +86,13 @@ read_checkpoint(const Texts *t, RaRunOptions *o, GError **error)
   o->anyway = t->anyway;
   if (!t->checkpoint && (t->every || t->keep || t->resume))
     g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
-                "--every, --keep, --resume: expected them with --checkpoint");
+                "--every, --keep and --resume: expected --checkpoint");
   else if (t->anyway && !t->resume)
-    g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
-                "--anyway: expected it with --resume");
+    g_set_error(error, RA_ERROR, RA_ERROR_INPUT, "--anyway: expected --resume");
   else if (last && !t->resume)
-    g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
-                "--checkpoint: '%s' is there, expected --resume or another "
-                "folder",
-                last);
+    g_set_error(
+        error, RA_ERROR, RA_ERROR_INPUT,
+        "--checkpoint: '%s' exists, expected --resume or another folder", last);
   else if (ra_option_file("--checkpoint", t->checkpoint, error) &&
            ra_option_uint64("--every", t->every, 1, UINT32_MAX, &every,
                             error) &&
@@ -117,8 +115,7 @@ read_options(Texts *t, RaRunOptions *o, GError **error)
   o->check = t->check;
   o->ops = t->ops;
   if (t->ops && !t->trace) {
-    g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
-                "--ops: expected it with --trace");
+    g_set_error(error, RA_ERROR, RA_ERROR_INPUT, "--ops: expected --trace");
     return FALSE;
   }
   if (!read_checkpoint(t, o, error) ||
@@ -147,8 +144,9 @@ read_options(Texts *t, RaRunOptions *o, GError **error)
     o->rule = ra_reward_find(t->reward);
   if (o->rule)
     return TRUE;
-  g_set_error(error, RA_ERROR, RA_ERROR_INPUT, "--reward: '%s' is none of %s",
-              t->reward, ra_reward_names());
+  g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
+              "--reward: unknown rule '%s', expected %s", t->reward,
+              ra_reward_names());
   return FALSE;
 }
 
@@ -192,7 +190,7 @@ print_head(const RaExecution *x, gboolean runs, gboolean predicted,
   g_string_append_printf(
       out,
       "%s: %u tasks on %u ranks of %s, seed %" G_GUINT64_FORMAT "\n"
-      "memory: at most %.3f of %.1f GiB, most of it %s\n",
+      "memory: peak %.3f of %.1f GiB, most of it %s\n",
       plan, x->graph->n_tasks, x->n_ranks, where, x->options.seed,
       x->bytes / GIB, x->capacity_bytes / GIB, x->largest);
   if (runs && !device && n_threads > g_get_num_processors())
@@ -200,9 +198,10 @@ print_head(const RaExecution *x, gboolean runs, gboolean predicted,
                            "%" G_GUINT64_FORMAT
                            " threads share %u cores: ranks wait for a core%s\n",
                            n_threads, g_get_num_processors(),
-                           predicted ? ", which no prediction has" : "");
+                           predicted ? ", which the model does not include"
+                                     : "");
   if (runs && ra_run_first_iteration(x->run) > 0)
-    g_string_append_printf(out, "goes on after %u iterations\n",
+    g_string_append_printf(out, "resumed after %u iterations\n",
                            ra_run_first_iteration(x->run));
   if (runs)
     g_string_append_printf(
@@ -231,8 +230,8 @@ graphs_text(const RaStepsTally *steps)
   if (all == 0)
     return g_strdup("");
   return g_strdup_printf("%" G_GUINT64_FORMAT " of %" G_GUINT64_FORMAT
-                         " decode steps were graphs, %" G_GUINT64_FORMAT
-                         " captured, %" G_GUINT64_FORMAT " op by op\n",
+                         " decode steps replayed a graph, %" G_GUINT64_FORMAT
+                         " captured one, %" G_GUINT64_FORMAT " ran op by op\n",
                          steps->n_graphs, all, steps->n_captured, plain);
 }
 
@@ -258,9 +257,10 @@ print_end(const RaExecution *x, RaFormat format, GError **error)
   }
   graphs = graphs_text(&steps);
   memory = ra_execution_memory_text(x);
-  line = g_strdup_printf("\n%u sampled tokens were within 1e-5 of another\n"
-                         "%s%s",
-                         n_ties, graphs, memory);
+  line = g_strdup_printf(
+      "\n%u sampled tokens were near-ties (within 1e-5 of another token)\n"
+      "%s%s",
+      n_ties, graphs, memory);
   return ra_output_print(line, strlen(line), error);
 }
 
@@ -311,8 +311,8 @@ make(RaExecution *x, const Texts *texts, GError **error)
     return FALSE;
   if (world && world->n_processes > x->n_ranks) {
     g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
-                "%u processes for the %u ranks of the plan, expected no more "
-                "processes than ranks",
+                "%u processes for the %u ranks of the plan, expected at most "
+                "one process per rank",
                 world->n_processes, x->n_ranks);
     return FALSE;
   }
@@ -398,50 +398,52 @@ run(int argc, char **argv, GError **error)
   const GOptionEntry own[] = {
       RA_CLI_TRANSPORT_ENTRIES(t.places),
       {"trace", 't', 0, G_OPTION_ARG_FILENAME, &t.trace,
-       "Also write every task as it ran to FILE", "FILE"},
+       "Write every task as it ran to FILE", "FILE"},
       {"seed", 0, 0, G_OPTION_ARG_FILENAME, &t.seed,
-       "Seed of parameters, lengths, prompts, tokens (default: 0)", "N"},
+       "Seed of parameters, lengths, prompts and tokens (default: 0)", "N"},
       {"lengths", 0, 0, G_OPTION_ARG_FILENAME, &t.lengths,
-       "Also write the lengths that were generated to FILE, a CSV", "FILE"},
+       "Write the generated lengths to FILE, a CSV", "FILE"},
       {"weights", 0, 0, G_OPTION_ARG_FILENAME_ARRAY, &t.weights,
-       "Begin with a checkpoint of Hugging Face's layout; may be repeated",
+       "Initial weights of a model, a Hugging Face checkpoint; repeatable",
        "MODEL=FOLDER"},
       {"checkpoint", 0, 0, G_OPTION_ARG_FILENAME, &t.checkpoint,
-       "Write what it takes to go on to FOLDER as the run goes", "FOLDER"},
+       "Folder of checkpoints, written during the run", "FOLDER"},
       {"every", 0, 0, G_OPTION_ARG_FILENAME, &t.every,
-       "With --checkpoint: iterations from one to the next (default: 1)", "N"},
+       "Iterations between checkpoints (default: 1)", "N"},
       {"keep", 0, 0, G_OPTION_ARG_FILENAME, &t.keep,
-       "With --checkpoint: how many stay, the newest (default: 2)", "N"},
+       "Number of checkpoints kept, the newest (default: 2)", "N"},
       {"resume", 0, 0, G_OPTION_ARG_NONE, &t.resume,
-       "Go on from the newest of --checkpoint, if there is one", NULL},
+       "Resume from the newest checkpoint, if there is one", NULL},
       {"anyway", 0, 0, G_OPTION_ARG_NONE, &t.anyway,
-       "With --resume: even where it is of another workload", NULL},
+       "With --resume: a checkpoint of another workload too", NULL},
       {"save", 0, 0, G_OPTION_ARG_FILENAME_ARRAY, &t.save,
-       "Afterwards write a model's weights in that layout; may be repeated",
+       "Final weights of a model, as a Hugging Face checkpoint; repeatable",
        "MODEL=FOLDER"},
       {"stall", 0, 0, G_OPTION_ARG_FILENAME, &t.stall,
-       "End when a rank makes no progress for so long (default: 0, never)",
+       "Time without progress that ends the run (default: 0, never)",
        "SECONDS"},
       {"threads", 0, 0, G_OPTION_ARG_FILENAME, &t.threads,
-       "Threads of each rank (default: 1)", "N"},
+       "Threads per rank (default: 1)", "N"},
       {"reward", 0, 0, G_OPTION_ARG_FILENAME, &t.reward,
-       "Rule of host calls: even (default: even)", "RULE"},
+       "Reward rule of host calls: even (default: even)", "RULE"},
       {"learning-rate", 0, 0, G_OPTION_ARG_FILENAME, &t.rate,
-       "Of AdamW (default: 0.001)", "X"},
+       "AdamW learning rate (default: 0.001)", "X"},
       {"kl", 0, 0, G_OPTION_ARG_FILENAME, &t.kl,
-       "Weight of the KL to the reference (default: 0.01)", "X"},
+       "Weight of the KL penalty to the reference (default: 0.01)", "X"},
       {"beta", 0, 0, G_OPTION_ARG_FILENAME, &t.beta,
-       "Of DPO: how far from the reference (default: 0.1)", "X"},
+       "DPO beta, scale of the log-ratios to the reference (default: 0.1)",
+       "X"},
       {"temperature", 0, 0, G_OPTION_ARG_FILENAME, &t.temperature,
-       "Of sampling; 0: the most likely token (default: 1)", "X"},
+       "Sampling temperature; 0 is greedy (default: 1)", "X"},
       {"top-k", 0, 0, G_OPTION_ARG_FILENAME, &t.top_k,
-       "Sample from the N most likely tokens; 0: all (default: 0)", "N"},
+       "Number of most likely tokens to sample from; 0 is all (default: 0)",
+       "N"},
       {"top-p", 0, 0, G_OPTION_ARG_FILENAME, &t.top_p,
-       "Sample from the most likely tokens of this share (default: 1)", "X"},
+       "Probability mass of the tokens to sample from (default: 1)", "X"},
       {"show", 0, 0, G_OPTION_ARG_FILENAME, &t.show,
-       "Afterwards print N answers of each generate call", "N"},
+       "Number of responses of each generate call printed at the end", "N"},
       {"ops", 0, 0, G_OPTION_ARG_NONE, &t.ops,
-       "With --trace: every op of every rank too, for calibrate --from", NULL},
+       "Every op of every rank in the trace too, for calibrate --from", NULL},
       {"check", 0, 0, G_OPTION_ARG_NONE, &t.check,
        "Compare checksums after every reallocation", NULL},
       {"dry-run", 0, 0, G_OPTION_ARG_NONE, &t.dry,
@@ -459,26 +461,25 @@ const RaCommand ra_command_run = {
     .arguments = "PLAN",
     .summary = "Execute a plan on this machine",
     .details =
-        "Every GPU of the plan is a rank, a thread; models are of the Llama "
-        "family,\n"
-        "gpt2, bloom or mpt, fp32, seeded or from checkpoints: a folder with\n"
-        "config.json and safetensors.\n"
-        "A host call is the rule of --reward: the share of a "
-        "response's\n"
-        "tokens whose number is even.\n"
-        "\n"
-        "With the profile of this machine (calibrate --backend=host) a line "
-        "also says\n"
-        "what was predicted, and the error: predicted / measured - 1.\n"
-        "\n"
+        "Every GPU of the plan is a rank, which is a thread.  Models are of "
+        "the Llama\n"
+        "family, gpt2, bloom or mpt, in fp32.  Their weights are seeded or "
+        "read from\n"
+        "checkpoints: folders with config.json and safetensors.\n"
+        "A host call computes the --reward rule: the share of a response's "
+        "tokens whose id\n"
+        "is even.\n\n"
+        "With the profile of this machine (calibrate --backend=host) each line "
+        "also shows\n"
+        "the predicted time and its error, predicted / measured - 1.\n\n"
         "Examples:\n"
         "  reallot run ppo-tiny-8.plan --profile host.profile\n"
         "  reallot run ppo-tiny-8.plan -n 40\n"
         "  mpirun -n 4 reallot run ppo-tiny-8.plan -n 40\n"
         "  reallot run ppo-tiny-8.plan --check --trace ppo.run.tsv\n"
-        "  reallot run grpo-tiny-8.plan -n 40 --set 'call actor_train.tp=1' "
-        "--set\n"
-        "    'call actor_train.dp=4'\n"
+        "  reallot run grpo-tiny-4.plan -n 40 --set 'call actor_train.tp=1' "
+        "\\\n"
+        "    --set 'call actor_train.dp=4'\n"
         "  reallot run ppo-tiny-8.plan --dry-run\n"
         "  reallot run ppo-tiny-8.plan -n 1 --trace ops.trace.tsv --ops\n"
         "  reallot run ppo-tiny-4-colocated.plan --threads=4\n"

@@ -64,8 +64,7 @@ show_best(double best_s, double bound_s, uint64_t n_steps, void *data)
 {
   (void)data;
   fprintf(stderr,
-          "\r\033[Ksearching: best %.4g s, none below %.4g s, after %.3g "
-          "proposals",
+          "\r\033[Ksearching: best %.4g s, lower bound %.4g s, %.3g proposals",
           best_s, bound_s, (double)n_steps);
 }
 
@@ -84,8 +83,8 @@ read_nodes(const char *text, uint32_t *out, guint *out_n, GError **error)
     if (i == MAX_SIZES || !ra_text_uint64(words[i], &value) || value < 1 ||
         value > UINT32_MAX || (i > 0 && value <= out[i - 1])) {
       g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
-                  "--nodes: '%s' is no list of sizes, expected up to %d whole "
-                  "numbers, the least first, as in 2,4,8",
+                  "--nodes: '%s' is not a list of sizes, expected up to %d "
+                  "whole numbers in ascending order, such as 2,4,8",
                   text, MAX_SIZES);
       return FALSE;
     }
@@ -341,45 +340,45 @@ run(int argc, char **argv, GError **error)
   uint32_t nodes[MAX_SIZES];
   const GOptionEntry own[] = {
       {"space", 0, 0, G_OPTION_ARG_FILENAME, &texts.space,
-       "Candidates of a call: ReaL's, or all of ours (real)", "real|full"},
+       "Candidates of a call: real, those of ReaL, or full (default: real)",
+       "real|full"},
       {"limit", 0, 0, G_OPTION_ARG_FILENAME_ARRAY, &texts.limits,
-       "What a call may have: mesh, gpus, tp, dp, pp ...; may be repeated",
+       "Limit on a call: mesh, gpus, tp, dp, pp ...; repeatable",
        "CALL.KEY=VALUE[,VALUE]"},
       {"pins", 0, 0, G_OPTION_ARG_FILENAME, &texts.pins,
-       "The same of many: groups [call NAME] as a plan has them", "FILE"},
+       "Limits in a file, in groups [call NAME] like a plan's", "FILE"},
       {"rejected", 0, 0, G_OPTION_ARG_FILENAME, &texts.rejected,
-       "Do not search: list what is no candidate of a call, and why",
-       "CALL|all"},
+       "List the excluded layouts of a call, with reasons", "CALL|all"},
       {"launch", 0, 0, G_OPTION_ARG_FILENAME, &texts.launch,
-       "How decode steps are launched (graph)", "eager|graph"},
+       "Launch of decode steps (default: graph)", "eager|graph"},
       {"time", 0, 0, G_OPTION_ARG_FILENAME, &texts.time,
-       "How long to search (4 s)", "SECONDS"},
+       "Search time (default: 4 s)", "SECONDS"},
       {"steps", 0, 0, G_OPTION_ARG_FILENAME, &texts.steps,
-       "Proposals of each chain instead: the same result on any machine", "N"},
+       "Proposals per chain (deterministic), instead of --time", "N"},
       {"prove", 0, 0, G_OPTION_ARG_FILENAME, &texts.prove,
-       "Then search exactly, at most so long, for a bound", "SECONDS"},
+       "Time of an exact search afterwards, for a bound", "SECONDS"},
       {"seed", 0, 0, G_OPTION_ARG_FILENAME, &texts.seed,
-       "Of the chains and of sampled lengths (0)", "N"},
+       "Seed of the chains and of sampled lengths (default: 0)", "N"},
       {"threads", 0, 0, G_OPTION_ARG_FILENAME, &texts.threads,
-       "Of the search (as many as processors)", "N"},
+       "Number of threads (default: one per processor)", "N"},
       {"objective", 0, 0, G_OPTION_ARG_FILENAME, &texts.objective,
-       "time, tokens-per-gpu, cost, or gpus: the fewest (time)", "WHAT"},
+       "time, tokens-per-gpu, cost, or gpus, the fewest (default: time)",
+       "WHAT"},
       {"within", 0, 0, G_OPTION_ARG_FILENAME, &texts.within,
-       "An iteration takes no longer", "SECONDS"},
+       "Limit of the iteration time", "SECONDS"},
       {"nodes", 0, 0, G_OPTION_ARG_FILENAME, &texts.nodes,
-       "Sizes of the cluster that are tried", "N[,N]"},
+       "Cluster sizes to try", "N[,N]"},
       {"top", 0, 0, G_OPTION_ARG_FILENAME, &texts.top,
-       "Plans that are compared op by op in the end (3)", "N"},
+       "Number of plans compared op by op at the end (default: 3)", "N"},
       {"draws", 0, 0, G_OPTION_ARG_FILENAME, &texts.draws,
-       "Draws of the lengths that they are compared under (3)", "N"},
+       "Samples of the lengths for that comparison (default: 3)", "N"},
       {"explain", 0, 0, G_OPTION_ARG_NONE, &texts.explain,
-       "Also say why: the winner's critical path, and which of the "
-       "runner-up's choices costs most",
+       "Critical path of the winner and costliest choice of the runner-up",
        NULL},
       {"curve", 0, 0, G_OPTION_ARG_FILENAME, &texts.curve,
-       "Write how the best time fell, as TSV", "FILE"},
+       "Best time over the search, as TSV", "FILE"},
       {"plot", 0, 0, G_OPTION_ARG_FILENAME, &texts.plot,
-       "Draw that: FILE.svg, .png or .pdf; -: as text", "FILE"},
+       "Picture of --curve: FILE.svg, .png or .pdf; - prints text", "FILE"},
       {.long_name = NULL}};
 
   if (!ra_options_parse(&options, &ra_command_search, own, argc, argv, error) ||
@@ -397,28 +396,27 @@ run(int argc, char **argv, GError **error)
 const RaCommand ra_command_search = {
     .name = "search",
     .arguments = "--workload=FILE --cluster=FILE",
-    .summary = "Find the best plan, beside those of the placement families",
-    .details =
-        "The plan goes to --output, the table of all plans to standard output; "
-        "the exit\n"
-        "status is 1 if none fits.  Ctrl-C ends the search with the best plan "
-        "so far.\n"
-        "\n"
-        "Examples:\n"
-        "  reallot search --workload=ppo-llama3-70b.workload \\\n"
-        "    --cluster=h100-16n.cluster -o best.plan\n"
-        "  mpirun -q -n 2 reallot search --workload=ppo-llama3-70b.workload "
-        "\\\n"
-        "    --cluster=h100-16n.cluster --steps=100000 -o best.plan\n"
-        "  reallot search --workload=ppo-llama2-7b.workload "
-        "--cluster=h100-1n.cluster \\\n"
-        "    --space=real --prove=60 --limit=actor_train.tp=4,8\n"
-        "  reallot search --workload=ppo-llama3-70b.workload "
-        "--cluster=h100-16n.cluster \\\n"
-        "    --objective=gpus --within='60 s' --explain --plot=-\n"
-        "  reallot search --workload=ppo-llama2-7b.workload "
-        "--cluster=h100-1n.cluster \\\n"
-        "    --space=full --rejected=actor_train --format=tsv\n",
+    .summary =
+        "Find the best plan and compare it with the placement strategies",
+    .details = "The plan goes to --output, the table of all plans to standard "
+               "output.  The exit\n"
+               "status is 1 if no plan fits.  Ctrl-C ends the search with the "
+               "best plan so far.\n\n"
+               "Examples:\n"
+               "  reallot search --workload=ppo-llama3-70b.workload \\\n"
+               "    --cluster=h100-16n.cluster -o best.plan\n"
+               "  mpirun -q -n 2 reallot search "
+               "--workload=ppo-llama3-70b.workload \\\n"
+               "    --cluster=h100-16n.cluster --steps=100000 -o best.plan\n"
+               "  reallot search --workload=ppo-llama2-7b.workload "
+               "--cluster=h100-1n.cluster \\\n"
+               "    --space=real --prove=60 --limit=actor_train.tp=4,8\n"
+               "  reallot search --workload=ppo-llama3-70b.workload "
+               "--cluster=h100-16n.cluster \\\n"
+               "    --objective=gpus --within='60 s' --explain --plot=-\n"
+               "  reallot search --workload=ppo-llama2-7b.workload "
+               "--cluster=h100-1n.cluster \\\n"
+               "    --space=full --rejected=actor_train --format=tsv\n",
     .groups = RA_OPTIONS_FORMAT | RA_OPTIONS_OUTPUT | RA_OPTIONS_SETUP,
     .n_files = 0,
     .run = run,

@@ -55,25 +55,25 @@ append_head(GString *out, const RaSearchReport *report, const RaSize *size)
                          report->sizing->n_cluster * cluster->gpus_per_node,
                          gpus);
   if (size->n_gpus < cluster->gpus_per_node)
-    g_string_append_printf(
-        out, "Of these plans are for %" PRIu32 " GPU%s of the first node:\n",
-        size->n_gpus, size->n_gpus > 1 ? "s" : "");
+    g_string_append_printf(out,
+                           "Plans for %" PRIu32 " GPU%s of the first node:\n",
+                           size->n_gpus, size->n_gpus > 1 ? "s" : "");
   else if (report->sizing->sizes->len > 1)
-    g_string_append_printf(out, "Of these plans are for %" PRIu32 " node%s:\n",
+    g_string_append_printf(out, "Plans for %" PRIu32 " node%s:\n",
                            size->n_nodes, size->n_nodes > 1 ? "s" : "");
   for (guint i = 0; i < contest->n_rounds; i++) {
     const RaContestRound *round = &contest->rounds[i];
 
-    g_string_append_printf(
-        out,
-        "%s: 10^%.1f plans, %.1f s to prepare their costs, %.3g proposals in "
-        "%.1f s\n",
-        round->name, round->log10_points, round->prepare_s,
-        (double)round->found.n_steps, round->found.seconds);
+    g_string_append_printf(out,
+                           "%s: 10^%.1f plans, costs prepared in %.1f s, %.3g "
+                           "MCMC proposals in %.1f s\n",
+                           round->name, round->log10_points, round->prepare_s,
+                           (double)round->found.n_steps, round->found.seconds);
   }
   if (contest->n_rounds > 1)
-    g_string_append(out, "Lengths are drawn: searched as if all had the mean, "
-                         "then the longest;\niteration is of drawn ones.\n");
+    g_string_append(out, "Lengths are sampled: the search assumes that all "
+                         "have the mean, then the longest;\n"
+                         "iteration times use sampled lengths.\n");
   g_string_append_c(out, '\n');
 }
 
@@ -87,7 +87,8 @@ append_lead(GString *out, const RaFinal *final, uint32_t i)
   if (final->n_draws > 1)
     g_string_append_printf(out, " (+- %.2g %%)", 100 * f->deviation_frac);
   g_string_append_printf(out, " less than %s%s", f->name,
-                         i == final->family ? ", the best family" : "");
+                         i == final->family ? ", the best placement strategy"
+                                            : "");
 }
 
 /* TRUE if what divides them is more than the model is off by. */
@@ -103,14 +104,12 @@ append_error(GString *out, const RaFinal *final)
     return;
   if (setup->system && isfinite(setup->system->error_median_frac))
     g_string_append_printf(text,
-                           "Predictions under this system are off by %.1f %% "
-                           "(median, runs not fitted)",
+                           "Predictions under this system have a median error "
+                           "of %.1f %% on held-out runs",
                            100 * setup->system->error_median_frac);
   else
     g_string_append_printf(
-        text,
-        "The laws behind it are off by %.1f to %.1f %% (median, data not "
-        "fitted)",
+        text, "Its laws have held-out median errors of %.1f to %.1f %%",
         100 * laws.least_frac, 100 * laws.most_frac);
   if (final->second != RA_NONE) {
     const RaFinalist *second =
@@ -135,7 +134,7 @@ append_verdict(GString *out, const RaSearchReport *report)
   g_string_append_c(out, '\n');
   if (!final || final->winner == RA_NONE) {
     g_string_append(out, report->contest->objective.within_s > 0
-                             ? "No plan fits and is quick enough.\n"
+                             ? "No plan fits and is fast enough.\n"
                              : "No plan fits.\n");
     return;
   }
@@ -143,14 +142,14 @@ append_verdict(GString *out, const RaSearchReport *report)
   value = ra_objective_say(&final->objective, &winner->mean);
   g_string_append_printf(text, "%s: %s", winner->name, value);
   if (final->objective.kind != RA_OBJECTIVE_TIME)
-    g_string_append_printf(text, ", %.4g s an iteration",
+    g_string_append_printf(text, ", %.4g s per iteration",
                            winner->mean.iteration_s);
   if (final->second != RA_NONE)
     append_lead(text, final, final->second);
   if (final->family != RA_NONE && final->family != final->second)
     append_lead(text, final, final->family);
   g_string_append_printf(text, " (op by op%s)",
-                         final->n_draws > 1 ? ", the mean of the draws" : "");
+                         final->n_draws > 1 ? ", mean of the samples" : "");
   ra_output_wrapped(out, text->str);
   append_error(out, final);
 }
@@ -182,15 +181,16 @@ append_certificate(GString *out, const RaContest *contest)
   if (contest->n_rounds > 1)
     return;
   if (round->bounded && e->found && e->is_proven) {
-    g_string_append_printf(out,
-                           "Proven in %.3g s: no plan of this space is quicker "
-                           "at call fidelity\nwith its residencies.\n",
-                           e->seconds);
+    g_string_append_printf(
+        out,
+        "Proven in %.3g s: no plan of this space is faster at call fidelity\n"
+        "with its residencies.\n",
+        e->seconds);
     return;
   }
   if (isfinite(round->best_s))
     g_string_append_printf(out,
-                           "No plan of this space is more than %.3g %% quicker "
+                           "No plan of this space is more than %.3g %% faster "
                            "at call fidelity%s.\n",
                            100 * (1 - round->bound_s / round->best_s),
                            round->bounded ? "\nwith its residencies" : "");
@@ -203,7 +203,7 @@ append_why(GString *out, const RaSearchReport *report)
     const RaSwap *first = &report->swaps->rows[0];
     g_autoptr(RaTable) table = ra_swaps_table(report->swaps);
     g_autofree char *title = g_strdup_printf(
-        "%s (%.4g s, stage fidelity) with one call as the winner has it",
+        "%s (%.4g s, stage fidelity) with one call laid out as in the winner",
         report->loser, report->swaps->iteration_s);
 
     g_string_append_c(out, '\n');
@@ -211,13 +211,13 @@ append_why(GString *out, const RaSearchReport *report)
     if (!first->refusal && first->fits &&
         first->saved_s > SAVING_FRAC * report->swaps->iteration_s)
       g_string_append_printf(
-          out, "What costs %s most is its choice for %s: %.3g s.\n",
+          out, "The most expensive choice of %s is its layout of %s: %.3g s.\n",
           report->loser, report->swaps->workload->calls[first->call].name,
           first->saved_s);
     else
       g_string_append_printf(
           out,
-          "No single call of the winner's makes %s %.2g %% quicker or more.\n",
+          "No single layout of the winner makes %s %.2g %% faster or more.\n",
           report->loser, 100 * SAVING_FRAC);
   }
   if (report->explain) {
@@ -242,8 +242,9 @@ print_text(const RaSearchReport *report, const RaSize *size, GError **error)
     g_string_append_c(out, '\n');
   }
   if (size->contest->candidates) {
-    ra_output_titled(out, size->contest->candidates,
-                     "Shapes of calls: tried, candidates, left out because of");
+    ra_output_titled(
+        out, size->contest->candidates,
+        "Layouts of calls: tried, candidates, and excluded for a reason");
     g_string_append_c(out, '\n');
   }
   ra_output_titled(out, plans, "Plans (stage fidelity)");
@@ -251,7 +252,7 @@ print_text(const RaSearchReport *report, const RaSize *size, GError **error)
     g_autoptr(RaTable) finalists = ra_final_table(report->final);
     g_autofree char *title =
         report->final->n_draws > 1
-            ? g_strdup_printf("Finalists (op fidelity, mean of %u draws)",
+            ? g_strdup_printf("Finalists (op fidelity, mean of %u samples)",
                               report->final->n_draws)
             : g_strdup("Finalists (op fidelity)");
 
@@ -305,16 +306,15 @@ ra_search_write_plan(const RaSearchReport *report, GError **error)
   g_autoptr(GString) head = g_string_new(report->command);
   g_autofree char *text = NULL;
 
-  ra_quote_comment(
-      head,
-      "%s: %.6g s an iteration, %.6g tokens/s, peak %.4g GiB of a GPU, by",
-      c->name, c->worth.iteration_s, c->worth.tokens_per_s,
-      c->peak_bytes / GIB);
-  g_string_append_printf(head,
-                         "# simulation at stage fidelity; op fidelity %.6g s",
+  ra_quote_comment(head,
+                   "%s: %.6g s per iteration, %.6g tokens/s, peak %.4g GiB per "
+                   "GPU, simulated at",
+                   c->name, c->worth.iteration_s, c->worth.tokens_per_s,
+                   c->peak_bytes / GIB);
+  g_string_append_printf(head, "# stage fidelity; op fidelity %.6g s",
                          f->mean.iteration_s);
   if (report->final->n_draws > 1)
-    g_string_append_printf(head, " (mean of %u draws, +- %.2g s)",
+    g_string_append_printf(head, " (mean of %u samples, +- %.2g s)",
                            report->final->n_draws, f->deviation_s);
   g_string_append(head, ".\n");
   text = ra_forecast_text(size->setup, c->text, head->str,

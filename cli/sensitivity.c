@@ -22,9 +22,10 @@ read_factor(const char *text, double *out_factor, GError **error)
   if (ra_text_double(text, out_factor) && *out_factor > 1 &&
       *out_factor <= MAX_FACTOR)
     return TRUE;
-  g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
-              "--factor: '%s', expected a number above 1, up to %d", text,
-              MAX_FACTOR);
+  g_set_error(
+      error, RA_ERROR, RA_ERROR_INPUT,
+      "--factor: '%s' is out of range, expected a number above 1, up to %d",
+      text, MAX_FACTOR);
   return FALSE;
 }
 
@@ -35,10 +36,10 @@ print_text(const RaSensitivity *s, GError **error)
   g_autofree char *sentence = ra_sensitivity_sentence(s);
   g_autofree char *base =
       ra_quantity_format(s->base.iteration_s, RA_UNIT_SECONDS);
-  g_autofree char *title = g_strdup_printf(
-      "An iteration of %s, with %.3g times of a resource (more) and 1/%.3g of "
-      "it (less)",
-      base, s->factor, s->factor);
+  g_autofree char *title =
+      g_strdup_printf("Iteration of %s, with each resource times %.3g (more) "
+                      "and divided by %.3g (less)",
+                      base, s->factor, s->factor);
 
   ra_output_titled(out, s->table, title);
   g_string_append_c(out, '\n');

@@ -104,17 +104,15 @@ check_flags(const RaOptions *options, const Flags *flags, GError **error)
                                                       : NULL;
 
   if (!flags->sensitivity && (flags->plot || flags->factor))
-    g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
-                "%s is of --sensitivity, expected that too",
+    g_set_error(error, RA_ERROR, RA_ERROR_INPUT, "%s: expected --sensitivity",
                 flags->plot ? "--plot" : "--factor");
   else if (flags->decode_ops &&
            (!flags->trace || options->fidelity != RA_FIDELITY_OP))
     g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
-                "--decode-ops without a trace of ops, expected --trace=FILE "
-                "--fidelity=op beside it");
+                "--decode-ops: expected --trace=FILE and --fidelity=op");
   else if (alone && (is_many || flags->sensitivity))
     g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
-                "%s with %s, expected one replay for it",
+                "%s with %s: not supported, expected one replay",
                 is_many ? "several seeds or plans" : "--sensitivity", alone);
   else
     return TRUE;
@@ -129,33 +127,36 @@ run(int argc, char **argv, GError **error)
   uint64_t n_seeds = 1, n_threads = 0;
   const GOptionEntry own[] = {
       {"trace", 't', 0, G_OPTION_ARG_FILENAME, &flags.trace,
-       "Also write every task to FILE", "FILE"},
+       "Write every task to FILE", "FILE"},
       {"decode-ops", 0, 0, G_OPTION_ARG_NONE, &flags.decode_ops,
-       "With --trace and --fidelity=op: every op of decode steps too, as "
-       "`run --ops` has them",
+       "Every op of decode steps in the trace too, as `run --ops` records "
+       "them; with --trace and --fidelity=op",
        NULL},
       {"fingerprint", 0, 0, G_OPTION_ARG_NONE, &flags.fingerprint,
        "Print only the hash of all events", NULL},
       {"explain", 0, 0, G_OPTION_ARG_NONE, &flags.explain,
-       "Also say why: causes, ops and links of the critical path, what idle "
-       "GPUs wait for",
+       "Explain the time: critical path by cause, op and link, and idle GPU "
+       "time by cause",
        NULL},
       {"sensitivity", 0, 0, G_OPTION_ARG_NONE, &flags.sensitivity,
-       "Instead: how an iteration answers to twice and half of each resource, "
-       "and to other GPUs",
+       "Step time with each resource doubled and halved, and on other GPUs, "
+       "instead of the report",
        NULL},
       {"factor", 0, 0, G_OPTION_ARG_FILENAME, &flags.factor,
-       "Of --sensitivity, in place of twice (2)", "NUMBER"},
+       "Factor of --sensitivity (default: 2)", "NUMBER"},
       {"plot", 0, 0, G_OPTION_ARG_FILENAME, &flags.plot,
-       "Draw what --sensitivity finds: FILE.svg, .png or .pdf; -: as text",
+       "Picture of --sensitivity: FILE.svg, .png or .pdf; - prints text",
        "FILE"},
       {"no-fold", 0, 0, G_OPTION_ARG_NONE, &flags.unfolded,
-       "Expand every replica by itself: slower, the same numbers", NULL},
+       "Expand every replica by itself: slower, with the same numbers", NULL},
       {"seeds", 0, 0, G_OPTION_ARG_FILENAME, &flags.seeds,
-       "Replay N seeds from --seed on: mean and quantiles of an iteration",
+       "Replay N seeds, starting at --seed: mean and quantiles of the "
+       "iteration time",
        "N"},
       {"threads", 0, 0, G_OPTION_ARG_FILENAME, &flags.threads,
-       "Of several seeds or plans (as many as processors)", "N"},
+       "Number of threads for several seeds or plans (default: one per "
+       "processor)",
+       "N"},
       {.long_name = NULL}};
 
   if (!ra_options_parse(&options, &ra_command_simulate, own, argc, argv,
@@ -184,28 +185,26 @@ const RaCommand ra_command_simulate = {
     .arguments = "PLAN...",
     .summary = "Replay a plan: what an iteration costs, and why",
     .details =
-        "GROUP.KEY of --set is a group of the workload, cluster or plan, such "
-        "as\n"
-        "'workload.prompts', 'cluster.nodes' or 'call actor_train.tp'.\n"
-        "\n"
+        "GROUP of --set is a group of the workload, the cluster or the plan, "
+        "as in\n"
+        "'workload.prompts', 'cluster.nodes' or 'call actor_train.tp'.\n\n"
         "Examples:\n"
         "  reallot simulate ppo-llama3-70b-128.plan\n"
-        "  reallot simulate ppo-llama3-70b-128.plan --set "
-        "'cluster.nic=800 Gbit/s'\n"
-        "  reallot simulate ppo-llama2-7b-8.plan --system "
-        "reallhf-2024.system\n"
+        "  reallot simulate ppo-llama3-70b-128.plan --set 'cluster.nic=800 "
+        "Gbit/s'\n"
+        "  reallot simulate ppo-llama2-7b-8.plan --system reallhf-2024.system\n"
         "  reallot simulate ppo-llama3-70b-128.plan --estimator=real\n"
-        "  reallot simulate ppo-llama2-7b-8-colocated-zero3.plan --set "
-        "'call actor_generate.zero=0'\n"
-        "  reallot simulate ppo-llama3-70b-128.plan --format=json "
-        "--trace ppo.trace.tsv\n"
+        "  reallot simulate ppo-llama2-7b-8-colocated-zero3.plan --set 'call "
+        "actor_generate.zero=0'\n"
+        "  reallot simulate ppo-llama3-70b-128.plan --format=json --trace "
+        "ppo.trace.tsv\n"
         "  reallot simulate sft-llama3.1-405b-16384.plan --no-fold\n"
         "  reallot simulate ppo-llama3-70b-128.plan --explain\n"
         "  reallot simulate ppo-llama3-70b-128.plan --sensitivity --plot=-\n"
         "  reallot simulate ppo-llama3-70b-128.plan --network=flows --set "
         "'cluster.fabric=rail(leaf=4, oversubscription=4)'\n"
-        "  reallot simulate ppo-llama3-70b-1024.plan --fidelity=op "
-        "--set cluster.jitter=0.02\n"
+        "  reallot simulate ppo-llama3-70b-1024.plan --fidelity=op --set "
+        "cluster.jitter=0.02\n"
         "  reallot simulate ppo-llama3-70b-128.plan --seeds=20\n",
     .groups = RA_OPTIONS_FORMAT | RA_OPTIONS_ITERATIONS | RA_OPTIONS_RUN |
               RA_OPTIONS_SETUP,

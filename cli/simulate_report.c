@@ -46,9 +46,9 @@ append_system(GString *out, const RaSetup *setup)
   name = g_path_get_basename(setup->system_path);
   g_string_append_printf(out, "%s: %s, ", name, setup->system->release);
   if (isnan(setup->system->error_median_frac))
-    g_string_append(out, "not checked on other runs\n");
+    g_string_append(out, "no held-out runs\n");
   else
-    g_string_append_printf(out, "median error on runs not fitted %.1f %%\n",
+    g_string_append_printf(out, "held-out median error %.1f %%\n",
                            100 * setup->system->error_median_frac);
 }
 
@@ -83,23 +83,23 @@ append_head(GString *out, const RaSetup *setup, const RaOptions *options,
   g_string_append_printf(out, "%s: ", name);
   if (profile.n_measured > 0)
     g_string_append_printf(
-        out,
-        "median error on data not fitted %.1f to %.1f %% (%u of %u laws)\n",
+        out, "held-out median error %.1f to %.1f %% (%u of %u laws)\n",
         100 * profile.least_frac, 100 * profile.most_frac, profile.n_measured,
         profile.n_laws);
   else
     g_string_append(out, "not checked against measurements\n");
   append_system(out, setup);
   if (options->real)
-    g_string_append(out, "calls and reallocations as ReaL estimates them, from "
-                         "these op times\n");
+    g_string_append(
+        out,
+        "calls and reallocations by ReaL's estimator, from these op times\n");
   g_string_append_printf(
       out, "%s fidelity, %s%" PRIu32 " iteration%s, seed %" PRIu64 "\n",
       ra_fidelity_name(graph->fidelity), options->flows ? "flows, " : "",
       options->n_iterations, options->n_iterations > 1 ? "s" : "",
       options->seed);
-  g_string_append_printf(out, "%" PRIu64 " tasks on %" PRIu32 " lanes", n_tasks,
-                         graph->n_lanes);
+  g_string_append_printf(out, "%" PRIu64 " tasks on %" PRIu32 " GPU groups",
+                         n_tasks, graph->n_lanes);
   if (n_tasks > graph->n_tasks)
     g_string_append_printf(out, ", folded into %" PRIu32, graph->n_tasks);
   g_string_append(out, "\n\n");
@@ -116,7 +116,7 @@ append_staleness(GString *out, const RaServiceReport *service)
     return;
   for (uint32_t i = 0; i <= service->max_staleness; i++)
     n += (double)service->staleness[i];
-  g_string_append_printf(text, "mean %.2f, most %" PRIu32 " (",
+  g_string_append_printf(text, "mean %.2f, max %" PRIu32 " (",
                          service->mean_staleness, service->max_staleness);
   for (uint32_t i = 0; i <= service->max_staleness; i++)
     g_string_append_printf(text, "%s%" PRIu32 ": %.1f %%", i > 0 ? ", " : "", i,
@@ -157,9 +157,10 @@ append_memory(GString *out, const RaMemoryVerdict *fit)
 
   if (fit->lane == RA_NONE)
     return;
-  title = g_strdup_printf(
-      "Memory of GPU %" PRIu32 ", the fullest: %.1f of %.1f GiB at its peak",
-      fit->gpu, fit->peak_bytes / GIB, fit->capacity_bytes / GIB);
+  title = g_strdup_printf("Memory of GPU %" PRIu32
+                          ", the one with the highest peak: %.1f of %.1f GiB",
+                          fit->gpu, fit->peak_bytes / GIB,
+                          fit->capacity_bytes / GIB);
   ra_output_top(out, fit->holders, title, HOLDER_ROWS_SHOWN, "smaller");
   g_string_append_c(out, '\n');
 }
@@ -169,7 +170,7 @@ static void
 append_extrapolated(GString *out, const char *what)
 {
   g_autofree char *text =
-      g_strdup_printf("Beyond the measurements, by the laws alone: %s", what);
+      g_strdup_printf("Extrapolated beyond the measured range: %s", what);
 
   if (!*what)
     return;
@@ -180,24 +181,24 @@ append_extrapolated(GString *out, const char *what)
 static void
 append_explain(GString *out, const RaExplain *explain)
 {
-  ra_output_top(out, explain->causes,
-                "Why: the critical path by cause, op and link",
+  ra_output_top(out, explain->causes, "Critical path by cause, op and link",
                 EXPLAIN_ROWS_SHOWN, "smaller");
   g_string_append_c(out, '\n');
   ra_output_top(out, explain->waiting,
-                "What GPUs on which nothing runs wait for, of the whole run",
-                EXPLAIN_ROWS_SHOWN, "further");
+                "Idle GPU time by cause, of the whole run", EXPLAIN_ROWS_SHOWN,
+                "further");
   g_string_append_c(out, '\n');
   ra_output_top(out, explain->turns,
-                "Memory of the fullest GPU of each group where it turns, and "
-                "its largest holders (GiB)",
+                "Memory peaks and troughs of each group's GPU with the highest "
+                "peak (GiB)",
                 TURN_ROWS_SHOWN, "later");
   g_string_append_c(out, '\n');
   if (!explain->links)
     return;
-  ra_output_top(out, explain->links,
-                "Links (late: tasks that found them the busiest)",
-                EXPLAIN_ROWS_SHOWN, "less busy");
+  ra_output_top(
+      out, explain->links,
+      "Links (late: delay of tasks for which the link was the bottleneck)",
+      EXPLAIN_ROWS_SHOWN, "less busy");
   g_string_append_c(out, '\n');
 }
 
@@ -212,25 +213,23 @@ append_text(GString *out, const RaSetup *setup, const RaOptions *options,
   append_results(out, ra_sim_result(replay->sim), outcome->breakdown);
   append_extrapolated(out, outcome->extrapolated);
   ra_output_titled(out, outcome->calls,
-                   "Calls (begin: in the run; share: of an iteration)");
+                   "Calls (begin: time in the run; share: of the iteration)");
   g_string_append_c(out, '\n');
   if (real) {
     ra_output_titled(out, real,
-                     "What ReaL takes for a call: time, and bytes "
-                     "of a GPU");
+                     "Estimates of ReaL: time of a call and bytes per GPU");
     g_string_append_c(out, '\n');
   }
   ra_output_titled(out, outcome->gpu_time,
-                   "GPU time of an iteration, and a call's by cause");
+                   "GPU time of an iteration, and of each call by cause");
   g_string_append_c(out, '\n');
   if (ra_table_n_rows(outcome->moves) > 0) {
     ra_output_top(out, outcome->moves,
-                  "What moves between calls (exposed: what calls wait for)",
+                  "Data moved between calls (exposed: time that calls wait)",
                   MOVES_SHOWN, "shorter");
     g_string_append_c(out, '\n');
   }
-  ra_output_top(out, outcome->critical_path,
-                "Critical path of the run: what its end waits for",
+  ra_output_top(out, outcome->critical_path, "Critical path of the run",
                 PATH_ROWS_SHOWN, "shorter");
   g_string_append_c(out, '\n');
   if (explain)
@@ -240,7 +239,9 @@ append_text(GString *out, const RaSetup *setup, const RaOptions *options,
   if (fit->verdict)
     ra_output_wrapped(out, fit->verdict);
   if (fit->remedy)
-    g_string_append_printf(out, "The smallest single change that fits:\n  %s\n",
+    g_string_append_printf(out,
+                           "Smallest single change that fits:\n"
+                           "  %s\n",
                            fit->remedy);
 }
 

@@ -59,11 +59,12 @@ warn(const RaSweep *sweep, const RaPointCache *cache)
   guint n = cache ? ra_point_cache_n_damaged(cache, &first) : 0;
 
   if (n > 0)
-    fprintf(stderr, "reallot: %s: damaged, run again (%u such in all)\n", first,
-            n);
+    fprintf(stderr,
+            "reallot: %s: damaged cache entry, point run again (%u in all)\n",
+            first, n);
   if (!sweep->is_kept)
-    fprintf(stderr, "reallot: points were not kept: the cache cannot be "
-                    "written\n");
+    fprintf(stderr,
+            "reallot: the cache cannot be written, points were not kept\n");
 }
 
 static gboolean
@@ -162,13 +163,13 @@ run(int argc, char **argv, GError **error)
   uint64_t n_threads = 0;
   const GOptionEntry own[] = {
       {"plot", 0, 0, G_OPTION_ARG_FILENAME, &texts.plot,
-       "Draw the points: FILE.svg, .png or .pdf; -: as text", "FILE"},
+       "Picture of the points: FILE.svg, .png or .pdf; - prints text", "FILE"},
       {"threads", 0, 0, G_OPTION_ARG_FILENAME, &texts.threads,
-       "Points run at a time, of each process (as many as processors)", "N"},
+       "Concurrent points of each process (default: one per processor)", "N"},
       {"cache", 0, 0, G_OPTION_ARG_FILENAME, &texts.cache,
-       "Where points are kept (the user's cache directory)", "FOLDER"},
+       "Cache of points (default: in the user's cache directory)", "FOLDER"},
       {"no-cache", 0, 0, G_OPTION_ARG_NONE, &texts.no_cache,
-       "Run every point, keep none", NULL},
+       "Run every point, without reading or writing the cache", NULL},
       {.long_name = NULL}};
 
   if (!ra_options_parse(&options, &ra_command_study, own, argc, argv, error) ||
@@ -185,19 +186,18 @@ run(int argc, char **argv, GError **error)
 const RaCommand ra_command_study = {
     .name = "study",
     .arguments = "STUDY",
-    .summary = "Ask a question of many plans",
-    .details =
-        "Points that have run before are known; Ctrl-C keeps those that have "
-        "ended.  The\n"
-        "exit status is 1 if no point answers.  Processes of mpirun or srun "
-        "share the points.\n"
-        "\n"
-        "Examples:\n"
-        "  reallot study gpus.study\n"
-        "  reallot study lengths.study --plot=lengths.svg\n"
-        "  mpirun -q -n 4 reallot study lengths.study\n"
-        "  reallot study gpus.study --set 'cluster.price=2 USD/gpu/h' "
-        "--format=tsv\n",
+    .summary = "Answer a question over many plans",
+    .details = "Points that have run before come from the cache; Ctrl-C keeps "
+               "those that have\n"
+               "ended.  The exit status is 1 if no point answers the question. "
+               " Processes started\n"
+               "by mpirun or srun share the points.\n\n"
+               "Examples:\n"
+               "  reallot study gpus.study\n"
+               "  reallot study lengths.study --plot=lengths.svg\n"
+               "  mpirun -q -n 4 reallot study lengths.study\n"
+               "  reallot study gpus.study --set 'cluster.price=2 USD/gpu/h' "
+               "--format=tsv\n",
     .groups = RA_OPTIONS_FORMAT | RA_OPTIONS_SETUP,
     .n_files = 1,
     .run = run,

@@ -56,11 +56,11 @@ check_flags(const RaOptions *options, int action, gboolean chrome,
   if (action == ACTION_EXPORT && !chrome)
     message = "export: expected --chrome, the only format";
   else if (action == ACTION_EXPORT && format)
-    message = "--format: only 'trace info' has it";
+    message = "--format: expected 'trace info'";
   else if (action == ACTION_INFO && chrome)
-    message = "--chrome: only 'trace export' has it";
+    message = "--chrome: expected 'trace export'";
   else if (action == ACTION_INFO && options->output)
-    message = "--output: only 'trace export' has it";
+    message = "--output: expected 'trace export'";
   if (message)
     g_set_error_literal(error, RA_ERROR, RA_ERROR_INPUT, message);
   return !message;
@@ -73,7 +73,7 @@ run(int argc, char **argv, GError **error)
   gboolean chrome = FALSE;
   const GOptionEntry own[] = {
       {"chrome", 0, 0, G_OPTION_ARG_NONE, &chrome,
-       "export: Trace Event JSON, for Perfetto and chrome://tracing", NULL},
+       "Trace Event JSON for Perfetto and chrome://tracing (export)", NULL},
       {.long_name = NULL}};
   g_autoptr(RaTrace) trace = NULL;
   g_autoptr(GPtrArray) tables = NULL;
@@ -99,7 +99,7 @@ run(int argc, char **argv, GError **error)
 const RaCommand ra_command_trace = {
     .name = "trace",
     .arguments = "info|export TRACE",
-    .summary = "Summarise a trace, or export it for other viewers",
+    .summary = "Summarise a trace, or export it to other viewers",
     .details = "Examples:\n"
                "  reallot trace info ppo.trace.tsv\n"
                "  reallot trace export --chrome ppo.trace.tsv -o ppo.json\n",

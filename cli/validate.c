@@ -20,7 +20,7 @@ show_level(const RaValidateLevel *level, gpointer user_data)
 {
   guint *n_done = user_data;
 
-  fprintf(stderr, "\r\033[K%u levels scored, last %s ...", ++*n_done,
+  fprintf(stderr, "\r\033[K%u benchmark sets scored, last %s ...", ++*n_done,
           level->id);
 }
 
@@ -33,8 +33,8 @@ choose_data(const RaOptions *options, GError **error)
   if (data && *data)
     return data;
   g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
-              "there is no folder of measurements, expected 'reallot validate "
-              "DIR' or RA_DATA=DIR in the environment");
+              "no folder of measurements, expected 'reallot validate DIR' or "
+              "RA_DATA=DIR in the environment");
   return NULL;
 }
 
@@ -50,11 +50,12 @@ print_text(const RaValidation *v, guint64 n_worst, gboolean cross,
   g_autofree char *verdict = ra_validation_verdict(v);
 
   ra_output_titled(out, scores,
-                   cross ? "errors on lines that the fit has not seen"
-                         : "errors of the shipped profiles, unchanged");
+                   cross ? "errors on held-out groups"
+                         : "errors of the shipped profiles");
   if (ra_table_n_rows(missed) > 0) {
     g_string_append_c(out, '\n');
-    ra_output_titled(out, missed, "bars that are missed, and by which rows");
+    ra_output_titled(out, missed,
+                     "missed error limits, and the rows beyond them");
   }
   if (ra_table_n_rows(worst) > 0) {
     g_string_append_c(out, '\n');
@@ -127,15 +128,15 @@ run(int argc, char **argv, GError **error)
   uint64_t n_worst = 0;
   const GOptionEntry own[] = {
       {"cross", 0, 0, G_OPTION_ARG_NONE, &what.cross,
-       "Fit anew, leaving out the lines that are predicted", NULL},
+       "Refit the laws without the groups that they predict", NULL},
       {"level", 0, 0, G_OPTION_ARG_FILENAME, &level,
-       "Only levels called so: 'gemm-*'", "GLOB"},
+       "Benchmark sets to score, a pattern such as 'gemm-*'", "GLOB"},
       {"worst", 0, 0, G_OPTION_ARG_FILENAME, &worst,
-       "Show the N rows of each level that are furthest off", "N"},
+       "Number of rows shown of each set, largest error first", "N"},
       {"plot", 0, 0, G_OPTION_ARG_FILENAME, &plot,
-       "Draw measured against predicted: .svg, .png or .pdf", "FILE"},
+       "Picture of measured against predicted: FILE.svg, .png or .pdf", "FILE"},
       {"quick", 0, 0, G_OPTION_ARG_NONE, &what.quick,
-       "A glance: leave out fewer lines", NULL},
+       "Fewer held-out groups, for a first look", NULL},
       {.long_name = NULL}};
 
   if (!ra_options_parse(&options, &ra_command_validate, own, argc, argv,
@@ -152,12 +153,12 @@ run(int argc, char **argv, GError **error)
 const RaCommand ra_command_validate = {
     .name = "validate",
     .arguments = "[DIR]",
-    .summary = "Score predictions on measurements",
+    .summary = "Score predictions against measurements",
     .details =
-        "DIR (else $RA_DATA) is laid out like the project's data:\n"
-        "kernels_gemm/gemm_h100_bf16*.csv and the like; whatever rows are\n"
-        "there are scored.  Errors are predicted / measured - 1.\n"
-        "\n"
+        "DIR (default: $RA_DATA) is laid out like the project's data:\n"
+        "kernels_gemm/gemm_h100_bf16*.csv and the like.  All rows found are "
+        "scored.\n"
+        "Errors are predicted / measured - 1.\n\n"
         "Examples:\n"
         "  reallot validate measurements\n"
         "  reallot validate measurements --cross --format=tsv\n"

@@ -64,17 +64,17 @@ take_over(char **argv, GError **error)
 {
   if (!ra_accelerator_backend())
     return ra_helper_run("reallot-mpi", argv,
-                         "which processes that mpirun or srun starts need",
+                         "which processes of mpirun or srun need",
                          RA_ERROR_INPUT, error);
   if (is_alone())
     return TRUE;
   if (ra_cli_backend_wants_nccl(argv))
     return ra_helper_run("reallot-cuda-mpi", argv,
-                         "which processes that each have GPUs need",
+                         "which processes with GPUs of their own need",
                          RA_ERROR_INPUT, error);
   g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
               "the %s back end runs in one process, whose ranks share the "
-              "device, expected no mpirun or srun of several, or "
+              "device, expected no mpirun or srun of several processes, or "
               "--communicator=" RA_COMMUNICATOR_NCCL,
               ra_accelerator_backend());
   return FALSE;

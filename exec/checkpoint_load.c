@@ -41,11 +41,11 @@ check_arrays(const char *path, const RaSafetensors *file, const RaModel *model,
     ra_model_tensor(model, i, &tensor);
     t = find(file, lead, tensor.name);
     if (!t)
-      return fail(path, error, "there is no array '%s%s'", lead, tensor.name);
+      return fail(path, error, "no array '%s%s'", lead, tensor.name);
     if (t->type != RA_SAFETENSOR_F32 || t->n_dims != 2 ||
         t->dims[0] != tensor.rows || t->dims[1] != tensor.cols)
       return fail(path, error,
-                  "array '%s%s' is not of F32, %" G_GUINT64_FORMAT
+                  "array '%s%s' is not F32, %" G_GUINT64_FORMAT
                   " x %" G_GUINT64_FORMAT,
                   lead, tensor.name, tensor.rows, tensor.cols);
   }
@@ -175,11 +175,12 @@ load_model(RaRun *run, const char *folder, uint32_t model, uint32_t n,
     return FALSE;
   if (iterations != n)
     return fail(path, error,
-                "it is of %" G_GUINT64_FORMAT " iterations, its folder of %u",
+                "it has %" G_GUINT64_FORMAT
+                " iterations, its folder is named %u",
                 iterations, n);
   if (seed != run->options.seed)
     return fail(path, error,
-                "it is of a run with seed %" G_GUINT64_FORMAT
+                "it was written with seed %" G_GUINT64_FORMAT
                 ", expected %" G_GUINT64_FORMAT,
                 seed, run->options.seed);
   if (!check_workload(run, path, file, error))
@@ -191,8 +192,8 @@ load_model(RaRun *run, const char *folder, uint32_t model, uint32_t n,
 
     return g_strcmp0(ra_safetensors_metadata(file, "sha256"), sum) == 0 ||
            fail(path, error,
-                "model '%s', which nothing trains, has other parameters than "
-                "the run began with",
+                "model '%s', which is not trained, has other parameters than "
+                "at the start of the run",
                 model_name);
   }
   for (uint32_t call = 0; call < run->workload->n_calls; call++)

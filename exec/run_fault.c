@@ -93,8 +93,7 @@ take_bad(RaRank *rank, RaTaskId task, RaStage *stage)
       node->iteration,
       has_finite_params(stage)
           ? ""
-          : ": parameters that it began with are not, since the last "
-            "optimizer step");
+          : ": its parameters are not finite since the last optimizer step");
   find(rank->run, order_of(task, stage->bad.number + 1), line);
 }
 
@@ -181,7 +180,7 @@ ra_run_guard(RaRun *run)
   atomic_store(&run->is_over, FALSE);
   if (run->options.fault &&
       pthread_create(&run->guard, NULL, look_on, run) != 0)
-    g_error("cannot start a thread that looks on");
+    g_error("cannot start the watchdog thread");
 }
 
 void

@@ -84,7 +84,7 @@ ra_learn_check(const RaPlan *plan, uint32_t call, GError **error)
 
   if (ra_learn_rule_is_of_pairs(rule) && c->samples_per_prompt != 2) {
     g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
-                "call '%s' learns from %u answers to a prompt, expected "
+                "call '%s' learns from %u responses per prompt, expected "
                 "samples-per-prompt = 2: the chosen and the rejected one",
                 c->name, c->samples_per_prompt);
     return FALSE;
@@ -98,8 +98,8 @@ ra_learn_check(const RaPlan *plan, uint32_t call, GError **error)
   }
   if (rule == RA_TRAIN_RLOO && c->samples_per_prompt < 2) {
     g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
-                "call '%s' compares one answer to a prompt with the others, "
-                "expected samples-per-prompt of 2 or more",
+                "call '%s' compares the responses to a prompt, expected "
+                "samples-per-prompt of at least 2",
                 c->name);
     return FALSE;
   }

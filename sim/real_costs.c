@@ -69,9 +69,9 @@ ra_real_task_costs(const RaTaskGraph *graph, const RaEstimator *estimator,
   Seconds seconds;
 
   if (graph->fidelity != RA_FIDELITY_CALL) {
-    g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
-                "ReaL's estimator knows whole calls only, expected call "
-                "fidelity");
+    g_set_error(
+        error, RA_ERROR, RA_ERROR_INPUT,
+        "ReaL's estimator has whole calls only, expected call fidelity");
     return FALSE;
   }
   seconds_init(&seconds, graph, estimator);

@@ -124,13 +124,13 @@ find_file(RaChange *change, int forced, GError **error)
         !has_key(files[f].specs, change->noun, change->key))
       continue;
     if (found >= 0)
-      return fail(error, change->text,
-                  "'%s' may be a key of a %s or a %s, expected '%s:' or '%s:' "
-                  "in front",
-                  change->key, ra_file_kind_name(files[found].kind),
-                  ra_file_kind_name(files[f].kind),
-                  ra_file_kind_name(files[found].kind),
-                  ra_file_kind_name(files[f].kind));
+      return fail(
+          error, change->text,
+          "'%s' may be a key of a %s or a %s, expected '%s:' or '%s:' in front",
+          change->key, ra_file_kind_name(files[found].kind),
+          ra_file_kind_name(files[f].kind),
+          ra_file_kind_name(files[found].kind),
+          ra_file_kind_name(files[f].kind));
     found = f;
   }
   if (found < 0)

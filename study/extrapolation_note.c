@@ -48,19 +48,20 @@ append_derived(const RaProfile *profile, GString *text)
     if (!law || !law->transferred)
       continue;
     if (n++ == 0)
-      g_string_append_printf(text, "%s has no rows of its own of ",
+      g_string_append_printf(text, "%s is scaled from other GPUs for ",
                              profile->device);
     else
       g_string_append(text, ", ");
-    g_string_append_printf(text, "%s (of the %s", law->name, law->transferred);
+    g_string_append_printf(text, "%s (from the %s", law->name,
+                           law->transferred);
     if (isnan(law->error_median_frac))
       g_string_append(text, ", by data sheet)");
     else
-      g_string_append_printf(
-          text,
-          ", by data sheet; such transfers are off by %.0f "
-          "%% in the median, %.0f %% at the 90th percentile)",
-          100 * law->error_median_frac, 100 * law->error_p90_frac);
+      g_string_append_printf(text,
+                             ", by data sheet; median error of such transfers "
+                             "%.0f %%, 90th percentile %.0f %%)",
+                             100 * law->error_median_frac,
+                             100 * law->error_p90_frac);
   }
 }
 

@@ -60,9 +60,9 @@ ra_objective_check(const RaObjective *objective, double usd_per_gpu_h,
     return FALSE;
   }
   if (objective->kind == RA_OBJECTIVE_GPUS && !(objective->within_s > 0)) {
-    g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
-                "--objective=gpus: expected a time that they must meet, "
-                "--within=SECONDS");
+    g_set_error(
+        error, RA_ERROR, RA_ERROR_INPUT,
+        "--objective=gpus: missing time limit, expected --within=SECONDS");
     return FALSE;
   }
   return TRUE;
@@ -73,15 +73,15 @@ ra_objective_say(const RaObjective *objective, const RaWorth *worth)
 {
   switch ((RaObjectiveKind)objective->kind) {
   case RA_OBJECTIVE_TOKENS_PER_GPU:
-    return g_strdup_printf("%.4g tokens/s a GPU",
+    return g_strdup_printf("%.4g tokens/s per GPU",
                            worth->tokens_per_s / worth->n_gpus);
   case RA_OBJECTIVE_COST:
-    return g_strdup_printf("%.4g USD an iteration", worth->usd);
+    return g_strdup_printf("%.4g USD per iteration", worth->usd);
   case RA_OBJECTIVE_GPUS:
     return g_strdup_printf("%" PRIu32 " GPUs", worth->n_gpus);
   case RA_OBJECTIVE_TIME:
   case RA_N_OBJECTIVES:
     break;
   }
-  return g_strdup_printf("%.4g s an iteration", worth->iteration_s);
+  return g_strdup_printf("%.4g s per iteration", worth->iteration_s);
 }

@@ -73,7 +73,7 @@ try_keys(Search *s, uint32_t call, gboolean shared, const char *keys)
   g_ptr_array_add(sets, NULL);
   bytes = bound_with(s, sets);
   if (bytes >= 0 && bytes <= s->setup->cluster->device.memory_bytes)
-    s->found = g_strdup_printf("%s(%.1f GiB at most)", flags->str, bytes / GIB);
+    s->found = g_strdup_printf("%s(peak %.1f GiB)", flags->str, bytes / GIB);
 }
 
 static void

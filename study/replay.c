@@ -27,15 +27,14 @@ run(RaReplay *replay, const RaSetup *setup, const RaReplayOptions *options,
       !options->flows) {
     g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
                 "links of the cluster have rates of their own, expected "
-                "--network=flows, which alone looks at them");
+                "--network=flows, which takes them into account");
     return FALSE;
   }
   if (setup->cluster->kinds && real) {
     g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
-                "ReaL's estimator has one kind of GPU and nodes of the cluster "
-                "are of several, expected a cluster of each kind by itself "
-                "(--cluster, or its file without [kind] groups) or no "
-                "--estimator=real");
+                "ReaL's estimator supports one kind of GPU, the cluster has "
+                "several, expected one kind (--cluster, or its file without "
+                "[kind] groups) or no --estimator=real");
     return FALSE;
   }
   if (options->flows ||

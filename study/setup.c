@@ -44,7 +44,7 @@ parse_changes(Loader *loader, GError **error)
     g_array_append_val(loader->changes, change);
     if (!reads(loader->kind, change.kind)) {
       g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
-                  "--set '%s': changes a %s, but a %s was given", sets[i],
+                  "--set '%s': changes a %s, found a %s", sets[i],
                   ra_file_kind_name(change.kind),
                   ra_file_kind_name(loader->kind));
       return FALSE;
@@ -70,7 +70,7 @@ refuse_flags(const Loader *loader, GError **error)
   if (!flag)
     return TRUE;
   g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
-              "%s: expected a plan with it, but a %s was given", flag,
+              "%s: expected a plan, found a %s", flag,
               ra_file_kind_name(loader->kind));
   return FALSE;
 }
@@ -227,8 +227,7 @@ check_system(const Loader *loader, GError **error)
     if (change->kind != RA_FILE_SYSTEM)
       continue;
     g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
-                "--set '%s': changes a system, but none was given, expected "
-                "--system=FILE",
+                "--set '%s': changes a system, expected --system=FILE",
                 change->text);
     return FALSE;
   }
@@ -334,7 +333,7 @@ refuse_plan_changes(const Loader *loader, GError **error)
       continue;
     g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
                 "--set '%s': changes a plan, expected a change of the workload "
-                "or the cluster that a plan is made for",
+                "or the cluster",
                 change->text);
     return FALSE;
   }

@@ -101,7 +101,7 @@ ra_csv_read(const char *path, const char *const *columns, RaCsvRow read,
     return FALSE;
   if (!g_utf8_validate(text, (gssize)n_bytes, NULL)) {
     g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
-                "%s:1: this is no text, expected comma separated values", path);
+                "%s:1: not text, expected comma separated values", path);
     return FALSE;
   }
   return read_lines(text, &line, read, data, error);

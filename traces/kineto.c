@@ -297,10 +297,10 @@ read_events(Reader *r, const char *path, JsonNode *root, GError **error)
   add_ops(r);
   if (r->tally->n_ops > 0)
     return TRUE;
-  g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
-              "%s: no op that is known has a shape, expected a profile with "
-              "record_shapes=True",
-              path);
+  g_set_error(
+      error, RA_ERROR, RA_ERROR_INPUT,
+      "%s: no known op has a shape, expected a profile with record_shapes=True",
+      path);
   return FALSE;
 }
 

@@ -22,7 +22,7 @@
   {"sms", SIZE, "multiprocessors that share the tiles"}, \
   {"tile-m", SIZE, "rows of the large output tile, elements"}, \
   {"tile-n", SIZE, "columns of the large output tile, elements"}, \
-  {"floor-s", SECONDS, "added to every product, in a graph replay"}, \
+  {"floor-s", SECONDS, "added to every GEMM, in a graph replay"}, \
   {"peak-frac", SHARE, "share of peak FLOP/s of the large tile"}, \
   {"split-k", SIZE, "least k that is worth another share of a split"}, \
   {"wave-frac", UNIT_FRAC, "share of a part-filled wave that is lost"}, \
@@ -30,18 +30,18 @@
   {"small-tile-frac", SHARE, "rate of the next smaller tile to the larger's"}, \
   {"bandwidth-frac", SHARE, "share of the memory's bandwidth"}, \
   {"serial-frac", UNIT_FRAC, "share of the lesser of compute and memory time " \
-                             "that does not hide behind the greater"}
+                             "that does not overlap with the greater"}
 static const RaCoefficientSpec gemm[] = {
   GEMM,
 };
 static const RaCoefficientSpec gemm_reuse[] = {
-  {"lap-mib", SIZE, "reuse of the weights that the products' law was measured "
-                    "with, MiB, of all ranks"},
+  {"lap-mib", SIZE, "reuse of weights at which the law of the GEMMs was "
+                    "measured, MiB of all ranks"},
 };
 static const RaCoefficientSpec gemm_fp8[] = {
   GEMM,
-  {"quantize-bytes", COUNT, "moved for each element of the operand that is "
-                            "quantised before the product"},
+  {"quantize-bytes", COUNT, "traffic per element of the operand that is "
+                            "quantised before the GEMM"},
 };
 #define FLASH \
   {"sms", SIZE, "multiprocessors that share the query tiles"}, \
@@ -50,12 +50,12 @@ static const RaCoefficientSpec attention[] = {
   FLASH,
   {"floor-s", SECONDS, "added to every call, in a graph replay"},
   {"peak-frac", SHARE, "share of peak FLOP/s, heads wide"},
-  {"head-dim-half", COUNT, "what a score costs beside its products, as "
-                           "elements of a head"},
-  {"tile-s", SECONDS, "begin and end of a tile of queries, on its "
+  {"head-dim-half", COUNT, "cost of a score besides its GEMMs, as elements of "
+                           "a head"},
+  {"tile-s", SECONDS, "start and end of a tile of queries, on its "
                       "multiprocessor"},
-  {"row-s", SECONDS, "and for each row of it"},
-  {"lone-frac", SHARE, "time of a tile alone over its share among others"},
+  {"row-s", SECONDS, "added for each of its rows"},
+  {"lone-frac", SHARE, "time of a single tile over its share among others"},
   {"bandwidth-frac", SHARE, "share of the memory's bandwidth"},
 };
 static const RaCoefficientSpec attention_backward[] = {
@@ -68,19 +68,18 @@ static const RaCoefficientSpec decode_attention[] = {
   {"launch-s", SECONDS, "each further kernel of a call"},
   {"split-s", SECONDS, "each share of a split cache, when they are combined"},
   {"block-s", SECONDS, "a block of 128 keys 128 wide, one after another"},
-  {"tile-s", SECONDS, "begin and end of a thread block, on its "
-                      "multiprocessor"},
+  {"tile-s", SECONDS, "start and end of a thread block, on its multiprocessor"},
   {"bandwidth-frac", SHARE, "share of the memory's bandwidth"},
 };
 static const RaCoefficientSpec memory_op[] = {
-  {"floor-s", SECONDS, "least time"},
+  {"floor-s", SECONDS, "minimum time"},
   {"base-s", SECONDS, "time at no bytes, on the sloped line"},
   {"bandwidth-frac", SHARE, "share of the memory's bandwidth"},
 };
 #define LINES(n) \
   {"low-latency-" n "-s", SECONDS, "line for small messages, " n " GPUs"}, \
   {"low-bandwidth-" n "-frac", SHARE, "its share of the link"}, \
-  {"mid-latency-" n "-s", SECONDS, "line for middling messages, " n " GPUs"}, \
+  {"mid-latency-" n "-s", SECONDS, "line for medium messages, " n " GPUs"}, \
   {"mid-bandwidth-" n "-frac", SHARE, "its share of the link"}, \
   {"high-latency-" n "-s", SECONDS, "line for large messages, " n " GPUs"}, \
   {"high-bandwidth-" n "-frac", SHARE, "its share of the link"}
@@ -89,10 +88,10 @@ static const RaCoefficientSpec collective[] = {
 };
 static const RaCoefficientSpec inter_node[] = {
   {"low-latency-s", SECONDS, "line for small messages"},
-  {"low-latency-hop-s", SECONDS, "and for each doubling of nodes"},
+  {"low-latency-hop-s", SECONDS, "added per doubling of nodes"},
   {"low-bandwidth-frac", SHARE, "its share of the NICs"},
   {"high-latency-s", SECONDS, "line for large messages"},
-  {"high-latency-hop-s", SECONDS, "and for each doubling of nodes"},
+  {"high-latency-hop-s", SECONDS, "added per doubling of nodes"},
   {"high-bandwidth-frac", SHARE, "its share of the NICs"},
   {"hierarchical-frac", UNIT_FRAC, "1: reduced in the node first; 0: one ring "
                                    "through all GPUs; between: blended"},
@@ -105,10 +104,9 @@ static const RaCoefficientSpec inter_node[] = {
 static const RaCoefficientSpec inter_fabric[] = {
   {"node-bytes-per-s", RATE, "NICs of a node of the measured fabric; 0: not "
                              "known"},
-  {"link-bytes-per-s", RATE, "of each of its GPUs to its peers"},
-  {"host-bytes-per-s", RATE, "of each of its GPUs to the host"},
-  {"path-frac", SHARE, "that GPUs get through to the NICs, as a share of "
-                       "their links to the host"},
+  {"link-bytes-per-s", RATE, "bandwidth of each GPU to its peers"},
+  {"host-bytes-per-s", RATE, "bandwidth of each GPU to the host"},
+  {"path-frac", SHARE, "share of the link to the host that reaches the NICs"},
 };
 static const RaCoefficientSpec inter_exchange[] = {
   EXCHANGE_LINES("2"), EXCHANGE_LINES("8"),
@@ -116,7 +114,7 @@ static const RaCoefficientSpec inter_exchange[] = {
 static const RaCoefficientSpec send[] = {
   {"low-latency-s", SECONDS, "line for small messages in a node"},
   {"low-bandwidth-frac", SHARE, "its share of the link"},
-  {"mid-latency-s", SECONDS, "line for middling messages in a node"},
+  {"mid-latency-s", SECONDS, "line for medium messages in a node"},
   {"mid-bandwidth-frac", SHARE, "its share of the link"},
   {"high-latency-s", SECONDS, "line for large messages in a node"},
   {"high-bandwidth-frac", SHARE, "its share of the link"},
@@ -139,24 +137,24 @@ static const RaCoefficientSpec host[] = {
 };
 
 static const RaCoefficientSpec overlap[] = {
-  {"product-frac", SLOWDOWN, "what a product or attention takes longer beside "
+  {"product-frac", SLOWDOWN, "slowdown of GEMMs and attention by "
                              "communication"},
-  {"memory-frac", SLOWDOWN, "what a memory-bound op takes longer beside it"},
-  {"comm-frac", SLOWDOWN, "what communication takes longer beside computation"},
+  {"memory-frac", SLOWDOWN, "slowdown of memory-bound ops by communication"},
+  {"comm-frac", SLOWDOWN, "slowdown of communication by computation"},
 };
 
 #define COEFFICIENTS(table) table, G_N_ELEMENTS(table)
 static const RaLawSpec laws[] = {
   {"gemm.bf16", FALSE, NULL, COEFFICIENTS(gemm),
-   "ra_gemm_s", "matrix products"},
+   "ra_gemm_s", "matrix multiplications"},
   {"gemm.fp8", TRUE, NULL, COEFFICIENTS(gemm_fp8),
-   "ra_gemm_s", "matrix products with fp8 operands"},
+   "ra_gemm_s", "matrix multiplications with fp8 operands"},
   {"gemm.fp32", TRUE, "gemm.bf16", COEFFICIENTS(gemm),
    "ra_gemm_s",
-   "matrix products of fp32 numbers; without it twice the bf16 ones' time"},
+   "matrix multiplications in fp32; default: twice the time in bf16"},
   {"gemm.fp32.reuse", TRUE, "gemm.bf16", COEFFICIENTS(gemm_reuse),
    "ra_gemm_s",
-   "what few rows take over that by how long ago their weights were used"},
+   "extra time of few rows by how long ago their weights were used"},
   {"attention", FALSE, NULL, COEFFICIENTS(attention),
    "ra_attention_s", "causal attention over whole sequences"},
   {"attention-backward", FALSE, NULL, COEFFICIENTS(attention_backward),
@@ -170,22 +168,22 @@ static const RaLawSpec laws[] = {
   {"memory.activation", FALSE, NULL, COEFFICIENTS(memory_op),
    "ra_memory_op_s", "activations"},
   {"memory.add", FALSE, NULL, COEFFICIENTS(memory_op),
-   "ra_memory_op_s", "residual sums"},
+   "ra_memory_op_s", "residual additions"},
   {"memory.embedding", FALSE, NULL, COEFFICIENTS(memory_op),
    "ra_memory_op_s", "embedding look-ups"},
   {"memory.other", FALSE, NULL, COEFFICIENTS(memory_op),
    "ra_memory_op_s", "memory-bound ops without a law of their own"},
   {"memory.norm-backward", TRUE, "memory.norm", COEFFICIENTS(memory_op),
-   "ra_memory_op_s", "gradients of norms; without it memory.norm"},
+   "ra_memory_op_s", "gradients of norms; default: memory.norm"},
   {"memory.activation-backward", TRUE, "memory.activation",
    COEFFICIENTS(memory_op),
-   "ra_memory_op_s", "gradients of activations; without it memory.activation"},
+   "ra_memory_op_s", "gradients of activations; default: memory.activation"},
   {"memory.embedding-backward", TRUE, "memory.embedding",
    COEFFICIENTS(memory_op),
-   "ra_memory_op_s", "gradients of look-ups; without it memory.embedding"},
+   "ra_memory_op_s", "gradients of look-ups; default: memory.embedding"},
   {"memory.cross-entropy", TRUE, "memory.other", COEFFICIENTS(memory_op),
    "ra_memory_op_s",
-   "log-probabilities; without it memory.other, as all that follow"},
+   "log-probabilities; default: memory.other, as for all that follow"},
   {"memory.cross-entropy-backward", TRUE, "memory.other",
    COEFFICIENTS(memory_op),
    "ra_memory_op_s", "their gradients"},
@@ -210,7 +208,7 @@ static const RaLawSpec laws[] = {
   {"inter-node.all-to-all", TRUE, NULL, COEFFICIENTS(inter_exchange),
    "ra_collective_s", "all-to-alls across nodes"},
   {"inter-node.fabric", TRUE, NULL, COEFFICIENTS(inter_fabric),
-   "ra_collective_s", "what inter-node was measured on"},
+   "ra_collective_s", "the fabric on which inter-node was measured"},
   {"send", FALSE, NULL, COEFFICIENTS(send),
    "ra_send_s", "point to point"},
   {"realloc", FALSE, NULL, COEFFICIENTS(realloc_law),
@@ -220,7 +218,7 @@ static const RaLawSpec laws[] = {
   {"host", FALSE, NULL, COEFFICIENTS(host),
    "ra_estimator_ops", "launching kernels"},
   {"overlap", TRUE, NULL, COEFFICIENTS(overlap),
-   "ra_overlap_frac", "computation and communication beside each other"},
+   "ra_overlap_frac", "overlap of computation and communication"},
 };
 /* clang-format on */
 

@@ -171,9 +171,9 @@ read_comment(Log *log, char *text, GError **error)
   else if (n > 3 && strcmp(names[0], "Avg") == 0)
     log->is_over = TRUE;
   else if (n > 3 && strcmp(names[0], "Out") == 0 && is_failed)
-    return refuse(log, error,
-                  "the test found wrong values, expected 'OK': its times are "
-                  "of a collective that is broken");
+    return refuse(
+        log, error,
+        "the test found wrong values, expected 'OK': the collective is broken");
   return TRUE;
 }
 
@@ -197,9 +197,9 @@ ranks_of(Log *log, uint64_t *n, uint64_t *per_node, GError **error)
   g_hash_table_iter_init(&i, log->hosts);
   while (g_hash_table_iter_next(&i, NULL, &there))
     if (GPOINTER_TO_UINT(there) != *per_node)
-      return refuse(log, error,
-                    "the nodes have unlike numbers of ranks, expected as many "
-                    "on each");
+      return refuse(
+          log, error,
+          "the nodes have different numbers of ranks, expected equal ones");
   return TRUE;
 }
 
@@ -283,8 +283,8 @@ read_row(Log *log, char *text, GError **error)
                   fields[log->size]);
   if (log->test == G_N_ELEMENTS(tests))
     return refuse(log, error,
-                  "neither the log nor its name says which collective, "
-                  "expected a name such as all_reduce_perf.log");
+                  "neither the log nor its name tells the collective, expected "
+                  "a name such as all_reduce_perf.log");
   if (!ranks_of(log, &n_ranks, &per_node, error))
     return FALSE;
   for (guint i = 0; i < log->n_passes; i++) {
@@ -325,16 +325,16 @@ add_notes(const Log *log)
                                     "bandwidth': the test did not",
                                     log->path));
   if (log->is_float)
-    g_ptr_array_add(log->notes,
-                    g_strdup_printf("%s: is not of half precision, as "
-                                    "profiles' collectives are (-d half)",
-                                    log->path));
+    g_ptr_array_add(
+        log->notes,
+        g_strdup_printf("%s: not of half precision, expected -d half",
+                        log->path));
   if (log->crosses)
-    g_ptr_array_add(log->notes,
-                    g_strdup_printf("%s: does not say its NICs, %d of %.0f "
-                                    "Gbit/s a node are taken for them",
-                                    log->path, RA_MEASURED_NODE,
-                                    8e-9 * RA_MEASURED_NIC_BYTES_PER_S));
+    g_ptr_array_add(
+        log->notes,
+        g_strdup_printf("%s: unknown NICs, assuming %d of %.0f Gbit/s per node",
+                        log->path, RA_MEASURED_NODE,
+                        8e-9 * RA_MEASURED_NIC_BYTES_PER_S));
 }
 
 gboolean
@@ -361,7 +361,7 @@ ra_nccl_log_load(const char *path, GArray *rows, GPtrArray *notes,
       return FALSE;
   if (log.n_read == 0) {
     g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
-                "%s: has no row of nccl-tests, expected a table below '# size "
+                "%s: no row of nccl-tests, expected a table below '# size "
                 "count type ...'",
                 path);
     return FALSE;

@@ -24,11 +24,11 @@ static const RaKeySpec head_keys[] = {
     {"format", RA_KEY_UINT32, G_STRUCT_OFFSET(RaProfileHead, format),
      .fallback = "1", .min = 1, .max = 1, .doc = "version of this format"},
     {"device", RA_KEY_STRING, G_STRUCT_OFFSET(RaProfileHead, device),
-     .required = TRUE, .doc = "class of GPU, as clusters name it"},
+     .required = TRUE, .doc = "GPU class, as clusters name it"},
     {"derived", RA_KEY_STRING, G_STRUCT_OFFSET(RaProfileHead, derived),
-     .required = TRUE, .doc = "how the profile was made"},
+     .required = TRUE, .doc = "origin of the profile"},
     {"base", RA_KEY_STRING, G_STRUCT_OFFSET(RaProfileHead, base),
-     .doc = "class of GPU that it was transferred from"},
+     .doc = "GPU class from which laws were transferred"},
 };
 
 /* [device]: the data sheet. */
@@ -50,17 +50,17 @@ static const RaKeySpec device_keys[] = {
     {"bf16", RA_KEY_QUANTITY, DEVICE(bf16_flop_per_s), .required = TRUE, RATE,
      .unit = RA_UNIT_FLOP_PER_S, .doc = "dense peak of bf16 and fp16"},
     {"fp8", RA_KEY_QUANTITY, DEVICE(fp8_flop_per_s), RATE,
-     .unit = RA_UNIT_FLOP_PER_S, .doc = "dense peak of fp8; absent: none"},
+     .unit = RA_UNIT_FLOP_PER_S, .doc = "dense peak of fp8; default: none"},
     {"fp32", RA_KEY_QUANTITY, DEVICE(fp32_flop_per_s), RATE,
      .unit = RA_UNIT_FLOP_PER_S,
-     .doc = "dense peak of fp32; absent: half of bf16"},
+     .doc = "dense peak of fp32; default: half of bf16"},
     {"intra-node", RA_KEY_QUANTITY, DEVICE(intra_bytes_per_s), .required = TRUE,
      RATE, .unit = RA_UNIT_BYTES_PER_S,
      .doc = "rate to the GPUs of the node, one direction"},
     {"host", RA_KEY_QUANTITY, DEVICE(host_bytes_per_s), .required = TRUE, RATE,
      .unit = RA_UNIT_BYTES_PER_S, .doc = "rate to the host, one direction"},
     {"source", RA_KEY_STRING, G_STRUCT_OFFSET(RaProfileDevice, source),
-     .required = TRUE, .doc = "where the data sheet's numbers are from"},
+     .required = TRUE, .doc = "source of the data sheet's numbers"},
 };
 
 /* [pace]: optional. */
@@ -73,9 +73,9 @@ static const RaKeySpec pace_keys[] = {
      .doc = "half the interquartile range of wall-per-cpu"},
     {"draws", RA_KEY_UINT32, G_STRUCT_OFFSET(RaPace, n_draws), .required = TRUE,
      .min = 1, .max = UINT32_MAX,
-     .doc = "calibrations and runs that it is the mean of"},
+     .doc = "number of calibrations and runs averaged"},
     {"source", RA_KEY_STRING, G_STRUCT_OFFSET(RaPace, source), .required = TRUE,
-     .doc = "where it is from"},
+     .doc = "source of the numbers"},
 };
 
 const RaKeySpec *

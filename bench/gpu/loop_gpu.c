@@ -189,8 +189,8 @@ number_behind(const char *text, const char *words)
 static void
 score_peak(Bench *b, const LoopCase *c, const char *said)
 {
-  double sim_gib = number_behind(said, "fullest rank: predicted ");
-  double run_gib = number_behind(said, " GiB, taken ");
+  double sim_gib = number_behind(said, "largest rank: predicted ");
+  double run_gib = number_behind(said, " GiB, used ");
 
   if (run_gib > 0)
     loop_score_peak(&b->score, c, sim_gib, run_gib);

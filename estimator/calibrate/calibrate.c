@@ -73,8 +73,8 @@ ra_calibrate_note_outliers(RaCalibration *out, const RaFitLaw *law,
   g_autofree char *shape = ra_op_shape(op);
 
   ra_calibrate_note(out,
-                    "%s: %u of %u rows are outliers of the law (kept, with no "
-                    "weight in its fit); the furthest, %s, took %.2f of it",
+                    "%s: %u of %u rows are outliers (kept, with no weight in "
+                    "the fit); the worst, %s, took %.2f of the law",
                     law->law, result->n_outliers, rows->len, shape,
                     result->worst_ratio);
 }
@@ -100,12 +100,12 @@ fit_rows(RaCalibrateWork *work, const RaFitLaw *law, const GArray *rows,
     target->grid =
         ra_fit_table(law, work->profile, rows, law->tables[table - 1]);
   if (target->grid && target->grid->n_spikes > 0)
-    g_ptr_array_add(work->out->notes,
-                    g_strdup_printf("%s: %" G_GSIZE_FORMAT
-                                    " cells of its table are off their "
-                                    "neighbours by a factor of e (kept, not "
-                                    "used)",
-                                    law->law, target->grid->n_spikes));
+    g_ptr_array_add(
+        work->out->notes,
+        g_strdup_printf("%s: %" G_GSIZE_FORMAT
+                        " cells of the table differ from their neighbours by a "
+                        "factor of e (kept, not used)",
+                        law->law, target->grid->n_spikes));
   state->from = NULL;
   state->law = NULL;
   state->is_layer = first->file && strstr(first->file, "serving_e2e_vllm");
@@ -185,8 +185,8 @@ fit_law(RaCalibrateWork *work, const RaFitLaw *law, GError **error)
   if (state->absent)
     return TRUE;
   g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
-              "%s: there are no rows of '%s' for the %s%s%s", work->data,
-              law->source, work->gpu->rows,
+              "%s: no rows of '%s' for the %s%s%s", work->data, law->source,
+              work->gpu->rows,
               work->gpu->bases ? ", expected them or --transfer from " : "",
               work->gpu->bases ? work->gpu->bases : "");
   return FALSE;
@@ -232,7 +232,7 @@ ra_calibrate(const char *data, const char *gpu, RaProfile *const *bases,
 
   if (!g_file_test(data, G_FILE_TEST_IS_DIR)) {
     g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
-                "%s: is no folder, expected one with measurements", data);
+                "%s: not a folder, expected a folder of measurements", data);
     return NULL;
   }
   work.gpu = ra_gpu_named(gpu, error);

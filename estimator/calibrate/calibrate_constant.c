@@ -183,8 +183,8 @@ set_host(RaCalibrateWork *work, GError **error)
     return score_host(work, error); /* the base's */
   if (launches->len == 0) {
     g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
-                "%s: there are no launches of the %s, expected vLLM_custom_* "
-                "rows in comm_nccl/aic_custom_allreduce.csv",
+                "%s: no launches of the %s, expected vLLM_custom_* rows in "
+                "comm_nccl/aic_custom_allreduce.csv",
                 work->data, work->gpu->name);
     return FALSE;
   }
@@ -231,8 +231,8 @@ set_host_copy(RaCalibrateWork *work, GError **error)
     return FALSE;
   if (rate <= 0) {
     g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
-                "%s: there is no copy to the host, expected "
-                "host_to_device_memcpy_ce in misc/nvbandwidth*.csv",
+                "%s: no copy to the host, expected host_to_device_memcpy_ce in "
+                "misc/nvbandwidth*.csv",
                 work->data);
     return FALSE;
   }

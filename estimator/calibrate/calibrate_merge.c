@@ -170,7 +170,7 @@ merge_law(RaProfile *profile, const RaFitLaw *law, const GArray *rows,
   if (law != ra_fit_pair(TRUE))
     change.grid = merge_table(profile, law, rows);
   if (!change.grid) {
-    ra_calibrate_note(out, "%s: has no table%s, %u rows are left out", law->law,
+    ra_calibrate_note(out, "%s: has no table%s, %u rows are ignored", law->law,
                       law == ra_fit_pair(TRUE) ? " of sends between nodes" : "",
                       rows->len);
     return;
@@ -223,8 +223,8 @@ keep_better(const char *name, const char *text, const RaProfile *before,
   if (fabs(is) <= fabs(was))
     return TRUE;
   ra_calibrate_note(out,
-                    "the profile is left as it was: it has the run's ops "
-                    "together %+.1f %% off, and would have them %+.1f %% off",
+                    "the profile is left as it was: its error over all ops of "
+                    "the run is %+.1f %%, and would be %+.1f %%",
                     was * 100, is * 100);
   g_string_assign(out->text, text);
   return TRUE;
@@ -291,23 +291,25 @@ note_tally(const char *path, const RaMeasuredTally *t, GPtrArray *notes)
   g_autofree char *shape = ra_op_shape(&t->worst);
 
   if (t->n_beside > 0)
-    g_ptr_array_add(notes,
-                    g_strdup_printf("%s: %u of %u ops ran beside others on "
-                                    "their GPUs (left out)",
-                                    name, t->n_beside, t->n_ops));
+    g_ptr_array_add(
+        notes,
+        g_strdup_printf(
+            "%s: %u of %u ops overlapped with others on their GPUs (ignored)",
+            name, t->n_beside, t->n_ops));
   if (t->n_short > 0)
-    g_ptr_array_add(notes,
-                    g_strdup_printf("%s: %u of %u ops took less than the "
-                                    "trace's nanosecond (left out)",
-                                    name, t->n_short, t->n_ops));
+    g_ptr_array_add(
+        notes,
+        g_strdup_printf(
+            "%s: %u of %u ops took less than the trace's nanosecond (ignored)",
+            name, t->n_short, t->n_ops));
   if (t->n_outliers > 0)
     g_ptr_array_add(
-        notes, g_strdup_printf(
-                   "%s: %u of %u samples are outliers among those of "
-                   "their op (counted here, without weight); the "
-                   "furthest, %s %s, took %.2f of its median",
-                   name, t->n_outliers, t->n_samples,
-                   ra_op_name((RaOpKind)t->worst.kind), shape, t->worst_ratio));
+        notes,
+        g_strdup_printf(
+            "%s: %u of %u samples are outliers of their op (counted here, "
+            "without weight); the worst, %s %s, took %.2f of its median",
+            name, t->n_outliers, t->n_samples,
+            ra_op_name((RaOpKind)t->worst.kind), shape, t->worst_ratio));
 }
 
 /* A trace of our own, or (.json) of PyTorch's profiler. */
@@ -322,8 +324,7 @@ load_trace(const char *path, GPtrArray *notes, GError **error)
   trace = ra_kineto_load(path, &tally, error);
   if (trace && tally.n_unknown > 0)
     g_ptr_array_add(notes,
-                    g_strdup_printf("%s: %u %s are of ops that no law is for, "
-                                    "%u ops are",
+                    g_strdup_printf("%s: %u %s have no law, %u ops have one",
                                     path, tally.n_unknown,
                                     tally.n_kernels > 0 ? "kernels" : "events",
                                     tally.n_ops));
@@ -358,7 +359,7 @@ ra_calibrate_trace(const RaTrace *trace, const char *path, GArray *rows,
                 "%s: %s, expected ops with times of their own (simulate "
                 "--fidelity=op)",
                 path,
-                tally.n_ops > 0 ? "every op ran beside another"
+                tally.n_ops > 0 ? "every op overlapped with another"
                                 : "there is no row with an op");
     return FALSE;
   }

@@ -87,11 +87,11 @@ note_fit(RaCalibrateWork *work, const RaOverlapFit *fit,
   ra_overlap_errors(fit, TRUE, &median_frac, &p90_frac);
   g_ptr_array_add(
       work->out->notes,
-      g_strdup_printf("overlap: %u of %u rows are clipped; a kernel left out "
-                      "is off by %.3f median, %.3f p90 (by %.3f, %.3f without "
-                      "the law)",
-                      fit->n_outliers, fit->n_rows, state->median_frac,
-                      state->p90_frac, median_frac, p90_frac));
+      g_strdup_printf(
+          "overlap: %u of %u rows are clipped; held-out kernels are off by "
+          "%.3f median, %.3f p90 (by %.3f, %.3f without the law)",
+          fit->n_outliers, fit->n_rows, state->median_frac, state->p90_frac,
+          median_frac, p90_frac));
 }
 
 /* Why a GPU without rows has no error of its own. */

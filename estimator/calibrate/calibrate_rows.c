@@ -281,10 +281,10 @@ fit_law(Work *work, const RaFitLaw *law, const GArray *rows)
 
   adapt(work, law, rows, &a);
   if (rows->len < a.n_free) {
-    ra_calibrate_note(work->out,
-                      "%s: %u ops do not determine its %u coefficients, left "
-                      "as it was",
-                      law->law, rows->len, a.n_free);
+    ra_calibrate_note(
+        work->out,
+        "%s: %u ops do not determine the %u coefficients, left unchanged",
+        law->law, rows->len, a.n_free);
     return;
   }
   table = cross(work, &a, rows, &median, &p90);
@@ -372,7 +372,7 @@ check_whole(const Work *work, const char *name, GError **error)
         is_determined(work, spec->name))
       continue;
     g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
-                "%s: has no law '%s', and %s has too few ops of it to fit one",
+                "%s: has no law '%s', and %s has too few of its ops to fit one",
                 name, spec->name, work->source);
     return FALSE;
   }

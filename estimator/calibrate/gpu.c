@@ -196,7 +196,7 @@ ra_gpu_sheet(const RaGpu *gpu, const char *data, RaSheet *out_sheet,
   if (reader.found)
     return TRUE;
   g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
-              "%s: there is no data sheet of '%s', expected a row of "
+              "%s: no data sheet of '%s', expected a row of "
               "misc/hardware_specs.csv with memory, bandwidth, bf16, links",
               data, gpu->name);
   return FALSE;

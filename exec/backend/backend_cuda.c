@@ -23,7 +23,7 @@ alloc(gsize n_bytes)
   memory = ra_device_alloc(n_bytes);
 
   if (!memory)
-    g_error("the device has no %" G_GSIZE_FORMAT " bytes", n_bytes);
+    g_error("the device cannot allocate %" G_GSIZE_FORMAT " bytes", n_bytes);
   return memory;
 }
 
@@ -44,7 +44,9 @@ alloc_host(gsize n_bytes)
   ra_cuda_spill();
   memory = ra_device_alloc_host(n_bytes);
   if (!memory)
-    g_error("no pinned memory of %" G_GSIZE_FORMAT " bytes", n_bytes);
+    g_error("the host cannot allocate %" G_GSIZE_FORMAT
+            " bytes of pinned memory",
+            n_bytes);
   return memory;
 }
 
@@ -130,7 +132,7 @@ reduce(uint32_t n_ranks, const void *const *in, uint32_t n_out,
   for (uint32_t rank = 0; rank < n_out; rank++)
     ranks.out[rank] = out[rank];
   ra_cuda_check(ra_k_reduce(&ranks, n, f32, largest, ra_device_stream()),
-                "a sum over ranks");
+                "an all-reduce over ranks");
 }
 
 static void

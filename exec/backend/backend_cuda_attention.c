@@ -28,7 +28,7 @@ multiply(const RaCudaProduct *product, const void *a, const void *b, void *bias,
   if (!gemm || product->m == 0 || product->n == 0)
     return;
   if (!is_aligned(a) || !is_aligned(b) || !is_aligned(c))
-    ra_cuda_fail(g_strdup("a product of arrays that do not begin at 16 bytes"));
+    ra_cuda_fail(g_strdup("a GEMM of arrays that are not aligned to 16 bytes"));
   else if (!ra_cuda_gemm(gemm, product, a, b, bias, c, ra_device_stream(),
                          &error))
     ra_cuda_fail(g_strdup_printf("a product: %s", error->message));

@@ -106,7 +106,7 @@ ra_cuda_end_copy(RaBackendCopy *copy, double *out_begin_s, double *out_end_s)
   double since_begin_s = 0, since_end_s = 0, now_s;
   struct timespec t;
 
-  ra_cuda_check(ra_device_event_wait(copy->end), "a copy beside ops");
+  ra_cuda_check(ra_device_event_wait(copy->end), "a copy concurrent with ops");
   ra_cuda_check(ra_device_event_record(now, made(&mine()->idle)), "an event");
   ra_cuda_check(ra_device_event_wait(now), "an event");
   clock_gettime(CLOCK_MONOTONIC, &t);

@@ -259,7 +259,7 @@ ra_cuda_look(gsize n, const void *x, gboolean f32)
 
   ra_cuda_check(ra_k_find_odd(n, x, f32, code, (uint32_t *)(gpointer)flag,
                               ra_device_stream()),
-                "a look at results");
+                "a check of results");
   return m->captures || ra_cuda_odd() == 0;
 }
 

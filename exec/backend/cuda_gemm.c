@@ -101,7 +101,8 @@ ra_cuda_gemm_new(GError **error)
   }
   if (cudaMalloc(&gemm->workspace, WORKSPACE_BYTES) != cudaSuccess) {
     g_set_error(error, RA_ERROR, RA_ERROR_DEVICE,
-                "no %zu bytes of device memory for cuBLASLt", WORKSPACE_BYTES);
+                "cannot allocate %zu bytes of device memory for cuBLASLt",
+                WORKSPACE_BYTES);
     gemm->workspace = NULL;
     ra_cuda_gemm_free(gemm);
     return NULL;
@@ -277,8 +278,8 @@ has_algorithm(const RaCudaProduct *p, gboolean known, GError **error)
   if (known)
     return TRUE;
   g_set_error(error, RA_ERROR, RA_ERROR_DEVICE,
-              "cuBLASLt has no algorithm for a product of %zu x %zu x %zu",
-              p->m, p->n, p->k);
+              "cuBLASLt has no algorithm for a GEMM of %zu x %zu x %zu", p->m,
+              p->n, p->k);
   return FALSE;
 }
 

@@ -397,7 +397,7 @@ find_silent(RaFailureDetector *w, double now)
     if (w->peers[i].fd >= 0 && !w->peers[i].is_gone &&
         now - w->peers[i].last_s > w->hooks.silent_s) {
       g_autofree char *how =
-          g_strdup_printf("said nothing for %.0f s", w->hooks.silent_s);
+          g_strdup_printf("sent nothing for %.0f s", w->hooks.silent_s);
 
       lose(w, i, how);
     }

@@ -73,9 +73,9 @@ char *
 ra_nccl_why(const RaNccl *nccl, RaNcclHandle handle, int result)
 {
   if (result == RA_NCCL_BUSY)
-    return g_strdup_printf("no peer came within %.3g s: one has died or "
-                           "stalled",
-                           nccl->options.patience_s);
+    return g_strdup_printf(
+        "no other rank arrived within %.3g s: one has died or stalled",
+        nccl->options.patience_s);
   return g_strdup(nccl->options.api->error(result, handle));
 }
 
@@ -163,7 +163,7 @@ ra_nccl_shown_new(RaNccl *nccl, gsize n_bytes)
     return NULL;
   result = api->alloc_shown(&data, n_bytes);
   if (result != RA_NCCL_OK)
-    ra_nccl_fail(nccl, "device", NULL, "memory that lasts", result);
+    ra_nccl_fail(nccl, "device", NULL, "registered memory", result);
   return data;
 }
 

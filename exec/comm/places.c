@@ -31,9 +31,9 @@ ra_places_fault(uint32_t n_ranks, const uint32_t *node_of_rank,
       g_hash_table_insert(first, (gpointer)host,
                           GUINT_TO_POINTER(node_of_rank[i]));
     else if (GPOINTER_TO_UINT(known) != node_of_rank[i])
-      return g_strdup_printf(
-          "nodes %u and %u of the plan are both on %s, expected a host each",
-          GPOINTER_TO_UINT(known), node_of_rank[i], host);
+      return g_strdup_printf("nodes %u and %u of the plan are both on %s, "
+                             "expected one host per node",
+                             GPOINTER_TO_UINT(known), node_of_rank[i], host);
   }
   return NULL;
 }
@@ -101,8 +101,8 @@ ra_places_first(const RaWorld *world, uint32_t n_ranks, uint32_t n_devices,
     return TRUE;
   begin = MAX(begin, first + n_devices);
   g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
-              "rank %u wants GPU %u of its machine, which shows it %u, "
-              "expected one a rank",
+              "rank %u needs GPU %u of its machine, which has %u, expected one "
+              "per rank",
               begin, begin - first, n_devices);
   return FALSE;
 }

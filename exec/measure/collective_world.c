@@ -109,8 +109,8 @@ judge(const GPtrArray *hosts, Verdict *out)
     n_first = p == 0 ? end : n_first;
     if (!g_hash_table_add(seen, (gpointer)(guintptr)host)) {
       g_snprintf(out->line, sizeof out->line,
-                 "process %u is on %s, as another one is with a host between "
-                 "them, expected processes in the order of the hosts",
+                 "process %u is on %s, as is an earlier one, with another host "
+                 "between them, expected processes in the order of the hosts",
                  p, host);
       return;
     }

@@ -167,12 +167,13 @@ read_metadata(RaSafetensors *file, JsonNode *node, GError **error)
   JsonNode *value;
 
   if (!JSON_NODE_HOLDS_OBJECT(node))
-    return fail(file, error, "'%s' is no object", metadata_key);
+    return fail(file, error, "'%s' is not an object", metadata_key);
   json_object_iter_init(&iter, json_node_get_object(node));
   while (json_object_iter_next(&iter, &key, &value)) {
     if (!JSON_NODE_HOLDS_VALUE(value) ||
         json_node_get_value_type(value) != G_TYPE_STRING)
-      return fail(file, error, "'%s' of '%s' is no string", key, metadata_key);
+      return fail(file, error, "'%s' of '%s' is not a string", key,
+                  metadata_key);
     g_hash_table_insert(file->metadata, g_strdup(key),
                         json_node_dup_string(value));
   }
@@ -257,7 +258,7 @@ read_bytes(RaSafetensors *file, const uint8_t *bytes, gsize n_bytes,
   if (n_bytes < LENGTH_BYTES)
     return fail(file, error,
                 "%" G_GSIZE_FORMAT
-                " bytes are no safetensors file, expected 8 and more",
+                " bytes are not a safetensors file, expected at least 8",
                 n_bytes);
   memcpy(&n_head, bytes, sizeof n_head);
   if (n_head > RA_SAFETENSORS_MAX_HEAD_BYTES || n_head > n_bytes - LENGTH_BYTES)
@@ -270,7 +271,7 @@ read_bytes(RaSafetensors *file, const uint8_t *bytes, gsize n_bytes,
   if (!index)
     return FALSE;
   if (!json_parser_load_from_data(parser, text, (gssize)n_head, NULL))
-    return fail(file, error, "its head is no JSON");
+    return fail(file, error, "its head is not JSON");
   return read_head(file, json_node_get_object(json_parser_get_root(parser)),
                    bytes + LENGTH_BYTES + n_head,
                    n_bytes - LENGTH_BYTES - n_head, error);

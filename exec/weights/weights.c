@@ -32,10 +32,10 @@ open_file(RaWeights *w, const char *name, GError **error)
     const RaSafetensor *t = ra_safetensors_at(file, i);
 
     if (!g_hash_table_insert(w->tensors, t->name, (gpointer)t)) {
-      g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
-                  "%s: a tensor of it is in another file too, expected each "
-                  "once",
-                  path);
+      g_set_error(
+          error, RA_ERROR, RA_ERROR_INPUT,
+          "%s: one of its tensors is in another file too, expected each once",
+          path);
       return FALSE;
     }
   }
@@ -65,8 +65,8 @@ open_mapped(RaWeights *w, const char *path, JsonObject *map, GError **error)
 
     if (!name || !is_plain_name(name)) {
       g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
-                  "%s: 'weight_map' has a value that is no name of a file "
-                  "beside it",
+                  "%s: 'weight_map' has a value that is not the name of a file "
+                  "next to it",
                   path);
       return FALSE;
     }
@@ -98,8 +98,7 @@ open_indexed(RaWeights *w, GError **error)
     return FALSE;
   ok = ra_config_reader_init(&reader, path, text, n_bytes, error);
   if (ok && !ra_config_reader_enter(&reader, "weight_map", &saved)) {
-    ra_config_reader_fail(&reader, "weight_map",
-                          "there is no object 'weight_map'");
+    ra_config_reader_fail(&reader, "weight_map", "no object 'weight_map'");
     ok = FALSE;
   } else if (ok) {
     ok = open_mapped(w, path, reader.object, error);

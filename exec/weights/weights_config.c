@@ -29,7 +29,7 @@ read_number(RaConfigReader *reader, const char *key, double fallback)
   value = JSON_NODE_HOLDS_VALUE(node) ? json_node_get_double(node) : 0;
   if (value > 0 && isfinite(value))
     return value;
-  ra_config_reader_fail(reader, key, "'%s' is no number above 0", key);
+  ra_config_reader_fail(reader, key, "'%s' is not a number above 0", key);
   return fallback;
 }
 

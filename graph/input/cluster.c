@@ -38,9 +38,9 @@ static const RaKeySpec cluster_keys[] = {
   {"nodes", RA_KEY_UINT32, G_STRUCT_OFFSET(ClusterKeys, nodes),
    .required = TRUE, .min = 1, .max = 1e6, .doc = "number of nodes"},
   {"gpus-per-node", RA_KEY_UINT32, G_STRUCT_OFFSET(ClusterKeys, gpus_per_node),
-   .required = TRUE, .min = 1, .max = 1024, .doc = "GPUs of one node"},
+   .required = TRUE, .min = 1, .max = 1024, .doc = "GPUs per node"},
   {"gpu", RA_KEY_STRING, G_STRUCT_OFFSET(ClusterKeys, gpu),
-   .required = TRUE, .doc = "profile of the GPU, such as h100-sxm"},
+   .required = TRUE, .doc = "GPU profile, such as h100-sxm"},
   {"nics-per-node", RA_KEY_UINT32, G_STRUCT_OFFSET(ClusterKeys, nics_per_node),
    .fallback = "0", .min = 0, .max = 1024,
    .doc = "NICs of one node; 0 only for a single node"},
@@ -71,10 +71,10 @@ static const RaKeySpec cluster_keys[] = {
   /* sim/op_replay.h: below 1 / sqrt(12) no op takes less than no time */
   {"jitter", RA_KEY_DOUBLE, G_STRUCT_OFFSET(ClusterKeys, jitter_frac),
    .fallback = "0", .min = 0, .max = 0.25,
-   .doc = "standard deviation of an op's time on a GPU, as a fraction"},
+   .doc = "standard deviation of an op's time on one GPU, as a fraction"},
   {"step-jitter", RA_KEY_DOUBLE, G_STRUCT_OFFSET(ClusterKeys, step_jitter_frac),
    .fallback = "0", .min = 0, .max = 0.25,
-   .doc = "standard deviation of what all GPUs share in an iteration"},
+   .doc = "standard deviation of a factor that all GPUs share per iteration"},
   {"stragglers", RA_KEY_DOUBLE, G_STRUCT_OFFSET(ClusterKeys, straggler_frac),
    .fallback = "0", .min = 0, .max = 1,
    .doc = "share of the GPUs, sampled by seed, that compute slower"},
@@ -92,7 +92,7 @@ static const RaKeySpec cluster_keys[] = {
   {"gpus-per-host-link", RA_KEY_UINT32,
    G_STRUCT_OFFSET(ClusterKeys, gpus_per_host_link), .fallback = "1",
    .min = 1, .max = 1024,
-   .doc = "GPUs of a node that share one link to their host, behind a switch"},
+   .doc = "GPUs of a node that share one host link, behind a switch"},
 };
 /* clang-format on */
 
@@ -137,7 +137,7 @@ read_fabric_arg(char *arg, RaFabric *fabric, GError **error)
     return ra_form_uint32(value, arg, 1, MAX_SPINES, &fabric->n_spines, error);
   if (value && g_strv_contains(fabric_args, arg)) {
     g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
-                "'%s' stands twice, expected it once", arg);
+                "'%s' occurs twice, expected once", arg);
     return FALSE;
   }
   hint = ra_form_hint(arg, fabric_args);

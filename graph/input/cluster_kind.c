@@ -17,12 +17,12 @@ typedef struct {
 /* clang-format off */
 static const RaKeySpec kind_keys[] = {
   {"nodes", RA_KEY_STRING, G_STRUCT_OFFSET(KindKeys, nodes), .required = TRUE,
-   .doc = "which are of this kind, such as node[8-15]; those beyond the "
-          "cluster's number of nodes do not count"},
+   .doc = "nodes of this kind, such as node[8-15]; those beyond the "
+          "cluster's number of nodes are ignored"},
   {"gpu", RA_KEY_STRING, G_STRUCT_OFFSET(KindKeys, gpu),
-   .doc = "profile of their GPU; left out: the cluster's"},
+   .doc = "profile of their GPU; default: the cluster's"},
   {"nics-per-node", RA_KEY_UINT32, G_STRUCT_OFFSET(KindKeys, nics_per_node),
-   .min = 1, .max = 1024, .doc = "left out: the cluster's"},
+   .min = 1, .max = 1024, .doc = "NICs per node; default: the cluster's"},
   {"nic", RA_KEY_QUANTITY, G_STRUCT_OFFSET(KindKeys, nic_bytes_per_s),
    .unit = RA_UNIT_BYTES_PER_S, .min = 1, .max = 1e15,
    .doc = "rate of one of their NICs; left out: the cluster's"},
@@ -96,7 +96,7 @@ read_kind(RaCluster *cluster, guint group, GError **error)
     return FALSE;
   if (cluster->nics_per_node > 0 && !(keys.nic_bytes_per_s > 0))
     return ra_key_file_fail(cluster->file, group, NULL, error,
-                            "network cards without a rate, expected 'nic'");
+                            "NICs without a rate, expected 'nic'");
   *kind = (RaMachineKind){.name = ra_key_file_group_name(cluster->file, group),
                           .group = group,
                           .gpu = keys.gpu,

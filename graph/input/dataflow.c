@@ -30,7 +30,7 @@ add_dataset(const RaWorkload *workload, const char *const *dataset,
     if (!g_hash_table_insert(makers, (gpointer)dataset[i],
                              GUINT_TO_POINTER(IN_DATASET)))
       return ra_key_file_fail(workload->file, group, "dataset", error,
-                              "'%s' stands twice in 'dataset', expected once",
+                              "'%s' occurs twice in 'dataset', expected once",
                               dataset[i]);
   }
   return TRUE;
@@ -100,10 +100,10 @@ connect_call(RaWorkload *workload, RaCall *call, GHashTable *makers,
     if (maker == 0)
       return fail_unknown_input(workload, call, input->data, makers, error);
     if (!g_hash_table_add(seen, (gpointer)input->data))
-      return ra_key_file_fail(workload->file, call->group, "inputs", error,
-                              "'%s' stands twice in the inputs of '%s', "
-                              "expected once",
-                              input->data, call->name);
+      return ra_key_file_fail(
+          workload->file, call->group, "inputs", error,
+          "'%s' occurs twice in the inputs of '%s', expected once", input->data,
+          call->name);
     g_hash_table_add(used, (gpointer)input->data);
     input->producer = maker == IN_DATASET ? RA_NONE : maker - 1;
     if (input->n_chunks > 1 &&

@@ -198,9 +198,10 @@ parse_lognormal(char **args, RaLength *law, GError **error)
   law->min_tokens = 1;
   if (law->log_sd > 0)
     return TRUE;
-  g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
-              "sd is '%s', expected more beside a mean of '%s' (or fixed(n))",
-              args[1], args[0]);
+  g_set_error(
+      error, RA_ERROR, RA_ERROR_INPUT,
+      "sd is '%s', expected more than 0 with a mean of '%s' (or fixed(n))",
+      args[1], args[0]);
   return FALSE;
 }
 
@@ -245,7 +246,8 @@ ra_length_parse(const char *text, const char *relative_to, RaLength *out_length,
   if (!law_words[kind]) {
     g_autofree char *hint = ra_form_hint(form.word, law_words);
     g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
-                "unknown law '%s', expected %s%s", form.word, law_usage, hint);
+                "unknown length distribution '%s', expected %s%s", form.word,
+                law_usage, hint);
     return FALSE;
   }
   if (form.n_args != n_args[kind]) {

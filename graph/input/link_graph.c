@@ -113,7 +113,7 @@ list_cards(const RaLinkGraph *graph, const char *rest, GArray *vertices)
   Range node, nic;
 
   if (graph->n_cards > MAX_CARDS)
-    return "expected a cluster of 1000000 cards at most";
+    return "expected a cluster of at most 1000000 NICs";
   rest = read_range(rest, n_nodes, &node);
   if (!rest || !g_str_has_prefix(rest, "/nic"))
     return "expected as in node[0-3]/nic0";
@@ -121,7 +121,7 @@ list_cards(const RaLinkGraph *graph, const char *rest, GArray *vertices)
   if (!rest || *rest != '\0')
     return "expected as in node[0-3]/nic0";
   if (node.last >= n_nodes || nic.last >= graph->nics_per_node)
-    return "expected a card that a node of the cluster has";
+    return "expected a NIC that a node of the cluster has";
   for (uint32_t i = node.first; i <= node.last; i++)
     for (uint32_t k = nic.first; k <= nic.last; k++) {
       uint32_t vertex = i * graph->nics_per_node + k;
@@ -146,7 +146,7 @@ list_switches(RaLinkGraph *graph, const char *word, GArray *vertices)
   if (!rest || *rest != '\0')
     return "expected the name of a switch, as leaf0 or leaf[0-3]";
   if (range.last - range.first >= MAX_RANGE)
-    return "expected 4096 switches at most";
+    return "expected at most 4096 switches";
   for (uint32_t i = range.first; i <= range.last; i++) {
     g_autofree char *name =
         word[n] ? g_strdup_printf("%s%u", stem, i) : g_strdup(stem);
@@ -172,13 +172,13 @@ add_links(RaLinkGraph *graph, const GArray *a, const GArray *b,
           RaGraphLink link)
 {
   if ((uint64_t)a->len * b->len + graph->links->len > MAX_LINKS)
-    return "expected 1000000 links at most";
+    return "expected at most 1000000 links";
   for (guint i = 0; i < a->len; i++)
     for (guint j = 0; j < b->len; j++) {
       link.ends[0] = g_array_index(a, uint32_t, i);
       link.ends[1] = g_array_index(b, uint32_t, j);
       if (link.ends[0] == link.ends[1])
-        return "expected two ends that are not the same";
+        return "expected two different ends";
       g_array_append_val(graph->links, link);
     }
   return NULL;
@@ -204,7 +204,7 @@ ra_link_graph_add(RaLinkGraph *graph, const RaKeyFile *file, guint group,
     n++;
   }
   if (!wrong && n != 2)
-    wrong = "expected two ends with a blank between them";
+    wrong = "expected two ends separated by a blank";
   if (!wrong)
     wrong = add_links(graph, from, to, link);
   return !wrong || ra_key_file_fail(file, group, "ends", error,
@@ -331,8 +331,8 @@ fail_node(const RaLinkGraph *graph, const RaKeyFile *file, guint group,
     }
   }
   return ra_key_file_fail(file, group, key, error,
-                          "node %u is cut off, expected a way over links that "
-                          "work from one of its cards to all nodes",
+                          "node %u is cut off, expected a path of working "
+                          "links from one of its NICs to all nodes",
                           node);
 }
 
@@ -344,10 +344,10 @@ ra_link_graph_finish(RaLinkGraph *graph, const RaKeyFile *file, guint group,
   g_autoptr(GArray) todo = g_array_new(FALSE, FALSE, sizeof(uint32_t));
 
   if (graph->n_cards > MAX_CARDS)
-    return ra_key_file_fail(file, group, "fabric", error,
-                            "'fabric' is graph with %u network cards, "
-                            "expected 1000000 at most",
-                            graph->n_cards);
+    return ra_key_file_fail(
+        file, group, "fabric", error,
+        "'fabric' is graph with %u NICs, expected at most 1000000",
+        graph->n_cards);
   drop_replaced(graph);
   list_ways(graph);
   graph->part = g_new(uint32_t, (gsize)n + 1);

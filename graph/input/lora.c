@@ -168,9 +168,8 @@ read_target(const RaWorkload *workload, const RaWorkloadModel *model,
     *bits |= 1u << targets[i].kind;
     return can_have(model->model, targets[i].kind) ||
            ra_key_file_fail(workload->file, model->group, "lora-targets", error,
-                            "'%s' has no dense matrix '%s' that adapters could "
-                            "stand beside, expected others of q k v o gate up "
-                            "down",
+                            "'%s' has no dense matrix '%s' to adapt, expected "
+                            "others of q k v o gate up down",
                             model->name, word);
   }
   return ra_key_file_fail(workload->file, model->group, "lora-targets", error,
@@ -215,10 +214,10 @@ ra_lora_read(RaWorkload *workload, RaWorkloadModel *model,
   model->lora_sync = keys->sync;
   for (guint i = 0; keys->rank == 0 && i < G_N_ELEMENTS(with_rank); i++)
     if (ra_key_file_get(file, model->group, with_rank[i]))
-      return ra_key_file_fail(file, model->group, with_rank[i], error,
-                              "'%s' of '%s', which has no adapters, expected "
-                              "it with 'lora-rank' only",
-                              with_rank[i], model->name);
+      return ra_key_file_fail(
+          file, model->group, with_rank[i], error,
+          "'%s' of '%s', which has no adapters, expected 'lora-rank' too",
+          with_rank[i], model->name);
   if (keys->rank == 0)
     return TRUE;
   if (!model->trainable)

@@ -55,15 +55,15 @@ extern const char *const ra_lora_sync_words[]; /* "adapters", "merged", NULL */
 #define RA_LORA_KEY_SPECS(base) \
   {"lora-rank", RA_KEY_UINT32, (base) + G_STRUCT_OFFSET(RaLoraKeys, rank), \
    .fallback = "0", .min = 0, .max = RA_LORA_RANK_MAX, \
-   .doc = "rank of adapters, which alone are trained; 0: none"}, \
+   .doc = "rank of the adapters, which alone are trained; 0: no adapters"},    \
   {"lora-targets", RA_KEY_STRINGS, \
    (base) + G_STRUCT_OFFSET(RaLoraKeys, targets), \
-   .doc = "lora-rank: matrices that have them, of q k v o gate up down"}, \
+   .doc = "lora-rank: adapted matrices, of q k v o gate up down"},             \
   {"lora-sync", RA_KEY_ENUM, (base) + G_STRUCT_OFFSET(RaLoraKeys, sync), \
    .fallback = "adapters", .names = ra_lora_sync_words, \
-   .doc = "lora-rank: adapters, or merged: what other calls run on"}, \
+   .doc = "lora-rank: weights of other calls: adapters, or merged"},           \
   {"base-of", RA_KEY_STRING, (base) + G_STRUCT_OFFSET(RaLoraKeys, base_of), \
-   .doc = "a model with adapters whose frozen weights this one is"}
+   .doc = "model with adapters that has the frozen weights of this one"}
 /* clang-format on */
 
 /**

@@ -17,7 +17,7 @@ fail_syntax(const char *text, GError **error)
       *p = '?';
   }
   g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
-              "'%s' is no mesh, expected all, node[0-3], node[0-3,8-11], "
+              "'%s' is not a mesh, expected all, node[0-3], node[0-3,8-11], "
               "node5 or node0:gpu[0-3]",
               shown);
   return FALSE;
@@ -87,7 +87,7 @@ add_run(RaMesh *mesh, uint32_t first, uint32_t last, GError **error)
   begin_above = i < mesh->n_runs ? runs[i].first : UINT32_MAX;
   if ((i > 0 && end_below > first) || begin_above <= last) {
     g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
-                "node %u stands twice, expected each node once",
+                "node %u occurs twice, expected once",
                 i > 0 && end_below > first ? first : begin_above);
     return FALSE;
   }
@@ -184,9 +184,9 @@ take_slice(const char *text, const char **at, const RaCluster *cluster,
       ((n & (n - 1)) != 0 || cluster->gpus_per_node % n != 0 ||
        first % n != 0)) {
     g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
-                "gpu %u-%u is no aligned slice of %u GPUs, expected a length "
-                "that is a power of two and divides %u, and a start that is "
-                "a multiple of the length",
+                "gpu %u-%u is not an aligned slice of %u GPUs, expected a "
+                "length that is a power of two and divides %u, and a start "
+                "that is a multiple of the length",
                 first, last, cluster->gpus_per_node, cluster->gpus_per_node);
     return FALSE;
   }

@@ -177,10 +177,10 @@ read_mlp_only_layers(RaConfigReader *reader, RaModel *model)
         json_node_get_value_type(node) == G_TYPE_INT64)
       layer = json_node_get_int(node);
     if (layer < 0 || layer >= model->n_layers)
-      ra_config_reader_fail(reader, key,
-                            "element %u of '%s' is no layer, expected an "
-                            "integer from 0 to %u",
-                            i, key, model->n_layers - 1);
+      ra_config_reader_fail(
+          reader, key,
+          "element %u of '%s' is not a layer, expected an integer from 0 to %u",
+          i, key, model->n_layers - 1);
     else
       model->layer_is_moe[layer] = 0;
   }

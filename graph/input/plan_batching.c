@@ -98,7 +98,7 @@ check_turns(const RaPlan *plan, uint32_t call, GError **error)
     return TRUE;
   if (!ra_turns_are_set(plan->workload)) {
     key = ra_key_file_get(plan->file, p->group, "tool-kv") ? "tool-kv" : NULL;
-    wanted = key ? "'turns' in the workload beside it" : NULL;
+    wanted = key ? "'turns' in the workload" : NULL;
   } else if (p->batching != RA_BATCHING_CONTINUOUS || p->kv_memory_bytes == 0) {
     wanted = "'batching = continuous' with 'kv-memory', as its sequences have "
              "turns";
@@ -130,10 +130,10 @@ ra_plan_check_batching(const RaPlan *plan, uint32_t call, GError **error)
     return FALSE;
   if (p->batching == RA_BATCHING_STATIC)
     return !key || strcmp(key, kv_block_key) == 0 ||
-           ra_key_file_fail(plan->file, p->group, key, error,
-                            "'%s' with static batching, expected "
-                            "'batching = continuous' beside it",
-                            key);
+           ra_key_file_fail(
+               plan->file, p->group, key, error,
+               "'%s' with static batching, expected 'batching = continuous'",
+               key);
   if (!check_strategy(plan, call, error))
     return FALSE;
   batching = ra_call_batching(plan, call);

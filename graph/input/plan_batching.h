@@ -64,7 +64,7 @@ extern const char *const ra_tool_kv_words[];
        .fallback = G_STRINGIFY(RA_BATCHING_PREFILL_TOKENS),                    \
        .min = 1,                                                               \
        .max = 1e8,                                                             \
-       .doc = "continuous: tokens of a step, prompts and answers"},            \
+       .doc = "continuous: tokens per step, prompts and responses together"},  \
       {"kv-block",                                                             \
        RA_KEY_UINT32,                                                          \
        RA_BATCHING_FIELD(base, kv_block),                                      \
@@ -90,7 +90,7 @@ extern const char *const ra_tool_kv_words[];
               "prompt and longest answer (whole)"},                            \
       {"prefix-sharing", RA_KEY_BOOL, RA_BATCHING_FIELD(base, prefix_sharing), \
        .fallback = "false",                                                    \
-       .doc = "continuous: samples of a prompt share its keys and values"},    \
+       .doc = "continuous: samples of a prompt share its KV cache"},           \
   {                                                                            \
     "tool-kv", RA_KEY_ENUM, RA_BATCHING_FIELD(base, tool_kv),                  \
         .fallback = "keep", .names = ra_tool_kv_words,                         \

@@ -72,7 +72,7 @@ check_attention(const Subject *subject, GError **error)
 
   return plan->attention == RA_ATTENTION_FLASH || plan->cp <= 1 ||
          ra_key_file_fail(subject->file, plan->group, "attention", error,
-                          "'attention' has its scores in memory, expected "
+                          "'attention' keeps its scores in memory, expected "
                           "flash where 'cp' is %u: a ring merges tiles",
                           plan->cp);
 }
@@ -240,11 +240,9 @@ check_zero(const Subject *subject, GError **error)
                             "at least 1 to shard");
   if (plan->ep > 1 &&
       (plan->zero > 1 || (group && plan->zero_group < plan->dp)))
-    return ra_key_file_fail(subject->file, plan->group,
-                            plan->zero > 1 ? "zero" : "zero-group", error,
-                            "'ep' is %u, expected 'zero' 0 or 1 over all of dp "
-                            "beside it",
-                            plan->ep);
+    return ra_key_file_fail(
+        subject->file, plan->group, plan->zero > 1 ? "zero" : "zero-group",
+        error, "'ep' is %u, expected 'zero' 0, or 1 over all of dp", plan->ep);
   if (plan->dp % plan->zero_group != 0)
     return ra_key_file_fail(subject->file, plan->group, "zero-group", error,
                             "'zero-group' is %u, expected a divisor of %u, "

@@ -31,13 +31,13 @@ check_call(const RaPlan *plan, uint32_t call, GError **error)
   if (c->kind != RA_CALL_GENERATE)
     wanted = g_strdup("it on generate calls only");
   else if (p->batching != RA_BATCHING_CONTINUOUS)
-    wanted = g_strdup("'batching = continuous' beside it");
+    wanted = g_strdup("'batching = continuous'");
   else if (p->kv_memory_bytes > 0 || p->prefix_sharing)
-    wanted = g_strdup("no 'kv-memory' and no 'prefix-sharing' beside it");
+    wanted = g_strdup("no 'kv-memory' and no 'prefix-sharing'");
   else if (p->residency != RA_RESIDENCY_RELEASE)
-    wanted = g_strdup("'residency = release' beside it");
+    wanted = g_strdup("'residency = release'");
   else if (c->staleness == 0)
-    wanted = g_strdup("a 'staleness' of 1 at least in the workload");
+    wanted = g_strdup("a 'staleness' of at least 1 in the workload");
   else if (c->each_trip || ra_turns_are_set(plan->workload))
     wanted = g_strdup("a workload without 'trip-prompts' and 'turns'");
   else if (c->n_parts > 1)
@@ -57,8 +57,7 @@ ra_plan_check_service(const RaPlan *plan, GError **error)
         ra_plan_sync_interval(&plan->calls[i]) > 1)
       return ra_key_file_fail(plan->file, plan->calls[i].group, "sync-interval",
                               error,
-                              "'sync-interval' of '%s', expected 'service' "
-                              "beside it",
+                              "'sync-interval' of '%s', expected 'service' too",
                               plan->workload->calls[i].name);
     else if (plan->calls[i].service != RA_SERVICE_NONE &&
              !check_call(plan, i, error))

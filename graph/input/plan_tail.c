@@ -55,7 +55,7 @@ check_companions(const RaPlan *plan, uint32_t call, GError **error)
     if (!rows[i].has_meaning &&
         ra_key_file_get(plan->file, p->group, rows[i].key))
       return ra_key_file_fail(plan->file, p->group, rows[i].key, error,
-                              "'%s' alone, expected %s beside it", rows[i].key,
+                              "'%s' alone, expected %s too", rows[i].key,
                               rows[i].wanted);
   if (t->n_respreads > 0 && t->migrate_frac > 0)
     return ra_key_file_fail(plan->file, p->group, "respread", error,

@@ -33,11 +33,11 @@ extern const char *const ra_moved_kv_words[];
 #define RA_TAIL_KEY_SPECS(base)                                                \
   {"assignment", RA_KEY_ENUM, RA_TAIL_FIELD(base, assignment),                 \
    .fallback = "order", .names = ra_assignment_words,                          \
-   .doc = "generate: sequences to replicas in order, or longest first "        \
-          "(length)"},                                                         \
+   .doc = "generate: assignment of sequences to replicas, in order or "        \
+          "longest first"},                                                    \
   {"length-prediction", RA_KEY_DOUBLE, RA_TAIL_FIELD(base, prediction),        \
    .fallback = "1", .min = 0, .max = 1,                                        \
-   .doc = "assignment = length: correlation with the true lengths"},           \
+   .doc = "assignment = length: correlation of predicted and true lengths"},   \
   {"respread", RA_KEY_UINT32, RA_TAIL_FIELD(base, n_respreads),                \
    .fallback = "0", .min = 0, .max = 1000,                                     \
    .doc = "generate: times that sequences are redistributed over replicas"},   \
@@ -49,13 +49,13 @@ extern const char *const ra_moved_kv_words[];
    .doc = "over-sample: the rest is discarded or carried to the next"},        \
   {"migrate-at", RA_KEY_DOUBLE, RA_TAIL_FIELD(base, migrate_frac),             \
    .fallback = "0", .min = 0, .max = 0.999,                                    \
-   .doc = "generate: share of sequences left when they move together"},        \
+   .doc = "generate: share of sequences left at which they move together"},    \
   {"migrate-to", RA_KEY_UINT32, RA_TAIL_FIELD(base, migrate_to),               \
    .fallback = "1", .min = 1, .max = 1048576,                                  \
-   .doc = "migrate-at: replicas that they move to"},                           \
+   .doc = "migrate-at: number of replicas to which they move"},                \
   {"moved-kv", RA_KEY_ENUM, RA_TAIL_FIELD(base, moved_kv),                     \
    .fallback = "copy", .names = ra_moved_kv_words,                             \
-   .doc = "respread, migrate-at: keys and values are copied or recomputed"}
+   .doc = "respread, migrate-at: KV cache is copied or recomputed"}
 /* clang-format on */
 
 /* Returns FALSE and sets @error, `file:line: ...`, for a key without meaning

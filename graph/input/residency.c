@@ -120,7 +120,7 @@ check_refit(const RaPlan *plan, uint32_t call, GError **error)
   return ra_key_file_fail(
       plan->file, plan->calls[trainer].group, "residency", error,
       "'residency' of '%s' is host, expected release or keep, as '%s' keeps a "
-      "copy that is refitted when training is long over",
+      "copy that is updated long after training",
       plan->workload->calls[trainer].name, c->name);
 }
 
@@ -148,7 +148,7 @@ check_trips(const RaPlan *plan, uint32_t call, GError **error)
          plan->calls[call].residency != RA_RESIDENCY_HOST ||
          ra_key_file_fail(plan->file, plan->calls[call].group, "residency",
                           error,
-                          "'residency' of '%s', which runs in each trip, is "
+                          "'residency' of '%s', which runs in each round, is "
                           "host, expected release or keep",
                           plan->workload->calls[call].name);
 }

@@ -51,8 +51,8 @@ read_bytes(Reader *r, const char *at, const char *end, GError **error)
     at++;
     if (at == end || !strchr("nt\\", *at))
       return fail(r, error,
-                  "a backslash stands alone, expected \\n, \\t or "
-                  "\\\\");
+                  "a lone backslash, expected \\n"
+                  ", \\t or \\\\");
     add_token(r, *at == 'n' ? '\n' : *at == 't' ? '\t' : '\\');
   }
   return TRUE;
@@ -69,10 +69,10 @@ read_ids(Reader *r, const char *at, const char *end, GError **error)
       continue;
     }
     if (!g_ascii_isdigit(*at))
-      return fail(r, error,
-                  "byte 0x%02x stands among token ids, expected numbers "
-                  "separated by spaces",
-                  (guchar)*at);
+      return fail(
+          r, error,
+          "byte 0x%02x among token ids, expected numbers separated by spaces",
+          (guchar)*at);
     for (; at < end && g_ascii_isdigit(*at) && id <= MAX_TOKEN; at++)
       id = 10 * id + (uint64_t)(*at - '0');
     if (id > MAX_TOKEN)
@@ -107,7 +107,8 @@ read_line(Reader *r, const char *at, const char *end, uint32_t *n_fields,
   if (*n_fields == 0)
     *n_fields = n;
   return n == *n_fields ||
-         fail(r, error, "%u fields, expected %u as before", n, *n_fields);
+         fail(r, error, "%u fields, expected %u as in the lines before", n,
+              *n_fields);
 }
 
 static gboolean
@@ -125,7 +126,7 @@ read_lines(Reader *r, const char *text, gsize n_bytes, uint32_t *n_fields,
       return FALSE;
     at = stop + 1;
   }
-  return *n_fields > 0 || fail(r, error, "there is no line of tokens");
+  return *n_fields > 0 || fail(r, error, "no line of tokens");
 }
 
 RaTextData *

@@ -95,17 +95,17 @@ check_inputs(const RaWorkload *w, const RaCall *call, GError **error)
       continue;
     producer = &w->calls[input->producer];
     if (call->each_trip && !producer->each_trip)
-      return ra_key_file_fail(w->file, call->group, "inputs", error,
-                              "'%s' runs in each trip and reads '%s' of '%s', "
-                              "which does not, expected 'each-trip = true' "
-                              "there",
-                              call->name, input->data, producer->name);
+      return ra_key_file_fail(
+          w->file, call->group, "inputs", error,
+          "'%s' runs in each round and reads '%s' of '%s', which does not, "
+          "expected 'each-trip = true' there",
+          call->name, input->data, producer->name);
     if (!call->each_trip && producer->each_trip && input->n_chunks > 1)
-      return ra_key_file_fail(w->file, call->group, "inputs", error,
-                              "'%s' reads chunks of '%s', expected it whole: "
-                              "which sequences it gets is known after the "
-                              "last trip",
-                              call->name, input->data);
+      return ra_key_file_fail(
+          w->file, call->group, "inputs", error,
+          "'%s' reads chunks of '%s', expected all of it: its sequences are "
+          "known after the last round only",
+          call->name, input->data);
   }
   return TRUE;
 }
@@ -121,10 +121,10 @@ ra_trips_check(const RaWorkload *w, GError **error)
 
     if (!ra_trips_are_set(w)) {
       if (call->each_trip && call->kind != RA_CALL_GENERATE)
-        return ra_key_file_fail(w->file, call->group, "each-trip", error,
-                                "'each-trip' of '%s', expected 'trip-prompts' "
-                                "in [workload] beside it",
-                                call->name);
+        return ra_key_file_fail(
+            w->file, call->group, "each-trip", error,
+            "'each-trip' of '%s', expected 'trip-prompts' in [workload]",
+            call->name);
       continue;
     }
     n_generate += call->kind == RA_CALL_GENERATE;

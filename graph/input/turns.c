@@ -33,11 +33,11 @@ ra_latency_parse(const char *text, RaLatency *out, GError **error)
     kind++;
   if (!latency_words[kind] ||
       form.n_args != (kind == RA_LATENCY_LOGNORMAL ? 2 : 1)) {
-    g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
-                "'%s' is no law of times, expected constant(time), "
-                "exponential(mean) or lognormal(mean, sd), such as "
-                "exponential(2 s)",
-                text);
+    g_set_error(
+        error, RA_ERROR, RA_ERROR_INPUT,
+        "'%s' is not a time distribution, expected constant(time), "
+        "exponential(mean) or lognormal(mean, sd), such as exponential(2 s)",
+        text);
     return FALSE;
   }
   l.kind = (RaLatencyKind)kind;
@@ -48,8 +48,8 @@ ra_latency_parse(const char *text, RaLatency *out, GError **error)
   if (l.mean_s < 0 || l.mean_s > 1e6 || l.sd_s < 0 || l.sd_s > 1e6 ||
       (kind != RA_LATENCY_CONSTANT && l.mean_s <= 0)) {
     g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
-                "'%s', expected times from 0, means of what is drawn above "
-                "it, to 1e6 s",
+                "'%s' is out of range, expected times from 0 to 1e6 s and "
+                "positive means of sampled times",
                 text);
     return FALSE;
   }
@@ -147,7 +147,7 @@ ra_turns_read(RaWorkload *w, guint group, const RaTurnKeys *keys,
   if (!keys->turns && (keys->tool_tokens || keys->tool_latency))
     return ra_key_file_fail(w->file, group,
                             keys->tool_tokens ? "tool-tokens" : "tool-latency",
-                            error, "'%s' alone, expected 'turns' beside it",
+                            error, "'%s' alone, expected 'turns' too",
                             keys->tool_tokens ? "tool-tokens" : "tool-latency");
   if (w->turns.max_tokens > RA_TURNS_MAX)
     return ra_key_file_fail(w->file, group, "turns", error,
@@ -155,7 +155,7 @@ ra_turns_read(RaWorkload *w, guint group, const RaTurnKeys *keys,
                             w->turns.max_tokens, RA_TURNS_MAX);
   if (ra_turns_are_set(w) && !keys->tool_tokens)
     return ra_key_file_fail(w->file, group, "turns", error,
-                            "'turns' alone, expected 'tool-tokens' beside it");
+                            "'turns' alone, expected 'tool-tokens' too");
   if (ra_turns_are_set(w) &&
       w->prompt_length.max_tokens + ra_turns_max_tokens(w) >
           RA_LENGTH_MAX_TOKENS)

@@ -41,13 +41,13 @@ struct _RaTurnKeys {
 /* clang-format off */
 #define RA_TURN_KEY_SPECS(base)                                                \
   {"turns", RA_KEY_STRING, (base) + G_STRUCT_OFFSET(RaTurnKeys, turns),        \
-   .doc = "a law of turns of a sequence such as uniform(1, 5); one: no tools"},\
+   .doc = "distribution of turns, such as uniform(1, 5); one turn: no tools"}, \
   {"tool-tokens", RA_KEY_STRING,                                               \
    (base) + G_STRUCT_OFFSET(RaTurnKeys, tool_tokens),                          \
-   .doc = "turns: a law of lengths of a tool's answers"},                      \
+   .doc = "turns: length distribution of a tool's output"},                    \
   {"tool-latency", RA_KEY_STRING,                                              \
    (base) + G_STRUCT_OFFSET(RaTurnKeys, tool_latency),                         \
-   .doc = "turns: a law of times such as exponential(2 s)"}
+   .doc = "turns: time distribution such as exponential(2 s)"}
 /* clang-format on */
 
 /* Returns FALSE and sets @error, `file:line: ...`, for a law that cannot be

@@ -67,13 +67,11 @@ check_positions(const RaWorkload *workload, guint group, GError **error)
 
     if (model->position == RA_POSITION_LEARNED &&
         longest > model->max_positions)
-      return ra_key_file_fail(workload->file, group, "response-length", error,
-                              "the longest prompt and response are "
-                              "%" G_GUINT64_FORMAT " tokens, "
-                              "expected at most %u, the positions that '%s' "
-                              "has learned",
-                              longest, model->max_positions,
-                              workload->models[i].name);
+      return ra_key_file_fail(
+          workload->file, group, "response-length", error,
+          "the longest prompt and response are %" G_GUINT64_FORMAT
+          " tokens, expected at most %u, the learned positions of '%s'",
+          longest, model->max_positions, workload->models[i].name);
   }
   return TRUE;
 }

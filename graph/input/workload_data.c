@@ -38,7 +38,8 @@ check_lengths(const RaWorkload *w, guint group, GError **error)
         return ra_key_file_fail(
             w->file, group, field == 0 ? "prompt-length" : "response-length",
             error,
-            "text %u of the data has %u tokens, expected at most the law's %u",
+            "text %u of the data has %u tokens, expected at most %u, the "
+            "maximum of its length distribution",
             row + 1, n, most);
     }
   return TRUE;
@@ -56,7 +57,7 @@ ra_workload_check_data(const RaWorkload *w, guint group, GError **error)
         c->samples_per_prompt >= w->data->n_fields)
       return ra_key_file_fail(
           w->file, group, "data", error,
-          "the data has %u answers to a prompt, expected %u for call '%s'",
+          "the data has %u responses per prompt, expected %u for call '%s'",
           w->data->n_fields - 1, c->samples_per_prompt, c->name);
   }
   for (guint i = 0; i < w->n_models; i++)

@@ -191,11 +191,11 @@ can_cost(const RaEstimator *estimator, GError **error)
       !(ra_estimator_overlap(estimator)->comm_frac > 0))
     return TRUE;
   g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
-              "search cannot replay %s, expected the estimator of the profile "
-              "and a comm-frac of 0 in its law overlap",
+              "search cannot replay %s, expected the profile's estimator and a "
+              "comm-frac of 0 in its law overlap",
               ra_estimator_is_real(estimator)
                   ? "ReaL's estimator"
-                  : "reallocations that calls slow");
+                  : "reallocations that calls slow down");
   return FALSE;
 }
 

@@ -31,7 +31,7 @@ make_block(RaEvaluator *e)
   free(e->block);
   e->block = aligned_alloc(64, total * sizeof(RaLaneReal));
   if (!e->block)
-    g_error("no memory for %" G_GSIZE_FORMAT " lanes", total);
+    g_error("no memory for %" G_GSIZE_FORMAT " GPU groups", total);
   memset(e->block, 0, total * sizeof(RaLaneReal));
   e->work.lane_bytes = total * sizeof(RaLaneReal);
   at = e->block;

@@ -75,7 +75,7 @@ screen_new(const RaEvaluator *e)
   total = 2 * s->n_rows + e->n_iterations * n;
   s->block = aligned_alloc(64, total * sizeof(RaLaneReal));
   if (!s->block)
-    g_error("no memory for %" G_GSIZE_FORMAT " lanes", total);
+    g_error("no memory for %" G_GSIZE_FORMAT " GPU groups", total);
   at = s->block;
   memset(at, 0, total * sizeof *at);
   s->plan = carve_numbers(at, n);

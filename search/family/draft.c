@@ -368,11 +368,10 @@ append_memory(const RaDraft *draft, GString *out)
   g_autofree double *share = g_new0(double, workload->n_calls);
   Full full = fullest(draft, share);
 
-  g_string_append_printf(out,
-                         "\n\nMemory of the fullest GPU, at most: %.1f GiB of "
-                         "%.1f GiB, most of it for %s.",
-                         full.bytes / GIB, full.limit_bytes / GIB,
-                         workload->calls[full.largest].name);
+  g_string_append_printf(
+      out, "\n\nPeak memory of a GPU: %.1f GiB of %.1f GiB, most of it %s.",
+      full.bytes / GIB, full.limit_bytes / GIB,
+      workload->calls[full.largest].name);
 }
 
 /* (transfer full): why the call is where it is, and what settling made of it.
@@ -388,21 +387,21 @@ comment_of(const RaDraft *draft, uint32_t call)
     return g_string_free(out, FALSE);
   shape = ra_draft_shape(draft, call);
   if (isfinite(shape->time_s) && shape->plan.batching == RA_BATCHING_STATIC)
-    g_string_append_printf(out, "  %.2f s alone, by the estimator.",
+    g_string_append_printf(out, "  %.2f s when run alone (estimated).",
                            shape->time_s);
   if (shape->plan.kv_memory_bytes > 0)
     g_string_append_printf(
         out,
-        "  Sequences are let in as their keys and values find room in %.1f GiB "
-        "of a GPU; all at once they come to %.1f GiB.",
+        "  Sequences are admitted as their KV cache finds room in %.1f GiB per "
+        "GPU; all at once need %.1f GiB.",
         (double)shape->plan.kv_memory_bytes / GIB,
         (double)ra_continuous_whole_bytes(workload, draft->plan->cluster, call,
                                           &shape->plan) /
             GIB);
   if (draft->at[call] > 0)
     g_string_append_printf(out,
-                           "  Choice %u of %u: with those before it a GPU of "
-                           "its mesh has too little memory.",
+                           "  Layout %u of %u: the ones before it need too "
+                           "much memory on a GPU of its mesh.",
                            draft->at[call] + 1, draft->shapes[call]->len);
   return g_string_free(out, FALSE);
 }

@@ -191,9 +191,9 @@ fail_place(const RaPools *pools, GError **error)
   while (none < pools->n && pools->meshes[none].n_nodes > 0)
     n_taken += ra_mesh_n_gpus(&pools->meshes[none++]);
   g_set_error(error, RA_ERROR, RA_ERROR_NEGATIVE,
-              "does not fit: '%s' finds too few GPUs, or none that its batch "
-              "divides on, when those before it have the %" PRIu32
-              " of %" PRIu32 " that they need at least",
+              "does not fit: '%s' finds too few GPUs, or none that divide its "
+              "batch, as the calls before it need at least %" PRIu32
+              " of %" PRIu32,
               ra_pools_name(pools, none), n_taken,
               ra_cluster_n_gpus(pools->writer->cluster));
   return FALSE;

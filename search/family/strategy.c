@@ -53,9 +53,9 @@ ra_writer_fail(const RaWriter *writer, uint32_t call, const RaMesh *mesh,
           : g_strdup("a tp for");
 
   g_set_error(error, RA_ERROR, RA_ERROR_NEGATIVE,
-              "'%s' cannot be cut for %" PRIu32 " GPUs: no dp divides %" PRIu32
-              " sequences in %" PRIu32 " %s%s with %s %" PRIu32
-              " heads and a pp for %" PRIu32 " layers",
+              "'%s' cannot be sharded over %" PRIu32
+              " GPUs: no dp divides %" PRIu32 " sequences in %" PRIu32
+              " %s%s with %s %" PRIu32 " heads and a pp for %" PRIu32 " layers",
               c->name, ra_mesh_n_gpus(mesh), c->n_sequences, n_blocks,
               trains ? "mini-batch" : "part",
               n_blocks == 1 ? ""
@@ -70,9 +70,8 @@ ra_writer_fail_fit(const RaWriter *writer, uint32_t call, const RaMesh *mesh,
                    GError **error)
 {
   g_set_error(error, RA_ERROR, RA_ERROR_NEGATIVE,
-              "does not fit: '%s' has no shape on %" PRIu32
-              " GPUs that divides "
-              "its batch and needs at most %.1f GiB of a GPU",
+              "does not fit: '%s' has no layout on %" PRIu32
+              " GPUs that divides its batch and needs at most %.1f GiB per GPU",
               writer->workload->calls[call].name, ra_mesh_n_gpus(mesh),
               RA_NEED_LIMIT_FRAC * writer->cluster->device.memory_bytes / GIB);
   return FALSE;
@@ -312,14 +311,14 @@ check_batching(const RaWorkload *workload, const RaStrategyOptions *options,
 
   if (turns && options->batching == RA_STRATEGY_BATCHING_STATIC)
     g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
-                "a static batch of a workload that calls tools between turns "
+                "static batching of a workload that calls tools between turns "
                 "('turns'), expected --batching=continuous");
   else if (generates_in_zero(options) &&
            (turns || options->batching == RA_STRATEGY_BATCHING_CONTINUOUS))
-    g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
-                "continuous batching of generation under ZeRO-3, which no "
-                "engine has: expected a tensor parallel degree for it beside "
-                "it (--generate-tp)");
+    g_set_error(
+        error, RA_ERROR, RA_ERROR_INPUT,
+        "continuous batching of generation under ZeRO-3, which no engine "
+        "supports, expected a tensor parallel degree (--generate-tp)");
   else
     return TRUE;
   return FALSE;

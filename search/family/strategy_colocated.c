@@ -32,22 +32,23 @@ say_zero(RaWriter *writer, uint32_t call)
 
   if (kind == RA_CALL_GENERATE && plan->zero == 3)
     ra_draft_say(writer->draft, call,
-                 "The weights stay cut as for training, so every decode step "
-                 "gathers all of them.");
+                 "The weights stay sharded as for training, so every decode "
+                 "step gathers all of them.");
   else if (kind == RA_CALL_GENERATE)
     ra_draft_say(writer->draft, call,
                  "Generation in tensor parallel: the weights are gathered once "
-                 "a rollout instead of at every step.");
+                 "per rollout instead of at every step.");
   else if (kind == RA_CALL_TRAIN)
     ra_draft_say(writer->draft, call,
                  "All GPUs are data parallel and share weights, gradients and "
                  "optimizer state (ZeRO-3).");
   else
-    ra_draft_say(writer->draft, call,
-                 "All GPUs, weights shared (ZeRO-3), after what ran before.");
+    ra_draft_say(
+        writer->draft, call,
+        "All GPUs, weights sharded (ZeRO-3), after the calls before it.");
   if (plan->tp > 1 && plan->zero == 3)
     ra_draft_say(writer->draft, call,
-                 "tp = %" PRIu32 " as there are no more sequences to divide.",
+                 "tp = %" PRIu32 ", as there are no more sequences to divide.",
                  plan->tp);
 }
 
@@ -98,11 +99,11 @@ offer_half(RaWriter *writer, uint32_t call, uint32_t index,
 {
   if (!offer_zero(writer, call, &halves[index % 2], error))
     return FALSE;
-  ra_draft_say(writer->draft, call,
-               "The %s half of the GPUs, at the same time as what is on the "
-               "other: its model is held by half of them, and a gather has "
-               "half the ranks.",
-               index % 2 == 0 ? "first" : "second");
+  ra_draft_say(
+      writer->draft, call,
+      "The %s half of the GPUs, concurrently with the other half: half of the "
+      "GPUs hold its model, and a gather has half the ranks.",
+      index % 2 == 0 ? "first" : "second");
   return TRUE;
 }
 
@@ -140,9 +141,9 @@ ra_strategy_interleaving(RaWriter *writer, GError **error)
       return FALSE;
     say_zero(writer, c);
     if (index != RA_NONE)
-      ra_draft_say(writer->draft, c,
-                   "It is the only model that is never trained, so there is "
-                   "none to share the GPUs with.");
+      ra_draft_say(
+          writer->draft, c,
+          "No other model is never trained, so it shares the GPUs with none.");
   }
   return TRUE;
 }

@@ -41,16 +41,16 @@ say(RaWriter *writer, const RaShapeAsk *ask)
                  ask->tp);
   else
     ra_draft_say(draft, ask->call,
-                 "tp = %" PRIu32 ", the most that heads and MLP allow",
+                 "tp = %" PRIu32 ", the largest that heads and MLP allow",
                  ask->tp);
   if (writer->options->fit)
     ra_draft_say(draft, ask->call, "and the shortest pipeline that fits.");
   else if (plan->pp == writer->cluster->n_nodes)
-    ra_draft_say(draft, ask->call, "and a stage a node.");
+    ra_draft_say(draft, ask->call, "and one stage per node.");
   else
     ra_draft_say(draft, ask->call,
-                 "and pp = %" PRIu32 ", the most stages that layers and nodes "
-                 "allow.",
+                 "and pp = %" PRIu32
+                 ", the most stages that layers and nodes allow.",
                  plan->pp);
 }
 

@@ -76,13 +76,12 @@ say_disaggregated(const RaPools *pools)
 
     if (p == RA_NONE)
       continue;
-    ra_draft_say(writer->draft, c,
-                 "%" PRIu32 " GPUs of its own%s, for %.0f %% of the GPU time.",
-                 ra_mesh_n_gpus(&pools->meshes[p]),
-                 is_shadow(writer, c)
-                     ? ", where a shadow of the trained model is kept"
-                     : "",
-                 100 * pools->gpu_s[p] / all_gpu_s);
+    ra_draft_say(
+        writer->draft, c,
+        "%" PRIu32 " dedicated GPUs%s, for %.0f %% of the GPU time.",
+        ra_mesh_n_gpus(&pools->meshes[p]),
+        is_shadow(writer, c) ? ", with a shadow copy of the trained model" : "",
+        100 * pools->gpu_s[p] / all_gpu_s);
   }
 }
 
@@ -92,11 +91,11 @@ ra_strategy_disaggregated(RaWriter *writer, GError **error)
   const RaWorkload *workload = writer->workload;
   g_autoptr(RaPools) pools = ra_pools_new(writer);
 
-  g_string_append(writer->draft->head,
-                  "Disaggregated placement (Xiao et al., arXiv 2312.11819): "
-                  "every model, and the shadows of the trained ones that "
-                  "generate or infer, on GPUs of its own.  Edges of chunks in "
-                  "the workload let them work at the same time.");
+  g_string_append(
+      writer->draft->head,
+      "Disaggregated placement (Xiao et al., arXiv 2312.11819): dedicated GPUs "
+      "for every model, and for the shadows of trained models that generate or "
+      "infer.  Chunks in the workload's edges let them work concurrently.");
   for (guint i = 0; i < workload->n_calls; i++) {
     uint32_t c = workload->order[i];
 
@@ -125,23 +124,23 @@ say_hybridflow(const RaPools *pools)
     if (pools->pool[c] == RA_NONE)
       continue;
     if (pools->n > 2)
-      ra_draft_say(writer->draft, c, "The pool of its model.");
+      ra_draft_say(writer->draft, c, "Pool of its model.");
     else if (pools->n > 1)
-      ra_draft_say(writer->draft, c, "The pool of models with %s head.",
+      ra_draft_say(writer->draft, c, "Pool of the models with %s head.",
                    workload->models[workload->calls[c].model].head ==
                            RA_HEAD_VALUE
                        ? "a value"
                        : "an lm");
     if (workload->calls[c].kind == RA_CALL_GENERATE)
-      ra_draft_say(writer->draft, c,
-                   "The quickest shape by the estimator that fits, whatever "
-                   "training has: the weights change their layout within the "
-                   "pool.");
+      ra_draft_say(
+          writer->draft, c,
+          "Fastest layout that fits, by the estimator, whatever the layout of "
+          "training: the weights change layout within the pool.");
     else if (workload->calls[c].kind == RA_CALL_TRAIN)
       ra_draft_say(writer->draft, c, "%s",
                    writer->draft->weighs
-                       ? "The quickest shape by the estimator that fits."
-                       : "The least tensor and pipeline parallelism that fits, "
+                       ? "Fastest layout that fits, by the estimator."
+                       : "Least tensor and pipeline parallelism that fits, "
                          "data parallel over the rest.");
   }
 }
@@ -170,7 +169,7 @@ take_pools(RaPools *pools, GError **error)
   if (options->n_split != pools->n) {
     g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
                 "--split: %u numbers, expected 1 (one pool), 2 (models with an "
-                "lm head:with a value head) or one a model, %u",
+                "lm head:with a value head) or one per model, %u",
                 options->n_split, pools->writer->workload->n_models);
     return FALSE;
   }
@@ -187,12 +186,12 @@ ra_strategy_hybridflow(RaWriter *writer, GError **error)
   const RaCluster *cluster = writer->cluster;
   g_autoptr(RaPools) pools = ra_pools_new(writer);
 
-  g_string_append(writer->draft->head,
-                  "Resource pools (HybridFlow, arXiv 2409.19256): models with "
-                  "an lm head on one pool, those with a value head on "
-                  "another if there is more than one node; generation in "
-                  "another layout than training on the same GPUs, which the "
-                  "weights change to in place (3D-HybridEngine).");
+  g_string_append(
+      writer->draft->head,
+      "Resource pools (HybridFlow, arXiv 2409.19256): one pool for models with "
+      "an lm head, another for those with a value head if there is more than "
+      "one node.  Generation has another layout than training on the same "
+      "GPUs, and the weights change layout in place (3D-HybridEngine).");
   for (guint i = 0; i < workload->n_calls; i++) {
     uint32_t c = workload->order[i];
 

@@ -107,7 +107,8 @@ offer(const Greedy *g, uint32_t call, guint place)
   if (place == ALL)
     ra_draft_say(draft, call, "All GPUs.");
   else
-    ra_draft_say(draft, call, "A half, beside what is on the other.");
+    ra_draft_say(draft, call,
+                 "Half of the GPUs, concurrently with the other half.");
   if (isfinite(other_s))
     ra_draft_say(draft, call, "At best %.2f s, and %.2f s on %s.",
                  best_s(g, call, place), other_s,
@@ -196,12 +197,13 @@ ra_strategy_real(RaWriter *writer, GError **error)
   Greedy g = {.writer = writer, .choices = choices, .level = level};
   gboolean good;
 
-  g_string_append(writer->draft->head,
-                  "A mesh and a strategy for every call, as ReaL has (arXiv "
-                  "2406.14088), but found greedily: each call where the "
-                  "estimator says that it alone is quickest, calls that do not "
-                  "wait for each other on halves where that is quicker.  "
-                  "Reallocation is not weighed.");
+  g_string_append(
+      writer->draft->head,
+      "A mesh and a strategy for every call, as in ReaL (arXiv 2406.14088), "
+      "but found greedily.  Each call has the layout that is fastest when it "
+      "runs alone, by the estimator.  Calls that do not wait for each other "
+      "run on halves of the GPUs where that is faster.  The cost of "
+      "reallocation is ignored.");
   g.meshes[ALL] = ra_shape_mesh_nodes(cluster, 0, cluster->n_nodes);
   g.n_meshes = ra_writer_halves(writer, &g.meshes[FIRST_HALF]) ? 2 : 1;
   good = place_all(&g, error);

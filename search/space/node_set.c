@@ -59,7 +59,7 @@ why_none(const RaCluster *cluster)
   if (cluster->fabric.oversubscription > 1)
     return "the fabric is oversubscribed";
   if (cluster->n_links > 0)
-    return "links differ";
+    return "links differ from each other";
   if (cluster->kinds && n_mixes(&all) > MIXES_MAX)
     return "kinds of nodes mix in more than 65,536 ways";
   return NULL;
@@ -324,7 +324,7 @@ ra_node_sets_new(const RaCluster *cluster, gboolean wanted)
   GArray *all;
 
   sets->n_nodes = cluster->n_nodes;
-  sets->why_none = wanted ? why_none(cluster) : "only in the full space";
+  sets->why_none = wanted ? why_none(cluster) : "only with --space=full";
   if (sets->why_none)
     return sets;
   all = g_array_new(FALSE, FALSE, sizeof(RaMesh));

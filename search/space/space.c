@@ -99,7 +99,7 @@ fill_call(RaSpace *space, uint32_t call, GError **error)
   last = ra_rejection_text(
       &g_array_index(rejected, RaRejection, rejected->len - 1));
   g_set_error(error, RA_ERROR, RA_ERROR_NEGATIVE,
-              "'%s' has no shape of %" PRIu32 " tried; the last, %s",
+              "'%s' has no layout among %" PRIu32 " tried; the last, %s",
               space->workload->calls[call].name, sink.n_tried, last);
   return FALSE;
 }
@@ -165,19 +165,19 @@ ra_space_accepts(const RaWorkload *w, GError **error)
   }
   if (ra_trips_are_set(w) || ra_turns_are_set(w)) {
     g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
-                "the workload %s, which is not searched: expected one without, "
-                "or 'reallot simulate' with a plan",
-                ra_trips_are_set(w) ? "generates trip by trip ('trip-prompts')"
+                "the workload %s, which search does not support, expected a "
+                "workload without, or 'reallot simulate' with a plan",
+                ra_trips_are_set(w) ? "generates in rounds ('trip-prompts')"
                                     : "calls tools between turns ('turns')");
     return FALSE;
   }
   for (guint c = 0; c < w->n_calls; c++)
     if (!is_own_cost(w, c)) {
-      g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
-                  "'%s' is streamed sequences of drawn lengths, whose order "
-                  "depends on another call's dp: expected fixed lengths or no "
-                  "chunks to search",
-                  w->calls[c].name);
+      g_set_error(
+          error, RA_ERROR, RA_ERROR_INPUT,
+          "'%s' reads streamed sequences of sampled lengths, whose order "
+          "depends on another call's dp, expected fixed lengths or no chunks",
+          w->calls[c].name);
       return FALSE;
     }
   return TRUE;

@@ -146,7 +146,7 @@ degrees_divide(RaSpaceMaker *m)
            !ra_space_allows(space, call, RA_LIMIT_CP, m->plan.cp) ||
            !ra_space_allows(space, call, RA_LIMIT_EP, m->plan.ep) ||
            !ra_space_allows(space, call, RA_LIMIT_DP, m->plan.dp))
-    ra_space_reject(m, RA_REJECT_LIMIT, "a limit of a degree leaves it out");
+    ra_space_reject(m, RA_REJECT_LIMIT, "excluded by a limit on a degree");
   else {
     m->batch = (uint32_t)(m->call->n_sequences / (pieces * m->plan.dp));
     return TRUE;
@@ -174,7 +174,7 @@ may_share(RaSpaceMaker *m, uint32_t cp, uint32_t n_ranks)
   m->plan.cp = cp;
   m->plan.dp = m->plan.ep = m->plan.n_micro_batches = 0;
   ra_space_reject(m, RA_REJECT_DOMINATED,
-                  "a chunk of a sequence is less than a tile of attention");
+                  "a chunk of a sequence is smaller than a tile of attention");
   return FALSE;
 }
 
@@ -217,7 +217,7 @@ make_mini_batches(RaSpaceMaker *m)
   m->plan.n_mini_batches = m->plan.n_micro_batches = m->plan.dp = 0;
   if (n_allowed == 0)
     ra_space_reject(m, RA_REJECT_LIMIT,
-                    "a limit of mini-batches leaves none that divides");
+                    "no divisor among the limits of mini-batches");
 }
 
 /* All degrees of cp and ep. */
@@ -367,7 +367,7 @@ make_mesh(RaSpaceMaker *m, uint32_t n_gpus)
       (pin && (pin->values[1] != n_gpus || pin->values[0] + n_gpus > n_all))) {
     m->mesh.n_gpus = n_gpus;
     m->plan.tp = m->plan.pp = m->plan.dp = m->plan.n_micro_batches = 0;
-    ra_space_reject(m, RA_REJECT_LIMIT, "a limit of meshes leaves it out");
+    ra_space_reject(m, RA_REJECT_LIMIT, "excluded by a limit on meshes");
     return;
   }
   m->mesh = (RaCandidate){.n_gpus = n_gpus,

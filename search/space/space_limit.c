@@ -54,7 +54,7 @@ parse_word(const char *text, const RaLimit *limit, guint64 *out_value,
                                  out_value, NULL))
     return TRUE;
   g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
-              "'%s' is no value of %s, expected %s", text,
+              "'%s' is not a value of %s, expected %s", text,
               kind_words[limit->kind], kind_expected[limit->kind]);
   return FALSE;
 }
@@ -70,7 +70,7 @@ parse_value(const char *text, RaLimit *limit, GError **error)
   } else if (!g_ascii_string_to_unsigned(text, 10, 0, UINT32_MAX - 1, &value,
                                          NULL)) {
     g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
-                "'%s' is no value of %s, expected a whole number", text,
+                "'%s' is not a value of %s, expected a whole number", text,
                 kind_words[limit->kind]);
     return FALSE;
   }
@@ -121,7 +121,7 @@ parse_range(const char *text, RaLimit *limit, GError **error)
       !g_ascii_string_to_unsigned(text + 2, 10, 0, UINT32_MAX - 1, &value,
                                   NULL)) {
     g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
-                "'%s' is no range of %s, expected %s", text,
+                "'%s' is not a range of %s, expected %s", text,
                 kind_words[limit->kind],
                 kind_values[limit->kind] ? kind_expected[limit->kind]
                                          : "a whole number behind <= or >=");
@@ -194,8 +194,8 @@ check_mini_batches(const RaCall *call, const RaLimit *limit, GError **error)
     if (limit->values[i] == 0 || call->n_sequences % limit->values[i] != 0 ||
         limit->values[i] % call->n_parts != 0) {
       g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
-                  "'%s' cannot have %u mini-batches, expected a divisor of "
-                  "%u, its sequences, and a multiple of %u, its parts",
+                  "'%s' cannot have %u mini-batches, expected a divisor of %u, "
+                  "its sequences, and a multiple of %u, its parts",
                   call->name, limit->values[i], call->n_sequences,
                   call->n_parts);
       return FALSE;
@@ -248,7 +248,7 @@ ra_limits_add(GArray *limits, const char *text, const RaWorkload *workload,
     equals--;
   if (!dot || !equals || equals < dot || equals[1] == '\0') {
     g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
-                "'%s' is no limit, expected CALL.KEY=VALUE[,VALUE...] or "
+                "'%s' is not a limit, expected CALL.KEY=VALUE[,VALUE...] or "
                 "CALL.KEY<=NUMBER",
                 text);
     return FALSE;
@@ -272,7 +272,7 @@ ra_limit_parse(const char *text, const RaWorkload *workload,
     return FALSE;
   if (limits->len != 1) {
     g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
-                "'%s' is of %u calls, expected one", text, limits->len);
+                "'%s' limits %u calls, expected one", text, limits->len);
     return FALSE;
   }
   *out_limit = g_array_index(limits, RaLimit, 0);

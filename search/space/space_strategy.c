@@ -121,7 +121,7 @@ is_allowed(const Maker *m)
       ra_space_allows(space, call, RA_LIMIT_SEQUENCE_PARALLEL,
                       p->sequence_parallel != 0))
     return TRUE;
-  ra_space_reject(m, RA_REJECT_LIMIT, "a limit of the strategy leaves it out");
+  ra_space_reject(m, RA_REJECT_LIMIT, "excluded by a limit on the strategy");
   return FALSE;
 }
 
@@ -135,7 +135,7 @@ dominated(const Maker *m)
 
   if (m->call->kind == RA_CALL_TRAIN && p->zero == 0 && p->dp * p->cp > 1 &&
       !ra_space_names(space, call, RA_LIMIT_ZERO, 0))
-    return "zero 1 moves no more and holds less";
+    return "zero 1 moves no more and needs less memory";
   if (p->recompute == RA_RECOMPUTE_SELECTIVE &&
       p->attention == RA_ATTENTION_FLASH &&
       !ra_space_names(space, call, RA_LIMIT_RECOMPUTE, RA_RECOMPUTE_SELECTIVE))
@@ -230,8 +230,7 @@ make_micro_batches(Maker *m)
       ra_space_reject(m, RA_REJECT_PLAN,
                       "interleaved micro-batches do not divide by pp");
     else if (m->plan.ep > 1 && m->plan.zero > 1)
-      ra_space_reject(m, RA_REJECT_PLAN,
-                      "experts are shared by ep beside zero 0 and 1 only");
+      ra_space_reject(m, RA_REJECT_PLAN, "ep needs zero 0 or 1");
     else
       consider(m);
   }

@@ -19,7 +19,7 @@ fail(const RaTopology *t, GError **error, const char *what, uint32_t where)
   const RaKeyFile *file = t->cluster->file;
 
   g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
-              "%s: %s %u has no link left that works, expected one",
+              "%s: %s %u has no working link, expected one",
               file ? ra_key_file_name(file) : "cluster", what, where);
   return FALSE;
 }

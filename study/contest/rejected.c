@@ -131,8 +131,8 @@ mesh_rule(const char *why_none, double n_merged, double n_left)
   if (why_none)
     return why_none;
   if (n_left > 0)
-    return "merged: images under an exchange of equal nodes; left: of too many "
-           "runs, name them by a limit of mesh";
+    return "merged: images under an exchange of equal nodes; left: too many "
+           "runs, name them in a limit of mesh";
   return n_merged > 0 ? "images under an exchange of equal nodes" : "-";
 }
 

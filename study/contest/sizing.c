@@ -67,7 +67,7 @@ list_nodes(const RaSizingOptions *options, uint32_t n_cluster, GError **error)
   for (guint i = 0; i < options->n_nodes; i++) {
     if (options->nodes[i] > n_cluster) {
       g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
-                  "--nodes: the cluster has %" PRIu32 ", not %" PRIu32,
+                  "--nodes: the cluster has %" PRIu32 ", fewer than %" PRIu32,
                   n_cluster, options->nodes[i]);
       return NULL;
     }
@@ -292,7 +292,8 @@ ra_sizing_table(const RaSizing *sizing)
     }
     for (guint k = 0; k < 6; k++)
       ra_table_missing(table);
-    ra_table_text(table, size->refusal ? size->refusal : "no plan will do");
+    ra_table_text(table,
+                  size->refusal ? size->refusal : "no plan meets the limits");
   }
   return table;
 }

@@ -99,10 +99,9 @@ ra_export_script(const RaExport *export)
   GString *out = g_string_new("#!/bin/sh\n");
 
   ra_quote_comment(out,
-                   "%s for verl.  Data, rewards, rates of learning and paths",
+                   "%s for verl.  Add data, rewards, learning rates and paths.",
                    export->source);
-  g_string_append(out, "# are yours to add.\n"
-                       "python3 -m verl.trainer.main_ppo");
+  g_string_append(out, "python3 -m verl.trainer.main_ppo");
   for (guint i = 0; i < export->pairs->len; i++) {
     const RaExportPair *pair = export->pairs->pdata[i];
     g_autofree char *value = ra_quote_shell(pair->value);

@@ -304,7 +304,7 @@ ra_export_verl(const RaExportSource *from, GError **error)
   if (roles.call[RA_RECIPE_GENERATE] == RA_NONE ||
       roles.call[RA_RECIPE_ACTOR_TRAIN] == RA_NONE) {
     g_set_error(error, RA_ERROR, RA_ERROR_NEGATIVE,
-                "%s: nothing generates and is trained, which is what verl does",
+                "%s: no model both generates and is trained, as verl requires",
                 from->plan_path);
     return NULL;
   }
@@ -315,7 +315,7 @@ ra_export_verl(const RaExportSource *from, GError **error)
   script = ra_export_script(export);
   if (!ra_export_compare(export, from, &roles, script, &cause)) {
     g_set_error(error, RA_ERROR, RA_ERROR_NEGATIVE,
-                "%s: verl could not run what comes nearest: %s",
+                "%s: verl cannot run the closest configuration: %s",
                 from->plan_path, cause->message);
     g_error_free(cause);
     return NULL;

@@ -208,14 +208,14 @@ make_assumed(const RaMachine *m)
   if (!m->profile)
     add_assumed(table, "gpu", "-",
                 m->device ? "no shipped profile has this PCI device: --gpu"
-                          : "the matrix names no GPU: --gpu");
+                          : "no GPU name in the matrix: --gpu");
   if (n > 0 && !(rate > 0))
-    add_assumed(table, "nic", "400 Gbit/s", "the matrix gives no rates");
+    add_assumed(table, "nic", "400 Gbit/s", "no rates in the matrix");
   if (n > 0)
-    add_assumed(table, "fabric", "flat", "one node's file shows no switch");
+    add_assumed(table, "fabric", "flat", "no switch in the file of one node");
   if (m->n_nvlinks > 0 && !m->is_switched)
     add_assumed(table, "links", "as the profile's",
-                "GPUs have NVLinks of unlike numbers, or not to all others");
+                "GPUs have unequal numbers of NVLinks, or none to some");
   return table;
 }
 
@@ -247,8 +247,8 @@ ra_machine_cluster(const RaMachine *machine, uint32_t n_nodes, const char *gpu,
 
   if (!profile || (n == 0 && n_nodes > 1)) {
     g_set_error(error, RA_ERROR, RA_ERROR_INPUT, "%s: %s", machine->path,
-                profile ? "no network card, expected some for several nodes"
-                        : "does not tell the GPU, expected --gpu=PROFILE");
+                profile ? "no NIC, expected some for several nodes"
+                        : "unknown GPU, expected --gpu=PROFILE");
     g_string_free(out, TRUE);
     return NULL;
   }
@@ -268,7 +268,7 @@ ra_machine_cluster(const RaMachine *machine, uint32_t n_nodes, const char *gpu,
   }
   if (n == 0)
     return g_string_free(out, FALSE);
-  g_string_append_printf(out, "nics-per-node = %u   # of %u cards\n", n,
+  g_string_append_printf(out, "nics-per-node = %u   # of %u NICs\n", n,
                          machine->cards->len);
   if (rate > 0)
     g_string_append_printf(out, "nic = %g Gbit/s\n", rate * 8e-9);

@@ -112,7 +112,7 @@ read_row(Matrix *m, guint line, char **words, GError **error)
   while (row < m->n && strcmp(m->names->pdata[row], words[0]) != 0)
     row++;
   if (row == m->n)
-    return fail(m->machine, line, error, "a row of no column,", words[0]);
+    return fail(m->machine, line, error, "a row without a column,", words[0]);
   if (m->cells[row * m->n])
     return fail(m->machine, line, error, "a second row of", words[0]);
   if (g_strv_length(words) < m->n + 1)
@@ -135,7 +135,7 @@ read_header(Matrix *m, guint line, char **words, GError **error)
     gboolean is_gpu = is_device(words[i], "GPU");
 
     if (is_gpu && m->machine->n_gpus != i)
-      return fail(m->machine, line, error, "a GPU behind a card,", words[i]);
+      return fail(m->machine, line, error, "a GPU behind a NIC,", words[i]);
     m->machine->n_gpus += is_gpu;
     g_ptr_array_add(m->names, g_strdup(words[i]));
   }

@@ -155,7 +155,7 @@ ra_recipe_table(const RaRecipe *recipe, const RaSettings *settings)
     if (s->state != RA_SETTING_UNREAD && s->state != RA_SETTING_ABOUT)
       continue;
     ra_table_row(table);
-    ra_table_text(table, s->state == RA_SETTING_ABOUT ? "about right"
+    ra_table_text(table, s->state == RA_SETTING_ABOUT ? "approximated"
                                                       : "not understood");
     ra_table_text(table, s->place);
     ra_table_text(table, s->key);

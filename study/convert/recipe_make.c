@@ -50,11 +50,11 @@ config_of(const RaRecipe *recipe, const RaRecipeOptions *options, guint role,
   }
   config = name ? ra_recipe_config(name) : NULL;
   if (!config)
-    g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
-                "no shipped config is known for the %s '%s', expected "
-                "--model %s=CONFIG.json",
-                ra_recipe_models[role], name ? name : "(not set)",
-                ra_recipe_models[role]);
+    g_set_error(
+        error, RA_ERROR, RA_ERROR_INPUT,
+        "no shipped config for the %s '%s', expected --model %s=CONFIG.json",
+        ra_recipe_models[role], name ? name : "(not set)",
+        ra_recipe_models[role]);
   return config;
 }
 
@@ -161,8 +161,10 @@ put_calls(const RaRecipe *recipe, GString *out)
       g_string_append_printf(made, ", %s", flows[i].output);
   }
   if (by_rules)
-    g_string_append(out, "\n# Rules score the answers, on the hosts.\n"
-                         "[call reward]\nkind = host\nhost-time = " HOST_TIME
+    g_string_append(out, "\n# Rules score the responses on the hosts.\n"
+                         "[call reward]\n"
+                         "kind = host\n"
+                         "host-time = " HOST_TIME
                          "\ninputs = sequences\noutputs = rewards\n");
 }
 
@@ -181,14 +183,14 @@ write_workload(RaRecipe *recipe, const RaRecipeOptions *options, GError **error)
   if (!options->prompt_length || !options->response_length)
     ra_recipe_note(
         recipe,
-        "lengths: %s%s%s at the maximum, as no configuration says "
-        "more; --prompt-length and --response-length do",
+        "lengths: %s%s%s at the maximum, which is all that the configuration "
+        "has; --prompt-length and --response-length change it",
         options->prompt_length ? "" : "prompts",
         !options->prompt_length && !options->response_length ? " and " : "",
         options->response_length ? "" : "answers");
   if (!recipe->calls[RA_RECIPE_REWARD_INFERENCE].is_there)
     ra_recipe_note(recipe,
-                   "reward: rules, in no time at all; set 'host-time' of "
+                   "reward: rules that take no time; set 'host-time' of "
                    "[call reward]");
   ra_quote_comment(out, "Imported from %s", options->source);
   ra_quote_comment(out, "(%s).", ra_framework_names[recipe->framework]);
@@ -220,12 +222,12 @@ write_cluster(RaRecipe *recipe, const RaRecipeOptions *options, GError **error)
   g_autoptr(GString) out = g_string_new(NULL);
 
   ra_recipe_note(recipe,
-                 "cluster: %s%s, a 400 Gbit/s card a GPU, a flat network", gpu,
-                 options->gpu ? "" : " (--gpu says otherwise)");
+                 "cluster: %s%s, one 400 Gbit/s NIC per GPU, a flat network",
+                 gpu, options->gpu ? "" : " (--gpu changes it)");
   ra_quote_comment(out, "Imported from %s.", options->source);
   g_string_append_printf(out,
-                         "# Of the cluster it says the number of GPUs; the "
-                         "rest is assumed.\n\n[cluster]\nformat = 1\n"
+                         "# It states the number of GPUs; the rest of the "
+                         "cluster is assumed.\n\n[cluster]\nformat = 1\n"
                          "nodes = %u\ngpus-per-node = %u\n",
                          recipe->n_nodes, recipe->n_node_gpus);
   if (!ra_quote_key(out, "gpu", gpu, error))
@@ -268,10 +270,9 @@ n_micro_batches(RaRecipe *recipe, RaRecipeKind kind)
     return 0;
   taken = divisor_from(share, wanted);
   if (taken != wanted)
-    ra_recipe_note(recipe,
-                   "%s: %u micro-batches instead of %u, as they are of one "
-                   "size here",
-                   ra_recipe_call_names[kind], taken, wanted);
+    ra_recipe_note(
+        recipe, "%s: %u micro-batches instead of %u, as all have one size here",
+        ra_recipe_call_names[kind], taken, wanted);
   return taken;
 }
 
@@ -335,7 +336,7 @@ put_generate(RaRecipe *recipe, const RaWorkload *workload, double device_bytes,
     g_string_append_printf(out, "kv-memory = %.0f MiB\n", kv_bytes / MIB);
   else
     ra_recipe_note(recipe, "generate: weights take all of the engine's memory; "
-                           "keys and values are not limited");
+                           "the KV cache is not limited");
 }
 
 static void
@@ -463,7 +464,8 @@ write_plan(RaRecipe *recipe, const RaRecipeOptions *options,
   if (file)
     plan = ra_plan_load(file, workload, cluster, error);
   if (!plan) {
-    g_prefix_error(error, "what %s says makes no plan: ", options->source);
+    g_prefix_error(
+        error, "the configuration (%s) gives no valid plan: ", options->source);
     return NULL;
   }
   head = g_strdup_printf("Imported from %s (%s).", options->source,

@@ -131,8 +131,8 @@ read_common(RaRecipe *recipe, RaSettings *s, GError **error)
   recipe->max_response = total - recipe->max_prompt;
   if (most >= total)
     ra_recipe_note(recipe,
-                   "prompts: %u of the %u tokens of a sequence, as no "
-                   "key says how long they are",
+                   "prompts: %u of the %u tokens of a sequence, as no key has "
+                   "their length",
                    recipe->max_prompt, total);
   ra_recipe_text(s, "policy.model_name", NULL, &recipe->model[RA_RECIPE_ACTOR]);
   ra_recipe_text(s, "policy.model_name", NULL, &recipe->model[RA_RECIPE_REF]);
@@ -243,9 +243,9 @@ ra_recipe_read_nemo_rl(RaRecipe *recipe, RaSettings *s, GError **error)
   recipe->calls[RA_RECIPE_REF_INFERENCE].host = TRUE;
   packing = ra_settings_get(s, "policy.sequence_packing.enabled");
   if (packing && g_ascii_strcasecmp(packing, "true") == 0)
-    ra_settings_about(s, "policy.sequence_packing.enabled",
-                      "no padding, but micro-batches of as many sequences as "
-                      "without");
+    ra_settings_about(
+        s, "policy.sequence_packing.enabled",
+        "no padding, but as many sequences per micro-batch as without packing");
   ra_settings_get(s, "policy.precision");
   for (guint i = 0; i < G_N_ELEMENTS(idle); i++)
     ra_settings_ignore(s, idle[i]);

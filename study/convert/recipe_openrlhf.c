@@ -312,7 +312,7 @@ read_sleep(RaRecipe *recipe, RaSettings *s, GError **error)
     recipe->calls[RA_RECIPE_ACTOR_TRAIN].optimizer_host = TRUE;
     recipe->calls[RA_RECIPE_CRITIC_TRAIN].optimizer_host = TRUE;
     ra_settings_about(s, "deepspeed_enable_sleep",
-                      "the optimizer's state rests in host memory");
+                      "the optimizer state is kept in host memory");
   }
   ra_settings_ignore(s, "vllm_enable_sleep"); /* memory is given back here */
   return TRUE;

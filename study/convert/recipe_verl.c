@@ -147,8 +147,8 @@ read_micro(RaSettings *s, const Engine *engine, gboolean actor_dynamic,
       return FALSE;
     call->micro_tokens *= call->cp;
     ra_settings_about(s, engine->dynamic,
-                      "as many micro-batches as sequences of the maximal "
-                      "length come to, all of one size");
+                      "number of micro-batches for sequences of maximal "
+                      "length, all of one size");
     return TRUE;
   }
   if (call->micro_batch == 0 && all > 0)
@@ -384,7 +384,7 @@ ra_recipe_read_verl(RaRecipe *recipe, RaSettings *s, GError **error)
   }
   if (g_str_equal(recipe->algorithm, "remax"))
     return ra_settings_fail(s, "algorithm.adv_estimator", error,
-                            "an algorithm that generates once a prompt");
+                            "an algorithm that generates once per prompt");
   if (!read_common(recipe, s, error) || !read_rollout(recipe, s, error) ||
       !ra_settings_bool(s, ACTOR "use_dynamic_bsz", FALSE, &dynamic, error) ||
       !read_engine(recipe, s, RA_RECIPE_ACTOR_TRAIN, RA_RECIPE_ACTOR_TRAIN,

@@ -65,7 +65,7 @@ flatten_mapping(const Reader *reader, const yaml_node_t *node, const char *key,
     g_autofree char *full = NULL;
 
     if (!name || name->type != YAML_SCALAR_NODE)
-      return fail(reader, node, "a key is no word");
+      return fail(reader, node, "a key is not a word");
     if (depth == 0 && value && value->type == YAML_SCALAR_NODE &&
         strcmp((const char *)name->data.scalar.value, "defaults") == 0) {
       if (!read_defaults(reader, (const char *)value->data.scalar.value))

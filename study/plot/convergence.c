@@ -84,7 +84,7 @@ make_script(const RaContest *contest, const char *terminal, const char *data)
   ra_picture_append_size(s, terminal, WIDTH_PX, HEIGHT_PX);
   ra_quote_block(s, "d", data);
   g_string_append(s, "set xlabel 'seconds of search'\n"
-                     "set ylabel 'seconds of an iteration'\n"
+                     "set ylabel 'iteration time (s)'\n"
                      "set logscale x\nset format x '%g'\nset border 3\n"
                      "set yrange [0:*]\nset tics nomirror out scale 0.5\n"
                      "set key right center noenhanced\n");
@@ -105,7 +105,7 @@ make_script(const RaContest *contest, const char *terminal, const char *data)
         ", $d index %u using 1:3 with lines lw 2 dt 2 lc rgb '#%06" PRIx32
         "' title ",
         k, color);
-    ra_quote_gnuplot(s, "%s: no plan below", round->name);
+    ra_quote_gnuplot(s, "%s: lower bound", round->name);
   }
   g_string_append(s, n > 0 ? "\n" : "plot NaN notitle\n");
   return g_string_free(s, FALSE);
@@ -151,7 +151,7 @@ append_round(GString *out, const RaContestRound *round, guint n_columns,
   top_s = best_at(round, column_s(round, 0, width));
   if (!(top_s > low_s) || !isfinite(top_s))
     top_s = MAX(round->best_s, low_s);
-  g_string_append_printf(out, "%s: best (*) and bound (-) in seconds\n",
+  g_string_append_printf(out, "%s: best (*) and lower bound (-) in seconds\n",
                          round->name);
   for (guint line = 0; line < n_lines; line++) {
     double step = (top_s - low_s) / (n_lines - 1);

@@ -91,10 +91,10 @@ make_subtitle(const RaTrace *trace, const RaTimeline *timeline)
   if (timeline->fold_frac > 0)
     g_string_append_printf(text,
                            "; GPUs that differ in less than %.3g %% of the "
-                           "time share a lane, drawn as the first",
+                           "time share a row, drawn as the first",
                            100 * timeline->fold_frac);
   else
-    g_string_append(text, "; GPUs that do the same share a lane");
+    g_string_append(text, "; GPUs that do the same share a row");
   return g_string_free(text, FALSE);
 }
 
@@ -111,7 +111,7 @@ make_head(const RaTrace *trace, const RaTimeline *timeline,
     head.title = g_strdup(options->title);
   else
     head.title = g_strdup_printf(
-        "%s%s%s: %s an iteration", workload ? workload : "timeline",
+        "%s%s%s: %s per iteration", workload ? workload : "timeline",
         cluster ? " on " : "", cluster ? cluster : "", time);
   head.subtitle = make_subtitle(trace, timeline);
   return head;

@@ -250,7 +250,7 @@ find_lane(const RaReplay *replay, const RaMemoryTable *table, uint32_t gpu,
     return g->lane_of_gpu[gpu];
   }
   g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
-              "--gpu: expected a GPU that some call uses, of 0 to %" PRIu32,
+              "--gpu: expected a GPU that some call uses, from 0 to %" PRIu32,
               ra_cluster_n_gpus(g->augmented->plan->cluster) - 1);
   return RA_NONE;
 }
@@ -316,8 +316,8 @@ draw_lane(const RaSetup *setup, const RaReplay *replay,
 {
   uint32_t gpu =
       o->gpu == RA_NONE ? replay->graph->lanes[lane].first_gpu : o->gpu;
-  g_autofree char *standard =
-      make_title(setup, gpu, o->gpu == RA_NONE ? ", the fullest" : "");
+  g_autofree char *standard = make_title(
+      setup, gpu, o->gpu == RA_NONE ? ", the one with the highest peak" : "");
   History h = {.memory = NULL};
   gboolean done;
 

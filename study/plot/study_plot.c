@@ -447,7 +447,7 @@ append_lines(GString *out, const Sheet *s, char **rows, guint n_lines,
       g_string_append_printf(out, "%*s%c %s\n", MARGIN_COLUMNS, "",
                              (char)('A' + c), name);
   }
-  g_string_append_printf(out, "%*ssmall: does not keep to the limits\n",
+  g_string_append_printf(out, "%*ssmall: does not meet the limits\n",
                          MARGIN_COLUMNS, "");
 }
 

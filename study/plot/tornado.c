@@ -76,7 +76,7 @@ make_script(const RaSensitivity *s, const char *terminal, const char *data)
                    base, s->factor, s->factor);
   g_string_append_printf(
       out,
-      "\nset xlabel 'change of the iteration (%%)'\nset border 1\n"
+      "\nset xlabel 'change of the iteration time (%%)'\nset border 1\n"
       "set xtics nomirror out scale 0.5\nset ytics scale 0\n"
       "set yrange [0.4:%u.6]\nset offsets graph 0.08, graph 0.08, 0, 0\n"
       "set arrow from 0,0.4 to 0,%u.6 nohead lw 1 lc rgb 'black' front\n"
@@ -153,8 +153,8 @@ ra_tornado_text(const RaSensitivity *s, guint n_columns)
   }
   step = (high - low) / width;
   g_string_append_printf(out,
-                         "Change of an iteration: # %.3g times of a resource, "
-                         "- 1/%.3g of it\n",
+                         "Change of the iteration time: # resource times %.3g, "
+                         "- divided by %.3g\n",
                          s->factor, s->factor);
   for (guint i = 0; i < s->responses->len; i++) {
     const RaResponse *r = at(s, i);

@@ -16,10 +16,12 @@ append_call(GString *out, const RaCallShare *share)
                      share->interference_gpu_s;
 
   g_string_append_printf(out,
-                         "# Predicted: %.4g s, %.3g %% of it computation, ",
+                         "# Predicted: %.4g s, of which computation %.3g %%, ",
                          share->wall_s, 100 * share->compute_gpu_s / all_gpu_s);
   g_string_append_printf(
-      out, "%.3g %% communication,\n# %.3g %% waiting.\n",
+      out,
+      "communication %.3g %%,\n"
+      "# waiting %.3g %%.\n",
       100 * (share->comm_gpu_s + share->interference_gpu_s) / all_gpu_s,
       100 * (share->host_gpu_s + share->bubble_gpu_s) / all_gpu_s);
 }

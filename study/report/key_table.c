@@ -65,7 +65,7 @@ form_of(const RaKeySpec *spec)
   case RA_KEY_STRING:
     return g_strdup("text");
   case RA_KEY_STRINGS:
-    return g_strdup("texts, with commas");
+    return g_strdup("texts, separated by commas");
   case RA_KEY_UINT32:
   case RA_KEY_UINT64:
     return g_strdup("whole number");
@@ -196,7 +196,7 @@ ra_key_markdown(void)
       "# Keys of files\n\n"
       "`reallot keys --markdown` writes this page from the tables that read "
       "the files: do not edit it. The terminal has the\nsame by `reallot keys "
-      "KIND`. `man share/man/reallot.1`, \"Files\", describes many keys at "
+      "KIND`. `man share/man/reallot-files.5` describes many keys at "
       "length. An empty default means\nnothing, or what the last column says. "
       "Coefficients of `[law NAME]` of profiles are fitted, not written.\n");
   const char *kind = "";

@@ -277,7 +277,7 @@ append_gpu_time(GString *out, const RaBreakdown *breakdown)
                   {"in exposed communication", 0},
                   {"waiting for the host", 0},
                   {"in bubbles", 0},
-                  {"slowed by communication beside them", 0},
+                  {"slowed by concurrent communication", 0},
                   {"in reallocation and transfers", breakdown->realloc_gpu_s},
                   {"idle", breakdown->idle_gpu_s}};
 

@@ -96,12 +96,12 @@ put_figures(GString *out, const RaSetup *setup, const RaOutcome *outcome,
   g_string_append(out, "<div class=\"row\">\n");
   put_figure(out, isfinite(error_frac) ? with : time, "an iteration");
   put_figure(out, gpus, "GPUs");
-  put_figure(out, tokens, "tokens a second");
+  put_figure(out, tokens, "tokens/s");
   if (isfinite(b->mfu_frac))
     put_figure(out, mfu, "of the peak FLOP/s (MFU)");
   put_figure(out, peak,
-             ra_trial_fits(base) ? "the fullest GPU: fits"
-                                 : "the fullest GPU: does not fit");
+             ra_trial_fits(base) ? "highest peak of GPU memory: fits"
+                                 : "highest peak of GPU memory: does not fit");
   if (isfinite(b->usd))
     put_figure(out, usd, "an iteration");
   g_string_append(out, "</div>\n<p>");
@@ -163,9 +163,10 @@ put_families(GString *out, const RaSetup *setup, const RaSetupFlags *flags,
   }
   ra_trials_run(specs, RA_N_STRATEGIES, options->n_threads, NULL, NULL, NULL,
                 trials);
-  g_string_append(out, "<table><tr><th>plan</th><th>iteration (s)</th><th>by "
-                       "the model's error</th><th>to this plan</th><th>tokens/s"
-                       "</th><th>fullest GPU (GiB)</th></tr>\n");
+  g_string_append(
+      out, "<table><tr><th>plan</th><th>iteration (s)</th><th>range of the "
+           "model's error</th><th>vs. this plan</th><th>tokens/s</th><th>peak "
+           "memory (GiB)</th></tr>\n");
   put_family(out, "<b>this plan</b>", base, base->iteration_s, error_frac);
   for (guint i = 0; i < RA_N_STRATEGIES; i++) {
     put_family(out, ra_strategy_names[i], &trials[i], base->iteration_s,
@@ -212,8 +213,8 @@ put_errors(GString *out, const RaSetup *setup)
 {
   g_autoptr(GPtrArray) tables = ra_inspect_profile(setup->profile);
 
-  g_string_append(out, "<details><summary>The laws of the GPU, their sources "
-                       "and held-out errors</summary>\n");
+  g_string_append(out, "<details><summary>Laws of the GPU: sources and "
+                       "held-out errors</summary>\n");
   for (guint i = 0; i < tables->len; i++)
     put_table(out, tables->pdata[i]);
   g_string_append(out, "</details>\n");
@@ -238,20 +239,19 @@ put_pictures(GString *out, const RaSetup *setup, RaReplay *replay,
   if (!timeline)
     return FALSE;
   put_heading(out, "Timeline",
-              "One iteration of those that repeat. A lane is a group of GPUs "
-              "that do the same: above what computes, below communication. The "
-              "mouse says what a box is.");
+              "One iteration of the steady state. Each row is a group of GPUs "
+              "that do the same: computation above, communication below. Point "
+              "at a box to see what it is.");
   ra_report_timeline(out, timeline);
   put_heading(out, "Where GPU time goes",
               "Shares of all GPU-seconds of an iteration, by call and cause.");
   ra_report_causes(out, outcome->breakdown, setup->workload);
   memory = ra_plot_memory_data(replay, MEMORY_ROWS, &gpu);
   if (memory) {
-    title = g_strdup_printf(
-        "GPU %u, the fullest, over the whole run. The broken line is its "
-        "memory.",
-        gpu);
-    put_heading(out, "Memory by holder", title);
+    title = g_strdup_printf("GPU %u, which has the highest peak, over the "
+                            "whole run. The dashed line is its memory.",
+                            gpu);
+    put_heading(out, "Memory by component", title);
     ra_report_memory(out, memory, setup->cluster->device.memory_bytes / GIB);
   }
   return TRUE;
@@ -260,7 +260,7 @@ put_pictures(GString *out, const RaSetup *setup, RaReplay *replay,
 static void
 put_tables(GString *out, const RaOutcome *outcome)
 {
-  put_heading(out, "Tables", "As reallot simulate prints them.");
+  put_heading(out, "Tables", "Tables of reallot simulate.");
   put_table(out, outcome->calls);
   put_table(out, outcome->gpu_time);
   put_table(out, outcome->critical_path);
@@ -296,19 +296,19 @@ ra_report_new(const char *plan, const RaSetupFlags *flags,
   put_figures(out, setup, outcome, &sensitivity->base);
   if (!put_pictures(out, setup, replay, outcome, error))
     return NULL;
-  put_heading(out, "What would help",
-              *sentence ? sentence : "No resource changes the iteration.");
+  put_heading(out, "Sensitivity",
+              *sentence ? sentence : "No resource changes the iteration time.");
   ra_report_tornado(out, sensitivity);
   put_table(out, sensitivity->gpu_table);
-  put_heading(out, "Placement families",
-              "The plans that the writers of reallot plan make of the same "
-              "workload and cluster.");
+  put_heading(
+      out, "Placement strategies",
+      "Plans that reallot plan makes for the same workload and cluster.");
   put_families(out, setup, flags, options, &sensitivity->base);
   put_tables(out, outcome);
-  put_heading(out, "How wrong it may be, and what it was made from",
+  put_heading(out, "Model errors and inputs",
               outcome->extrapolated && *outcome->extrapolated
                   ? outcome->extrapolated
-                  : "No cost lies outside of what was measured.");
+                  : "No cost is extrapolated.");
   put_errors(out, setup);
   put_inputs(out, setup, flags);
   g_string_append(out, "</body></html>\n");

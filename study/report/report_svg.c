@@ -218,7 +218,7 @@ put_band(GString *out, char **rows, guint n_rows, guint b, guint n,
   }
   g_string_append_printf(out, "%sZ\"><title>", below->str);
   ra_report_escape(out, name);
-  g_string_append_printf(out, ": %.2f GiB at most</title></path>\n", most);
+  g_string_append_printf(out, ": peak %.2f GiB</title></path>\n", most);
 }
 
 void
@@ -242,7 +242,7 @@ ra_report_memory(GString *out, const char *data, double capacity_gib)
     top = MAX(top, 1.05 * g_ascii_strtod(edge + 1, NULL));
   }
   open_svg(out, height + 28 + LEGEND_PX * ((n + LEGEND_N - 1) / LEGEND_N),
-           "memory by holder");
+           "memory by component");
   for (guint b = 0; b < n; b++) {
     uint32_t color = b == 0       ? 0x808080
                      : b + 2 >= n ? 0xd0d0d0 - 0x202020 * (n - 1 - b)
@@ -293,7 +293,7 @@ put_causes(GString *out, double y, const char *name, const double *gpu_s,
   put_text(out, NAME_PX - 6, y + 14, "end", name);
   for (guint i = 0; i < N_CAUSES; i++) {
     g_autofree char *title =
-        g_strdup_printf("%s: %s, %.4g GPU-seconds an iteration, %.1f %%", name,
+        g_strdup_printf("%s: %s, %.4g GPU-seconds per iteration, %.1f %%", name,
                         causes[i], gpu_s[i], 100 * gpu_s[i] / all);
 
     if (gpu_s[i] <= 0)

@@ -16,28 +16,25 @@ const char *const ra_starter_names[] = {"grpo", "ppo", "sft", NULL};
 /* Lengths and batches are examples, to be replaced by one's own. */
 static const char *const common[RA_N_STARTERS] = {
     [RA_STARTER_GRPO] =
-        "dataset = prompts           # data that no call makes\n"
-        "prompts = 128               # an iteration\n"
-        "samples-per-prompt = 8      # answers that share a prompt: the group\n"
-        "prompt-length = lognormal(200, 100, 1024)   # tokens: mean, "
-        "deviation, maximum\n"
-        "response-length = lognormal(600, 450, 2048) # put what your logs say\n"
-        "mini-batches = 4            # optimizer steps that share the "
-        "sequences\n",
+        "dataset = prompts           # names of input data\n"
+        "prompts = 128               # per iteration\n"
+        "samples-per-prompt = 8      # responses per prompt: the group\n"
+        "prompt-length = lognormal(200, 100, 1024)   # tokens: mean, std. "
+        "dev., max\n"
+        "response-length = lognormal(600, 450, 2048) # replace with your own\n"
+        "mini-batches = 4            # optimizer steps per iteration\n",
     [RA_STARTER_PPO] =
-        "dataset = prompts           # data that no call makes\n"
-        "prompts = 512               # an iteration; one answer each\n"
-        "prompt-length = lognormal(200, 100, 1024)   # tokens: mean, "
-        "deviation, maximum\n"
-        "response-length = lognormal(600, 450, 1024) # put what your logs say\n"
-        "mini-batches = 4            # optimizer steps that share the "
-        "sequences\n",
+        "dataset = prompts           # names of input data\n"
+        "prompts = 512               # per iteration; one response each\n"
+        "prompt-length = lognormal(200, 100, 1024)   # tokens: mean, std. "
+        "dev., max\n"
+        "response-length = lognormal(600, 450, 1024) # replace with your own\n"
+        "mini-batches = 4            # optimizer steps per iteration\n",
     [RA_STARTER_SFT] =
-        "dataset = pairs             # data that no call makes\n"
-        "prompts = 128               # pairs of an optimizer step\n"
-        "prompt-length = uniform(16, 512)            # tokens: from, to\n"
-        "response-length = lognormal(600, 400, 2048) # mean, deviation, "
-        "maximum\n",
+        "dataset = pairs             # names of input data\n"
+        "prompts = 128               # pairs per optimizer step\n"
+        "prompt-length = uniform(16, 512)            # tokens: min, max\n"
+        "response-length = lognormal(600, 400, 2048) # mean, std. dev., max\n",
 };
 
 /* Models: name, and what it is for; calls: as a workload has them. */
@@ -45,13 +42,13 @@ static const struct {
   RaStarterKind kind;
   const char *name, *rest, *why;
 } models[] = {
-    {RA_STARTER_GRPO, "actor", "trainable = true\n", "learns to answer"},
+    {RA_STARTER_GRPO, "actor", "trainable = true\n", "learns to respond"},
     {RA_STARTER_GRPO, "ref", "", "keeps the actor near its start"},
-    {RA_STARTER_PPO, "actor", "trainable = true\n", "learns to answer"},
+    {RA_STARTER_PPO, "actor", "trainable = true\n", "learns to respond"},
     {RA_STARTER_PPO, "critic", "trainable = true\nhead = value\n",
-     "learns to foresee the reward"},
+     "predicts the reward"},
     {RA_STARTER_PPO, "ref", "", "keeps the actor near its start"},
-    {RA_STARTER_PPO, "reward", "head = value\n", "scores the answers"},
+    {RA_STARTER_PPO, "reward", "head = value\n", "scores the responses"},
     {RA_STARTER_SFT, "actor", "trainable = true\n", "learns the pairs"},
 };
 
@@ -101,18 +98,16 @@ put_further(GString *out, const char *kind, const char *noun,
 {
   g_autofree char *keys = ra_key_optional(kind, noun, skip);
 
-  ra_quote_comment(
-      out, "Further keys of [%s], with what they are when left out:", noun);
+  ra_quote_comment(out, "Further keys of [%s], with their defaults:", noun);
   g_string_append(out, keys);
 }
 
 static void
 put_calls(GString *out, RaStarterKind kind)
 {
-  g_string_append(
-      out, "\n# The calls of an iteration. An edge goes from the call that has "
-           "a name in its\n# outputs to every call that has it in its "
-           "inputs.\n");
+  g_string_append(out, "\n# Calls of an iteration. Each call waits for the "
+                       "calls whose outputs it has in\n"
+                       "# its inputs.\n");
   for (guint i = 0; i < G_N_ELEMENTS(calls); i++) {
     if (calls[i].kind != kind)
       continue;
@@ -120,8 +115,8 @@ put_calls(GString *out, RaStarterKind kind)
     if (calls[i].model)
       g_string_append_printf(out, "model = %s\n", calls[i].model);
     else
-      g_string_append(out, "# Rules score the answers, on the hosts; an "
-                           "example.\n");
+      g_string_append(
+          out, "# Rules score the responses on the hosts; an example.\n");
     g_string_append_printf(out, "kind = %s\n%sinputs = %s\n", calls[i].what,
                            calls[i].model ? "" : "host-time = 2 s\n",
                            calls[i].inputs);
@@ -138,12 +133,13 @@ write_workload(const RaStarterOptions *o, GError **error)
   static const char *const none[] = {"trainable", "head", NULL};
   g_autoptr(GString) out = g_string_new(NULL);
 
-  ra_quote_comment(
-      out, "%s: what one iteration does. docs/keys.md has every key.", o->name);
+  ra_quote_comment(out,
+                   "%s: one training iteration. docs/keys.md lists every key.",
+                   o->name);
   g_string_append_printf(out,
                          "\n[workload]\nformat = 1\n"
                          "algorithm = %-16s# a label; the calls "
-                         "below say what is done\n%s",
+                         "below define it\n%s",
                          ra_starter_names[o->kind], common[o->kind]);
   put_further(out, "workload", "workload", skip);
   for (guint i = 0; i < G_N_ELEMENTS(models); i++) {
@@ -176,10 +172,10 @@ write_cluster(const RaStarterOptions *o, GError **error)
       "\n[cluster]\nformat = 1\nnodes = %u\n"
       "gpus-per-node = 8\n"
       "%-28s# a profile: ls traces/profiles\n"
-      "nics-per-node = 8           # network cards of a node\n"
-      "nic = 400 Gbit/s            # of one card, each direction\n"
+      "nics-per-node = 8           # NICs per node\n"
+      "nic = 400 Gbit/s            # per NIC, each direction\n"
       "fabric = flat               # or rail(...), fat-tree(...)\n"
-      "price = 2.5 USD/gpu/h       # an assumption; put your own price here\n",
+      "price = 2.5 USD/gpu/h       # an assumption; replace with your own\n",
       o->n_nodes, g_strchomp(gpu->str));
   put_further(out, "cluster", "cluster", skip);
   return g_string_free(g_steal_pointer(&out), FALSE);
@@ -193,9 +189,9 @@ write_study(const RaStarterOptions *o, GError **error)
   g_autofree char *workload_name = g_strconcat(o->name, ".workload", NULL);
   g_autofree char *cluster_name = g_strconcat(o->name, ".cluster", NULL);
 
-  ra_quote_comment(out,
-                   "%s: a question of many plans; docs/studies.md has others.",
-                   o->name);
+  ra_quote_comment(
+      out, "%s: a question over many plans; docs/studies.md has others.",
+      o->name);
   g_string_append(out, "\n[study]\nformat = 1\n");
   if (!ra_quote_key(out, "title", title, error) ||
       !ra_quote_key(out, "workload", workload_name, error) ||
@@ -266,8 +262,8 @@ write_plan(const RaStarterOptions *o, const RaStarter *s, GError **error)
   if (!draft)
     return NULL;
   g_string_prepend(draft->head,
-                   "Where every call runs and how it is cut; 'reallot search' "
-                   "finds better, docs/keys.md has every key.\n\n");
+                   "Mesh and parallel strategy of every call; 'reallot search' "
+                   "looks for better ones, docs/keys.md lists every key.\n\n");
   return ra_draft_write(draft, workload_name, cluster_name, NULL, error);
 }
 

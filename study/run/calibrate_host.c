@@ -66,13 +66,13 @@ ra_calibrate_check_host(const char *path, const char *name, const char *text,
     return FALSE;
   if (origin == OF_HOST && !is_of_host(profile))
     g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
-                "%s: was measured on a host's cores, but %s is of a GPU, "
+                "%s: was measured on a host's cores, but %s is a GPU's, "
                 "expected a profile of 'calibrate --backend=host'",
                 path, name);
   else if (origin == OF_GPU && is_of_host(profile))
     g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
-                "%s: was measured on a GPU, but %s is of a host's cores, "
-                "expected a profile of a GPU",
+                "%s: was measured on a GPU, but %s is a host's, expected a "
+                "profile of a GPU",
                 path, name);
   else
     return TRUE;

@@ -85,7 +85,7 @@ join(Work *w, GError **error)
   if (w->pairs->len > 0)
     return TRUE;
   g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
-              "no task is in both traces, expected traces of one plan");
+              "the traces have no task in common, expected traces of one plan");
   return FALSE;
 }
 

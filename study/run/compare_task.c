@@ -148,7 +148,7 @@ ra_task_rows_new(const RaTrace *trace, GError **error)
       continue;
     if (!g_hash_table_add(have_rows, (gpointer)row->name)) {
       g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
-                  "the task '%s' is there twice, expected one trace of one run",
+                  "task '%s' occurs twice, expected one trace of one run",
                   row->name);
       return NULL;
     }

@@ -67,8 +67,8 @@ ra_execute_new(const RaSetup *setup, const RaRunOptions *options,
 
   if (ra_trips_are_set(setup->workload)) {
     g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
-                "%s: 'trip-prompts' of its workload, which is simulated, not "
-                "run: expected a workload without",
+                "%s: its workload has 'trip-prompts', which can be simulated "
+                "but not run, expected a workload without",
                 setup->plan_path);
     return NULL;
   }
@@ -160,9 +160,10 @@ ra_execution_save_lengths(const RaExecution *execution, const char *path,
       n_calls++;
     }
   if (n_calls != 1) {
-    g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
-                "%s: %u generate calls, expected one to record the lengths of",
-                execution->setup->plan_path, n_calls);
+    g_set_error(
+        error, RA_ERROR, RA_ERROR_INPUT,
+        "%s: %u generate calls, expected one whose lengths can be recorded",
+        execution->setup->plan_path, n_calls);
     return FALSE;
   }
   for (uint32_t k = ra_run_first_iteration(execution->run);
@@ -236,11 +237,11 @@ device_text(const RaRunOptions *options, double device_bytes,
   if (!options->accelerator || options->nccl || options->world ||
       device_bytes <= 0)
     return g_strdup("");
-  return g_strdup_printf(
-      "device: %.3f of %.3f GiB in use, beside ranks %.3f: context, libraries, "
-      "other processes\n",
-      device_bytes / GIB, (double)options->accelerator->memory_bytes / GIB,
-      (device_bytes - ranks_bytes) / GIB);
+  return g_strdup_printf("device: %.3f of %.3f GiB in use, of which %.3f for "
+                         "context, libraries and other processes\n",
+                         device_bytes / GIB,
+                         (double)options->accelerator->memory_bytes / GIB,
+                         (device_bytes - ranks_bytes) / GIB);
 }
 
 char *
@@ -264,13 +265,14 @@ ra_execution_memory_text(const RaExecution *execution)
       most = m;
   }
   device = device_text(&execution->options, device_bytes, ranks_bytes);
-  ops = workspace > 0 ? g_strdup_printf(", its ops' workspace and rooms %.3f",
+  ops = workspace > 0 ? g_strdup_printf(", workspace of ops %.3f",
                                         (double)most.ops_bytes / GIB)
                       : g_strdup("");
   return g_strdup_printf(
-      "memory held: %.3f GiB, of parameters and optimizers %.3f\n"
-      "fullest rank: predicted %.3f GiB, taken %.3f: a slab of %.3f, beside it "
-      "%.3f%s\n%s",
+      "memory: %.3f GiB on all ranks, of which parameters and optimizers %.3f\n"
+      "largest rank: predicted %.3f GiB, used %.3f: arena %.3f, outside it "
+      "%.3f%s\n"
+      "%s",
       (states_bytes + passes_bytes) / GIB, states_bytes / GIB,
       ((double)most.account_bytes + workspace) / GIB, taken_bytes(&most) / GIB,
       (double)most.slab_bytes / GIB, (double)most.beyond_bytes / GIB, ops,

@@ -236,7 +236,7 @@ head_number(const RaTrace *trace, const char *name, const char *key,
   if (text && ra_text_double(text, out) && *out >= 0)
     return TRUE;
   g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
-              "%s: its head has no number '%s', expected samples of reallot "
+              "%s: no number '%s' in the head, expected samples of reallot "
               "calibrate --backend=cuda",
               name, key);
   return FALSE;

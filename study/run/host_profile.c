@@ -62,7 +62,7 @@ head_number(const Work *w, const char *key, double *out, GError **error)
   if (text && ra_text_double(text, out) && *out > 0)
     return TRUE;
   g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
-              "%s: its head has no number '%s', expected samples of reallot "
+              "%s: no number '%s' in the head, expected samples of reallot "
               "calibrate --backend=host",
               w->name, key);
   return FALSE;
@@ -92,8 +92,8 @@ find_spec(Work *w, GError **error)
   if (w->spec.fp32_flop_per_s > 0)
     return TRUE;
   g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
-              "%s: no row is a matrix product, expected samples of reallot "
-              "calibrate --backend=host",
+              "%s: no row is a matrix multiplication, expected samples of "
+              "reallot calibrate --backend=host",
               w->name);
   return FALSE;
 }
@@ -348,7 +348,7 @@ append_head(const Work *w, const char *device, GString *out)
   g_string_append_printf(
       out,
       "source = %s: of a rank; bf16 is computed as fp32, whose rate is the "
-      "quickest product's; links are copies of memory\n",
+      "fastest GEMM's; links are copies of memory\n",
       name);
 }
 

@@ -31,7 +31,7 @@ read_word(const RaWorkload *workload, const char *word, uint32_t *out_model,
     }
   }
   g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
-              "'%s' is no MODEL=FOLDER, expected a model of the workload%s%s",
+              "'%s' is not MODEL=FOLDER, expected a model of the workload%s%s",
               word, workload->n_models ? " such as " : "",
               workload->n_models ? workload->models[0].name : "");
   return FALSE;
@@ -50,7 +50,7 @@ ra_run_weights_check_names(const RaWorkload *workload, const char *const *words,
       return FALSE;
     if (seen[model]) {
       g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
-                  "'%s': model '%s' is said twice", words[i],
+                  "'%s': model '%s' occurs twice, expected it once", words[i],
                   workload->models[model].name);
       return FALSE;
     }
@@ -138,7 +138,7 @@ save(const RaExecution *x, uint32_t model, const char *folder, GError **error)
                             (const RaParams *const *)(gpointer)parts->pdata,
                             parts->len, 0, error);
   g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
-              "no call has the parameters of model '%s'",
+              "no call uses the parameters of model '%s'",
               plan->workload->models[model].name);
   return FALSE;
 }

@@ -28,7 +28,7 @@ load(const RaSampling *o, const char *path, GError **error)
     if (g_strcmp0(there, heads[i][1]) == 0)
       continue;
     g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
-                "%s: its %s is '%s', expected '%s' to go on, or no such file",
+                "%s: its %s is '%s', expected '%s' to resume, or no such file",
                 path, heads[i][0], there ? there : "", heads[i][1]);
     return NULL;
   }
@@ -158,11 +158,12 @@ check(const RaSampling *o, const RaProbePoint *point,
   if (!o->device || (!o->device->failure() && sample->n_odd == 0))
     return TRUE;
   shape = ra_op_shape(&point->op);
-  g_set_error(error, RA_ERROR, RA_ERROR_DEVICE, "%s %s: %s",
-              ra_op_name((RaOpKind)point->op.kind), shape,
-              o->device->failure() ? o->device->failure()
-                                   : "left what is no number in its result, "
-                                     "which it has not written, or wrongly");
+  g_set_error(
+      error, RA_ERROR, RA_ERROR_DEVICE, "%s %s: %s",
+      ra_op_name((RaOpKind)point->op.kind), shape,
+      o->device->failure()
+          ? o->device->failure()
+          : "left NaN in its result, which it did not write or wrote wrongly");
   return FALSE;
 }
 

@@ -152,8 +152,8 @@ answer_fits(RaAnswerMaker *m)
     ra_table_integer(table, n_with_error(m, c, SURE));
     ra_table_integer(table, n_with_error(m, c, 1 - SURE));
   }
-  g_string_append_printf(m->sentence, "%u of %u points will do", n_all,
-                         m->sweep->n);
+  g_string_append_printf(m->sentence, "%u of %u points satisfy the limits",
+                         n_all, m->sweep->n);
 }
 
 /* --- pareto --- */
@@ -242,13 +242,13 @@ answer_pareto(RaAnswerMaker *m)
       ra_table_real(table, ra_spread_share(m->spread, point));
   }
   g_string_append_printf(m->sentence,
-                         "%u of %u points are beaten by none in both %s and %s",
+                         "%u of %u points are Pareto-optimal in %s and %s",
                          points->len, m->sweep->n, m->study->metrics[0]->name,
                          m->study->metrics[1]->name);
   for (guint i = 0; m->spread && i < m->sweep->n; i++)
     n_perhaps += ra_spread_share(m->spread, i) >= 1 - SURE;
   if (m->spread)
-    g_string_append_printf(m->sentence, "; %u may be within the error",
+    g_string_append_printf(m->sentence, "; %u may be, within the error",
                            n_perhaps);
 }
 

@@ -74,7 +74,7 @@ say_spread(const RaAnswerMaker *m)
       g_string_append(m->sentence, "; the same within the error");
   }
   if (ra_spread_found(m->spread) < 1)
-    g_string_append_printf(m->sentence, ", and none in %.0f %% of it",
+    g_string_append_printf(m->sentence, ", none in %.0f %% of the cases",
                            100 * (1 - ra_spread_found(m->spread)));
 }
 

@@ -74,24 +74,24 @@ interval(const RaFigures *f)
 }
 
 static const RaMetric metrics[] = {
-    {"iteration", "iteration_s", "an iteration (s)", RA_UNIT_SECONDS,
-     RA_CELL_REAL, FALSE, iteration},
+    {"iteration", "iteration_s", "iteration (s)", RA_UNIT_SECONDS, RA_CELL_REAL,
+     FALSE, iteration},
     {"tokens", "tokens_per_s", "tokens/s", RA_UNIT_NONE, RA_CELL_REAL, TRUE,
      tokens},
-    {"tokens-per-gpu", "tokens_per_s_per_gpu", "tokens/s a GPU", RA_UNIT_NONE,
+    {"tokens-per-gpu", "tokens_per_s_per_gpu", "tokens/s per GPU", RA_UNIT_NONE,
      RA_CELL_REAL, TRUE, tokens_per_gpu},
     {"gpus", "gpus", "GPUs", RA_UNIT_NONE, RA_CELL_INTEGER, FALSE, gpus},
-    {"usd", "usd", "USD an iteration", RA_UNIT_NONE, RA_CELL_REAL, FALSE, usd},
-    {"usd-per-mtoken", "usd_per_mtoken", "USD for 10^6 tokens", RA_UNIT_NONE,
+    {"usd", "usd", "USD per iteration", RA_UNIT_NONE, RA_CELL_REAL, FALSE, usd},
+    {"usd-per-mtoken", "usd_per_mtoken", "USD per 10^6 tokens", RA_UNIT_NONE,
      RA_CELL_REAL, FALSE, usd_per_mtoken},
     {"mfu", "mfu_frac", "MFU", RA_UNIT_NONE, RA_CELL_FRAC, TRUE, mfu},
-    {"memory", "memory_frac", "part of GPU memory", RA_UNIT_NONE, RA_CELL_FRAC,
-     FALSE, memory},
+    {"memory", "memory_frac", "fraction of GPU memory", RA_UNIT_NONE,
+     RA_CELL_FRAC, FALSE, memory},
     {"goodput", "goodput_frac", "goodput", RA_UNIT_NONE, RA_CELL_FRAC, TRUE,
      goodput},
     {"useful-tokens", "useful_tokens_per_s", "tokens/s with failures",
      RA_UNIT_NONE, RA_CELL_REAL, TRUE, useful_tokens},
-    {"interval", "interval_s", "between checkpoints (s)", RA_UNIT_SECONDS,
+    {"interval", "interval_s", "checkpoint interval (s)", RA_UNIT_SECONDS,
      RA_CELL_REAL, TRUE, interval},
 };
 
@@ -149,7 +149,7 @@ ra_metric_parse(const RaMetric *metric, const char *text, double *out_value,
     return ra_quantity_parse(text, metric->unit, out_value, error);
   if (ra_text_double(text, out_value))
     return TRUE;
-  g_set_error(error, RA_ERROR, RA_ERROR_INPUT, "'%s' is no number", text);
+  g_set_error(error, RA_ERROR, RA_ERROR_INPUT, "'%s' is not a number", text);
   return FALSE;
 }
 

@@ -34,8 +34,8 @@ typedef struct {
 /* clang-format off */
 static const RaKeySpec study_keys[] = {
   {"title", RA_KEY_STRING, STUDY(title), .required = TRUE,
-   .doc = "the question in words"},
-  {"plan", RA_KEY_STRING, STUDY(plan), .doc = "plan that is changed"},
+   .doc = "question in words"},
+  {"plan", RA_KEY_STRING, STUDY(plan), .doc = "plan that is varied"},
   {"workload", RA_KEY_STRING, STUDY(workload),
    .doc = "workload in place of the plan's, or to make plans for"},
   {"cluster", RA_KEY_STRING, STUDY(cluster),
@@ -45,7 +45,7 @@ static const RaKeySpec study_keys[] = {
   {"system", RA_KEY_STRING, STUDY(system),
    .doc = "system profile that the plans run under"},
   {"placement", RA_KEY_STRING, STUDY(placement),
-   .doc = "family that makes the plans, or search"},
+   .doc = "placement strategy that makes the plans, or search"},
   {"batching", RA_KEY_ENUM, STUDY(batching), .fallback = "auto",
    .names = ra_strategy_batchings,
    .doc = "placement: batching of generation: static where that fits "
@@ -54,9 +54,10 @@ static const RaKeySpec study_keys[] = {
   {"question", RA_KEY_ENUM, STUDY(question), .required = TRUE,
    .names = ra_question_names,
    .doc = "fits, minimum, maximum, knee, crossover or pareto"},
-  {"of", RA_KEY_STRINGS, STUDY(of), .doc = "the metric; two of pareto"},
+  {"of", RA_KEY_STRINGS, STUDY(of),
+   .doc = "metric of the question; two for pareto"},
   {"along", RA_KEY_STRING, STUDY(along),
-   .doc = "the axis of a curve; the first"},
+   .doc = "axis of a curve (default: the first)"},
   {"where", RA_KEY_STRINGS, STUDY(where),
    .doc = "constraints of points, such as fits, iteration < 60 s; default: "
           "fits"},
@@ -67,10 +68,10 @@ static const RaKeySpec study_keys[] = {
   {"seed", RA_KEY_UINT64, STUDY(seed), .fallback = "0",
    .doc = "seed of the sampled lengths"},
   {"draws", RA_KEY_UINT32, STUDY(draws), .fallback = "1", .min = 1,
-   .max = MAX_DRAWS, .doc = "replays of a point, each of a seed of its own"},
+   .max = MAX_DRAWS, .doc = "replays of a point, each with its own seed"},
   {"bisect", RA_KEY_UINT32, STUDY(bisect), .fallback = "4", .min = 0,
    .max = MAX_BISECT,
-   .doc = "times that a crossover is looked for between two values"},
+   .doc = "bisections of a crossover between two values"},
   {"steps", RA_KEY_UINT64, STUDY(steps), .fallback = "256", .min = 1,
    .max = 1e12, .doc = "placement = search: proposals of each chain"},
 };
@@ -78,7 +79,7 @@ static const RaKeySpec study_keys[] = {
 static const RaKeySpec failure_keys[] = {
   {"gpu-mtbf", RA_KEY_QUANTITY, G_STRUCT_OFFSET(RaFailures, gpu_mtbf_s),
    .required = TRUE, .min = 1, .max = 1e15, .unit = RA_UNIT_SECONDS,
-   .doc = "mean time between failures of a GPU, and of what fails with it"},
+   .doc = "mean time between failures of a GPU, including what fails with it"},
   {"checkpoint-time", RA_KEY_QUANTITY,
    G_STRUCT_OFFSET(RaFailures, checkpoint_s), .required = TRUE, .min = 0,
    .max = 1e9, .unit = RA_UNIT_SECONDS,
@@ -104,7 +105,8 @@ static const RaKeySpec axis_keys[] = {
    .doc = "names of the values in tables; left out: as they are written"},
   {"scale", RA_KEY_ENUM, G_STRUCT_OFFSET(RaStudyAxisKeys, scale),
    .names = scale_words,
-   .doc = "linear or log; left out: log where numbers span more than 8 times"},
+   .doc = "scale of curves, linear or log (default: log where numbers span "
+          "more than 8 times)"},
 };
 /* clang-format on */
 
@@ -269,8 +271,8 @@ check_plans(const RaStudy *study, GError **error)
   if (study->placement && !g_str_equal(study->placement, "search") &&
       !g_strv_contains(ra_strategy_names, study->placement))
     return ra_key_file_fail(study->file, 0, "placement", error,
-                            "'placement' is '%s', expected a family such as "
-                            "hybridflow, or search",
+                            "'placement' is '%s', expected a placement "
+                            "strategy such as hybridflow, or search",
                             study->placement);
   return TRUE;
 }

@@ -80,7 +80,7 @@ check_word(const RaStudy *study, RaAxisKind kind, const char *key,
     if (study->has_failures)
       return ra_study_set_failures(&failures, key, value, error);
     g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
-                "'%s' without [failures] above it", key);
+                "'%s' without [failures], expected that group above it", key);
     return FALSE;
   case RA_AXIS_PLACEMENT:
     ok = g_str_equal(value, "search") ||
@@ -101,7 +101,8 @@ check_word(const RaStudy *study, RaAxisKind kind, const char *key,
     break;
   }
   if (!ok)
-    g_set_error(error, RA_ERROR, RA_ERROR_INPUT, "'%s' is no %s", value, key);
+    g_set_error(error, RA_ERROR, RA_ERROR_INPUT, "'%s' is not a value of %s",
+                value, key);
   return ok;
 }
 
@@ -134,7 +135,7 @@ read_values(RaStudy *study, RaStudyAxis *axis, guint group,
 
     if (n != axis->n_keys)
       return ra_key_file_fail(study->file, group, "values", error,
-                              "'%s' is %u values, expected %u, one a key",
+                              "'%s' is %u values, expected %u, one per key",
                               texts[v], n, axis->n_keys);
     for (guint k = 0; k < n; k++) {
       char *value =
@@ -195,11 +196,10 @@ check_name(const RaStudy *study, const RaStudyAxis *axis, guint group,
 
   for (guint i = 0; i < n; i++)
     is_taken = is_taken || g_str_equal(axis->name, metrics[i].column);
-  return !is_taken ||
-         ra_key_file_fail(study->file, group, NULL, error,
-                          "'%s' is a column of every study, expected another "
-                          "name of the axis",
-                          axis->name);
+  return !is_taken || ra_key_file_fail(study->file, group, NULL, error,
+                                       "'%s' is a column of every study, "
+                                       "expected another name for the axis",
+                                       axis->name);
 }
 
 gboolean
@@ -230,7 +230,7 @@ ra_study_read_axis(RaStudy *study, guint group, GError **error)
   axis->values = g_new0(char *, axis->n_values * axis->n_keys);
   if (g_strv_length(axis->labels) != axis->n_values)
     return ra_key_file_fail(study->file, group, "labels", error,
-                            "%u labels, expected %u, one a value",
+                            "%u labels, expected %u, one per value",
                             g_strv_length(axis->labels), axis->n_values);
   place_values(axis, keys.scale);
   return read_values(study, axis, group, keys.values, error);

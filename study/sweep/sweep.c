@@ -70,9 +70,8 @@ look_up(Job *job)
 static char *
 stopped_line(const Job *job)
 {
-  return g_strdup_printf(
-      "stopped after %u of %u points%s", job->n_done, job->n,
-      job->options->cache ? ", which the same command will not run again" : "");
+  return g_strdup_printf("stopped after %u of %u points%s", job->n_done, job->n,
+                         job->options->cache ? ", which are kept" : "");
 }
 
 /* The work of other processes ends with them. */

@@ -220,11 +220,11 @@ no_scores(RaValidation **v, const char *data, GError **error)
     g_propagate_error(error, g_steal_pointer(&(*v)->fault));
   else if (first)
     g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
-                "%s: there are no measurements that can be scored; %s: %s",
-                data, first->level->id, (char *)first->notes->pdata[0]);
+                "%s: no measurements that can be scored; %s: %s", data,
+                first->level->id, (char *)first->notes->pdata[0]);
   else
     g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
-                "%s: there are no measurements that can be scored, expected "
+                "%s: no measurements that can be scored, expected "
                 "kernels_gemm/gemm_h100_bf16*.csv and the like",
                 data);
   g_clear_pointer(v, ra_validation_free);
@@ -239,7 +239,7 @@ ra_validate_levels(const RaValidateLevel *levels, guint n_levels,
 
   if (!g_file_test(options->data, G_FILE_TEST_IS_DIR)) {
     g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
-                "%s: is no folder, expected one with measurements",
+                "%s: not a folder, expected a folder of measurements",
                 options->data);
     return NULL;
   }
@@ -248,7 +248,7 @@ ra_validate_levels(const RaValidateLevel *levels, guint n_levels,
   works = choose(levels, n_levels, options);
   if (works->len == 0)
     g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
-                "no level is called '%s'%s, expected an id or a pattern of ids "
+                "no benchmark set '%s'%s, expected an id or a pattern of ids "
                 "such as 'gemm-*'",
                 options->pattern, options->cross ? " with --cross" : "");
   else {

@@ -257,7 +257,7 @@ constants_of(Reader *reader, const char *engine)
       ra_validate_note(reader->job, "%s: constants of %s", engine,
                        ((RaSystem *)system)->release);
     else
-      ra_validate_note(reader->job, "%s: no system, captured graphs alone",
+      ra_validate_note(reader->job, "%s: no system, captured graphs only",
                        engine);
   }
   return system ? &((RaSystem *)system)->constants : NULL;
@@ -344,10 +344,9 @@ collect(RaValidateJob *job, const char *source, const char *const *columns,
     ok = ra_csv_read(files->pdata[i], columns, read, &reader, error);
   g_hash_table_unref(reader.systems);
   if (reader.n_skipped > 0)
-    ra_validate_note(job,
-                     "%u rows of 4 bits are not predicted: no law is of "
-                     "them",
-                     reader.n_skipped);
+    ra_validate_note(
+        job, "%u rows of 4-bit weights are not predicted: no law covers them",
+        reader.n_skipped);
   return ok;
 }
 

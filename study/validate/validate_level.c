@@ -203,8 +203,8 @@ static const RaValidateLevel levels[] = {
      .title = "A layer's GEMMs by another engine",
      .source = "kernels_vidur",
      .modes = RA_VALIDATE_BOTH,
-     .convention = "as shipped, no law is fitted on these; the source resolves "
-                   "1 us",
+     .convention =
+         "as shipped, no law is fitted to these; the source resolves 1 us",
      OPS(layer_products)},
     {.id = "collectives",
      .title = "One-node collectives",
@@ -263,9 +263,9 @@ static const RaValidateLevel levels[] = {
      .source = "comm_nccltests",
      .modes = RA_VALIDATE_BOTH,
      BARS(0.25, 0.50),
-     .convention = "as shipped, no law is fitted on EFA; 16 MiB and more; the "
-                   "fabric from its data sheet, its latency as its plug-in "
-                   "tells NCCL",
+     .convention =
+         "as shipped, no law is fitted to EFA; 16 MiB and more; the fabric "
+         "from its data sheet, its latency as its plug-in tells NCCL",
      OPS(inter_efa)},
     {.id = "inter-node-efa-all",
      .title = "Multi-node all-reduce over EFA, every size",
@@ -277,13 +277,13 @@ static const RaValidateLevel levels[] = {
      .title = "One-node all-reduce of other clusters",
      .source = "comm_nccltests",
      .modes = RA_VALIDATE_BOTH,
-     .convention = "as shipped, no law is fitted on these; floats, other NCCL",
+     .convention = "as shipped, no law is fitted to these; floats, other NCCL",
      OPS(node_tables)},
     {.id = "all-reduce-vtrain",
      .title = "One-node all-reduce of vTrain's node",
      .source = "comm_vtrain",
      .modes = RA_VALIDATE_BOTH,
-     .convention = "as shipped, no law is fitted on these; floats, other NCCL",
+     .convention = "as shipped, no law is fitted to these; floats, other NCCL",
      OPS(node_lut)},
     {.id = "exchange",
      .title = "Expert all-to-all across nodes",
@@ -296,7 +296,7 @@ static const RaValidateLevel levels[] = {
      .title = "One-node all-reduce of Vidur's node",
      .source = "comm_vidur",
      .modes = RA_VALIDATE_BOTH,
-     .convention = "as shipped, no law is fitted on these; captured graphs",
+     .convention = "as shipped, no law is fitted to these; captured graphs",
      OPS(node_dgx)},
     {.id = "p2p-node",
      .title = "P2P in a DGX node",
@@ -320,10 +320,10 @@ static const RaValidateLevel levels[] = {
      .unit = "s",
      .modes = RA_VALIDATE_BOTH,
      .convention = "folds: each kernel, all its runs that overlapped together; "
-                   "in the place of the roofline: as if nothing slowed it",
+                   "in place of the roofline: no slowdown",
      .collect = ra_validate_overlap},
     {.id = "tpot",
-     .title = "Inference engines, time of a token",
+     .title = "Inference engines, time per token",
      .source = "infer_e2e",
      .unit = "s",
      .modes = RA_VALIDATE_BOTH,
@@ -338,8 +338,8 @@ static const RaValidateLevel levels[] = {
      .unit = "s",
      .modes = RA_VALIDATE_BOTH,
      BARS(0.10, 0.25),
-     .convention = "at most 2048 at once, keys and values reserved in 0.9 of "
-                   "what weights leave of memory, whole experts on each GPU; "
+     .convention = "at most 2048 at once, KV cache reserved in 0.9 of the "
+                   "memory that weights leave, whole experts on each GPU; "
                    "constants of tensorrt-llm-h100.system",
      .collect = ra_validate_throughput},
     {.id = "serving",
@@ -412,7 +412,7 @@ static const RaValidateLevel levels[] = {
      .convention = "folds: each configuration; " VTRAIN,
      TRAIN(nodes)},
     {.id = "train-nodes-by-model",
-     .title = "Training step, several nodes, a model never seen",
+     .title = "Training step, several nodes, a held-out model",
      .source = "train_vtrain",
      .modes = RA_VALIDATE_CROSS,
      BARS(0.15, 0.35),
@@ -427,11 +427,11 @@ static const RaValidateLevel levels[] = {
                    "recomputation, precision and shape",
      TRAIN(tables)},
     {.id = "train-tables-open",
-     .title = "Published training runs that leave something open",
+     .title = "Published training runs with unstated settings",
      .source = "train_tables",
      .modes = RA_VALIDATE_BOTH,
-     .convention = "folds: each configuration; micro-batch 1, no "
-                   "recomputation and bf16 where nothing is said",
+     .convention = "folds: each configuration; micro-batch 1, no recomputation "
+                   "and bf16 where not stated",
      TRAIN(open_tables)},
     {.id = "gpu-left-out-gemm",
      .title = "GEMM of a GPU left out, from data sheets",
@@ -460,9 +460,9 @@ static const RaValidateLevel levels[] = {
      .source = "serving_e2e_vllm",
      .unit = "s",
      .modes = RA_VALIDATE_BOTH,
-     .convention = "the GPU's own laws, and other GPUs' on its data sheet: "
-                   "nothing is fitted on these rows; vLLM, from the router's "
-                   "product to the sum",
+     .convention =
+         "the GPU's own laws, and other GPUs' on its data sheet: nothing is "
+         "fitted to these rows; vLLM, from the router's GEMM to the sum",
      .collect = ra_validate_experts},
     {.id = "forward-layers",
      .title = "Forward of 2 and 4 layers of Llama 2 7B",

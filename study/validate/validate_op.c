@@ -184,10 +184,10 @@ set_bars(const Work *work, const RaLaw *law)
   const RaValidateOps *ops = work->ops;
 
   if ((!work->job->cross || ops->source) && law->transferred) {
-    ra_validate_note(work->job,
-                     "%s: its profile is transferred by data sheet, scored as "
-                     "a GPU left out",
-                     work->part);
+    ra_validate_note(
+        work->job,
+        "%s: its profile is scaled by data sheet, scored as a held-out GPU",
+        work->part);
     ra_validate_set_bars(work->job, work->part, ops->transferred[0],
                          ops->transferred[1]);
   } else if (ops->own_gpu && strcmp(ops->own_gpu, work->part) == 0) {
@@ -273,8 +273,7 @@ score_gpu(const RaValidateOps *ops, const char *gpu, RaValidateJob *job,
     n_unknown += rows->len;
   }
   if (n_unknown > 0)
-    ra_validate_note(job,
-                     "%s: %u rows are not scored: there is no profile of it",
+    ra_validate_note(job, "%s: %u rows are not scored: no profile of this GPU",
                      gpu, n_unknown);
   return TRUE;
 }

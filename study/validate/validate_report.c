@@ -321,11 +321,11 @@ ra_validation_verdict(const RaValidation *validation)
     }
   }
   if (!furthest)
-    return g_strdup_printf("%u of %u bars are met.", n_met, n_bars);
-  return g_strdup_printf(
-      "%u of %u bars are met; furthest off: %s%s%s, %.1f / %.1f %% (median / "
-      "p90).",
-      n_met, n_bars, furthest->level->id, furthest->part ? " of " : "",
-      furthest->part ? furthest->part : "", furthest->median_frac * 100,
-      furthest->p90_frac * 100);
+    return g_strdup_printf("%u of %u error limits are met.", n_met, n_bars);
+  return g_strdup_printf("%u of %u error limits are met; furthest off: %s%s%s, "
+                         "%.1f / %.1f %% (median / p90).",
+                         n_met, n_bars, furthest->level->id,
+                         furthest->part ? " of " : "",
+                         furthest->part ? furthest->part : "",
+                         furthest->median_frac * 100, furthest->p90_frac * 100);
 }

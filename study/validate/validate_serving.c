@@ -107,7 +107,7 @@ read_meta(Run *run, const char *folder)
   JsonObject *root, *kwargs, *cache;
 
   if (!parser)
-    return g_strdup_printf("%s: there is no meta.json", folder);
+    return g_strdup_printf("%s: no meta.json", folder);
   root = json_node_get_object(json_parser_get_root(parser));
   kwargs = object_of(root, "engine_kwargs");
   cache = object_of(root, "kv_cache");
@@ -124,7 +124,7 @@ read_meta(Run *run, const char *folder)
     run->batching.block_tokens = BLOCK_TOKENS;
   if (run->batching.max_sequences == 0 || run->batching.block_tokens == 0 ||
       run->batching.step_tokens < run->batching.max_sequences || !run->model)
-    return g_strdup_printf("%s: says too little of engine or model", folder);
+    return g_strdup_printf("%s: does not state engine or model", folder);
   return NULL;
 }
 
@@ -164,16 +164,18 @@ load_tables(Run *run, RaValidateJob *job)
   char *why;
 
   if (!g_file_test(tables, G_FILE_TEST_IS_DIR)) {
-    ra_validate_note(job, "%s: no tables of its layers: by its GPU's laws",
+    ra_validate_note(job,
+                     "%s: no tables of its layers, predicted by its GPU's laws",
                      run->name);
     return make_server(run);
   }
   run->table = ra_serving_table_load(tables, &error);
   if (run->table && run->model->n_experts > 0 &&
       !ra_serving_table_has_experts(run->table))
-    return g_strdup_printf("%s: there is no moe.csv of its experts", tables);
+    return g_strdup_printf("%s: no moe.csv of its experts", tables);
   if (run->table && run->tp > 1)
-    ra_validate_note(job, "%s: its %u GPUs sum by their profile's law",
+    ra_validate_note(job,
+                     "%s: all-reduce of its %u GPUs by their profile's law",
                      run->name, run->tp);
   if (run->table)
     return run->tp > 1 ? make_server(run) : NULL;
@@ -390,8 +392,8 @@ load_run(Run *run, RaValidateJob *job, const char *folder,
   *out_why = NULL;
   if (!read_requests(run, files, error))
     return FALSE;
-  *out_why = run->requests->len > 0 ? read_meta(run, folder)
-                                    : g_strdup("it has no requests");
+  *out_why =
+      run->requests->len > 0 ? read_meta(run, folder) : g_strdup("no requests");
   if (!*out_why)
     *out_why = load_tables(run, job);
   for (guint i = 0; !*out_why && i < run->requests->len; i++) {
@@ -400,7 +402,7 @@ load_run(Run *run, RaValidateJob *job, const char *folder,
     if (run->batching.n_blocks > 0 &&
         ra_batching_blocks(&run->batching, r->n_in, r->n_out) >
             run->batching.n_blocks)
-      *out_why = g_strdup("a request has no room for its keys");
+      *out_why = g_strdup("a request's KV cache does not fit");
   }
   return TRUE;
 }

@@ -273,7 +273,7 @@ static const struct {
   const char *column, *before, *behind;
 } words[] = {
     {"isl", "prompts of ", " tokens"},
-    {"osl", "answers of ", " tokens"},
+    {"osl", "responses of ", " tokens"},
     {"seq", "sequences of ", " tokens"},
     {"bytes", "messages of ", " bytes"},
     {"num_gpus", "", " GPUs"},
@@ -343,11 +343,11 @@ say_group(const Rows *r, const gboolean *in, double bar, const char *what,
   else
     g_string_append_printf(out, "%u of the %u rows", n_off, r->n_off);
   g_string_append_printf(out,
-                         " beyond %.3g %% %s %s: the %u such %s predicted "
-                         "%.1f %% too %s at the median",
+                         " beyond %.3g %% %s %s: the %u such %s predicted %.1f "
+                         "%% too %s at the median",
                          bar * 100, n_off == 1 ? "has" : "have", what, n_in,
                          n_in == 1 ? "is" : "are", fabs(inside[2]) * 100,
-                         inside[2] < 0 ? "quick" : "slow");
+                         inside[2] < 0 ? "fast" : "slow");
   if (n_out > 0)
     g_string_append_printf(out, "; the other %u have %.1f / %.1f %%", n_out,
                            outside[0] * 100, outside[1] * 100);
@@ -382,13 +382,13 @@ say_alone(const Rows *r, double bar, GString *out)
     in[worst] = TRUE;
   }
   quantiles(r, in, FALSE, &n, q);
-  g_string_append_printf(out,
-                         "%u of %u rows are beyond %.3g %%, %u predicted too "
-                         "quick, %u too slow, and no column tells them from "
-                         "the others; without the %u furthest off: %.1f / "
-                         "%.1f %%",
-                         r->n_off, r->rows->len, bar * 100, n_quick,
-                         r->n_off - n_quick, n_far, q[0] * 100, q[1] * 100);
+  g_string_append_printf(
+      out,
+      "%u of %u rows are beyond %.3g %%, %u predicted too fast, %u too slow, "
+      "and no column separates them from the others; without the %u furthest "
+      "off: %.1f / %.1f %%",
+      r->n_off, r->rows->len, bar * 100, n_quick, r->n_off - n_quick, n_far,
+      q[0] * 100, q[1] * 100);
 }
 
 static char *

@@ -179,7 +179,7 @@ score_shipped(const Work *work, const Group *group, const RaTrainFit *fit,
     return FALSE;
   ra_validate_note(work->job, "%s on %s: constants of %s",
                    group->convention->system, group->gpu,
-                   name ? name : "no system, kernels alone");
+                   name ? name : "no system, kernels only");
   for (guint i = 0; i < group->cases->len; i++)
     add(work, group, fit, i, &constants, NULL);
   return TRUE;
@@ -238,17 +238,18 @@ static void
 add_notes(const Work *work)
 {
   if (work->n_unpublished > 0)
-    ra_validate_note(work->job,
-                     "%u rows state no step time or no shape of their model",
-                     work->n_unpublished);
+    ra_validate_note(
+        work->job,
+        "%u rows do not state the step time or the shape of their model",
+        work->n_unpublished);
   if (work->n_lora > 0)
     ra_validate_note(work->job, "%u rows are LoRA, which is not modelled",
                      work->n_lora);
   if (work->n_refused > 0)
-    ra_validate_note(work->job,
-                     "%u rows have no profile of their GPU or degrees that do "
-                     "not divide",
-                     work->n_refused);
+    ra_validate_note(
+        work->job,
+        "%u rows have no profile of their GPU or degrees that do not divide",
+        work->n_refused);
 }
 
 gboolean

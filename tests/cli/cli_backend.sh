@@ -8,11 +8,11 @@ unset CUDA_VISIBLE_DEVICES
 
 # ---- which program ------------------------------------------------------------
 
-fails "'cdua' is none of host, cuda, did you mean 'cuda'?" \
+fails "unknown value 'cdua', expected one of host, cuda, did you mean 'cuda'?" \
   run grpo-tiny-4.plan --backend=cdua
-fails "'' is none of host, cuda" run grpo-tiny-4.plan --backend=
+fails "unknown value '', expected one of host, cuda" run grpo-tiny-4.plan --backend=
 fails 'missing argument for --backend' run grpo-tiny-4.plan --backend
-fails "'gpu' is none of" calibrate --backend=gpu
+fails "unknown value 'gpu', expected one of" calibrate --backend=gpu
 works run grpo-tiny-4.plan --backend=host --dry-run
 cp out host
 works run grpo-tiny-4.plan --dry-run

@@ -28,17 +28,17 @@ near() {
 
 works simulate "$plan" --fidelity=op -n 1 --trace a.trace.tsv
 quiet calibrate --from a.trace.tsv --merge "$profile" -o merged.profile
-grep -q '^reallot: a.trace.tsv: [0-9]* of [0-9]* ops ran beside others' err
+grep -q '^reallot: a.trace.tsv: [0-9]* of [0-9]* ops overlapped with others' err
 result $? "ops beside others are told of"
-grep -q '^reallot: memory.other: has no table, [0-9]* rows are left out' err
+grep -q '^reallot: memory.other: has no table, [0-9]* rows are ignored' err
 result $? "and rows that no table takes"
 quiet calibrate --from a.trace.tsv --refit "$profile" -o refitted.profile
-grep -q '^reallot: attention: 3 ops do not determine its [0-9]* coefficients' err
+grep -q '^reallot: attention: 3 ops do not determine the [0-9]* coefficients' err
 result $? "and laws that a trace does not determine"
 # A trace of PyTorch's profiler is one, too.
 quiet calibrate --from "$srcdir/tests/data/kineto/cuda.json" --merge "$profile" \
   -o kineto.profile
-grep -q 'cuda.json: 1 kernels are of ops that no law is for, 3 ops are' err
+grep -q 'cuda.json: 1 kernels have no law, 3 ops have one' err
 result $? "kernels that no law is for are told of"
 works inspect kineto.profile
 echo '{' >broken.json
@@ -48,7 +48,7 @@ fails 'no JSON' calibrate --from broken.json \
 logs=$srcdir/tests/data/nccl-tests
 quiet calibrate --from "$logs/all_reduce_perf-8.log" --merge "$profile" \
   -o logged.profile
-grep -q 'all_reduce_perf-8.log: is not of half precision' err
+grep -q 'all_reduce_perf-8.log: not of half precision' err
 result $? "what a log is of is told"
 sed -n '/^\[law all-reduce\]/,/^\[/p' logged.profile |
   grep -q '; and 28 rows of all_reduce_perf-8.log$'
@@ -164,15 +164,15 @@ cp "$srcdir/tests/data/nccl-tests/all_reduce_perf-8.log" .
 for file in gpu.trace.tsv "$srcdir/tests/data/kineto/cuda.json" \
   all_reduce_perf-8.log; do
   for flag in --merge --refit; do
-    fails "${file##*/}: was measured on a GPU, but host.profile is of a host" \
+    fails "${file##*/}: was measured on a GPU, but host.profile is a host's" \
       calibrate --from "$file" $flag host.profile -o x.profile
   done
 done
 quiet calibrate --from gpu.trace.tsv --merge "$profile" -o y.profile
 fails '--refit PROFILE or --merge PROFILE' calibrate --from a.trace.tsv -o x.profile
-fails '--merge and --refit: expected one of them' calibrate --from a.trace.tsv \
+fails '--merge and --refit exclude each other' calibrate --from a.trace.tsv \
   --merge "$profile" --refit "$profile" -o x.profile
-fails '--transfer: the laws are those of the profile of --refit' calibrate \
+fails '--transfer: the laws come from the profile of --refit' calibrate \
   --from a.trace.tsv --refit "$profile" --transfer a40.profile -o x.profile
 fails 'is a second folder' calibrate --from . --from . --gpu h100-sxm
 works simulate "$plan" -n 1 --trace stage.trace.tsv
@@ -192,7 +192,7 @@ sed '/^\[law attention\]/,/^$/d; /^\[table attention\]/,/^$/d' "$profile" \
   >part.profile
 fails "part.profile: has no law 'attention'" calibrate --from a.trace.tsv \
   --refit part.profile -o x.profile
-fails '--ops: expected it with --trace' run ppo-tiny-8.plan --ops
+fails '--ops: expected --trace' run ppo-tiny-8.plan --ops
 [ ! -e x.profile ]
 result $? "nothing is written"
 
@@ -200,7 +200,7 @@ result $? "nothing is written"
 mkdir own
 cp "$profile" own/h100-sxm.profile
 works simulate "$plan" -n 1 --profile own/h100-sxm.profile
-grep -q '^h100-sxm.profile in own: median error' out
+grep -q '^h100-sxm.profile in own: held-out median error' out
 result $? "the folder of a profile that is not shipped is said"
 
 # What would be measured of a GPU, on a machine without one: within its seconds,

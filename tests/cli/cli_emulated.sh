@@ -29,8 +29,8 @@ grep -q 'realloc/actor_train>actor_generate' grpo.tsv
 result $? "and has what was reallocated"
 
 works run grpo-tiny-bf16-4.plan "${device[@]}" -n 1 "${small[@]}"
-grep -q "^fullest rank: predicted .*, its ops' workspace and rooms 0.00" out &&
-  grep -q '^device: .* of 1.000 GiB in use, beside ranks 0.06' out
+grep -q "^largest rank: predicted .*, workspace of ops 0.00" out &&
+  grep -q '^device: .* of 1.000 GiB in use, of which 0.06' out
 result $? "a run says what its ranks and the device had"
 
 # Stopped after one iteration and resumed: the bits of one that was not.
@@ -40,7 +40,7 @@ works run ppo-tiny-bf16-4.plan "${device[@]}" -n 1 "${ppo[@]}" \
   --checkpoint kept
 works run ppo-tiny-bf16-4.plan "${device[@]}" -n 2 --check "${ppo[@]}" \
   --checkpoint kept --resume --save actor=resumed
-grep -q '^goes on after 1 iterations$' out &&
+grep -q '^resumed after 1 iterations$' out &&
   cmp -s whole/model.safetensors resumed/model.safetensors
 result $? "PPO goes on from a checkpoint to the same bits"
 
@@ -70,7 +70,7 @@ for launch in eager graph; do
   works run ppo-tiny-bf16-4.plan "${device[@]}" -n 2 --check \
     --set 'call actor_generate.dp=1' --set 'call actor_generate.tp=2' \
     --set "call actor_generate.launch=$launch" --save "actor=$launch"
-  grep 'decode steps were graphs' out >"$launch.steps"
+  grep 'decode steps replayed a graph' out >"$launch.steps"
 done
 cmp -s eager/model.safetensors graph/input/model.safetensors
 result $? "graphs of decode steps make the tokens of ops"

@@ -17,13 +17,13 @@ fails "unknown command 'simulat', did you mean 'simulate'?" simulat
 fails "unknown command 'xyzzyx', try 'reallot --help'" xyzzyx
 fails "unknown option '--verison', did you mean '--version'?" --verison
 fails "unknown command 'plto', did you mean 'plot'?" help plto
-fails "'b' is one argument too many" help plot b
+fails "unexpected argument 'b'" help plot b
 
 for command in $commands; do
   [ "$command" = keys ] || # which then says all
     fails "expected 'reallot $command " "$command"
   [ "$command" = simulate ] || # which takes several plans
-    fails "one argument too many" "$command" a b c
+    fails "unexpected argument" "$command" a b c
   fails "unknown option '--hepl', did you mean '--help'?" "$command" --hepl
   fails "unknown option '-Z'" "$command" -Z
 done
@@ -32,28 +32,28 @@ for flag in --seed --format --iterations --fidelity --network --estimator --set 
   fails "missing argument for $flag" simulate "$plan" $flag
 done
 for value in x -1 1.5 '' ' 1' 0x10 18446744073709551616; do
-  fails "--seed: '$value' is no whole number from 0" simulate "$plan" \
+  fails "--seed: '$value' is not a whole number from 0" simulate "$plan" \
     "--seed=$value"
 done
 for value in 0 1001 x -3; do
-  fails "--iterations: '$value' is no whole number from 1 to 1000" simulate \
+  fails "--iterations: '$value' is not a whole number from 1 to 1000" simulate \
     "$plan" "--iterations=$value"
 done
-fails "--format: 'jsn' is none of text, tsv, json, did you mean 'json'?" \
+fails "--format: unknown value 'jsn', expected one of text, tsv, json, did you mean 'json'?" \
   simulate "$plan" --format=jsn
-fails "--fidelity: 'ops' is none of call, stage, op, did you mean 'op'?" \
+fails "--fidelity: unknown value 'ops', expected one of call, stage, op, did you mean 'op'?" \
   simulate "$plan" --fidelity=ops
-fails "--network: 'flow' is none of off, flows, did you mean 'flows'?" \
+fails "--network: unknown value 'flow', expected one of off, flows, did you mean 'flows'?" \
   simulate "$plan" --network=flow
 fails "links of the cluster have rates of their own, expected --network=flows" \
   simulate "$plan" --set 'link node0/gpu0.rate=1 GB/s'
-fails "node 0 has no link left that works" simulate "$plan" --network=flows \
+fails "node 0 has no working link" simulate "$plan" --network=flows \
   --set cluster.nics-per-node=1 --set 'cluster.nic=1 GB/s' \
   --set 'link node0/nic0.rate=0 B/s'
-fails "--estimator: 'realot' is none of reallot, real, did you mean 'reallot'?" \
+fails "--estimator: unknown value 'realot', expected one of reallot, real, did you mean 'reallot'?" \
   simulate "$plan" --estimator=realot
 for flag in --workload --cluster --profile --system --trace; do
-  fails "$flag: expected the name of a file" simulate "$plan" $flag=
+  fails "$flag: expected a file name" simulate "$plan" $flag=
 done
 fails "unknown option '--trace'" graph "$plan" --trace=x
 fails "unknown option '--seed'" inspect "$plan" --seed=1
@@ -83,7 +83,7 @@ set_fails "unknown key 'bf61' in [device], did you mean 'bf16'?" \
 set_fails "--set 'device.bf16=1': " device.bf16=1
 set_fails "has no [law hots], did you mean 'host'?" law\ hots.x=1
 set_fails "--set 'law host.eager=1': " 'law host.eager=1'
-set_fails "changes a system, but none was given" constants.compute-factor=2
+set_fails "changes a system, expected --system=FILE" constants.compute-factor=2
 set_fails "--set 'call actor_train.mesh=node[0-99]': 'mesh': " \
   'call actor_train.mesh=node[0-99]'
 set_fails "no file 'nosuch.workload'" plan.workload=nosuch.workload
@@ -92,19 +92,19 @@ set_fails "no file 'nosuch.profile'" cluster.gpu=nosuch
 set_fails "no file 'nosuch.system'" plan.system=nosuch
 set_fails "expected one line of UTF-8 without control characters" \
   $'cluster.nodes=3\r4'
-fails "changes a cluster, but a workload was given" inspect \
+fails "changes a cluster, found a workload" inspect \
   ppo-llama2-7b.workload --set cluster.nodes=2
-fails "--cluster: expected a plan with it, but a workload was given" inspect \
+fails "--cluster: expected a plan, found a workload" inspect \
   ppo-llama2-7b.workload --cluster=h100-1n.cluster
-fails "--workload: expected a plan with it, but a cluster was given" inspect \
+fails "--workload: expected a plan, found a cluster" inspect \
   h100-1n.cluster --workload=x
-fails "--profile: expected a plan, a workload or a cluster with it" inspect \
+fails "--profile: expected a plan, a workload or a cluster, found a model" inspect \
   llama-3-8b.json --profile=x
-fails "--system: expected a plan with it, but a cluster was given" inspect \
+fails "--system: expected a plan, found a cluster" inspect \
   h100-1n.cluster --system=x
-fails "--factor: '1', expected a number above 1" simulate "$plan" \
+fails "--factor: '1' is out of range, expected a number above 1" simulate "$plan" \
   --sensitivity --factor=1
-fails "--plot is of --sensitivity" simulate "$plan" --plot=-
+fails "--plot: expected --sensitivity" simulate "$plan" --plot=-
 fails "--sensitivity with --trace" simulate "$plan" --sensitivity --trace=x
 fails "several seeds or plans with --sensitivity" simulate "$plan" "$plan" \
   --sensitivity
@@ -112,7 +112,7 @@ printf '[system]\nrelease = x\n[constants]\nx = 1\n' >bad.system
 fails "bad.system:1: missing key 'derived' in [system]" simulate "$plan" \
   --system=bad.system
 fails "bad.system:1: missing key 'derived' in [system]" inspect bad.system
-fails "--set: expected a plan with it, but a trace was given" plot a.trace.tsv \
+fails "--set: expected a plan, found a trace" plot a.trace.tsv \
   --set=cluster.nodes=2
 
 # Files that are not there, no files, or of the wrong kind.
@@ -150,32 +150,32 @@ fails "bad.tsv:2: " trace info bad.tsv
 printf '{"model_type": "llama"' >bad.json
 fails "bad.json:1: " inspect bad.json
 
-fails "'expotr' is none of info, export, did you mean 'export'?" trace expotr \
+fails "unknown value 'expotr', expected one of info, export, did you mean 'export'?" trace expotr \
   a.trace.tsv
 fails "expected --chrome" trace export a.trace.tsv
-fails "--chrome: only 'trace export' has it" trace info --chrome a.trace.tsv
-fails "--output: only 'trace export' has it" trace info a.trace.tsv -o x
-fails "--format: only 'trace info' has it" trace export --chrome \
+fails "--chrome: expected 'trace export'" trace info --chrome a.trace.tsv
+fails "--output: expected 'trace export'" trace info a.trace.tsv -o x
+fails "--format: expected 'trace info'" trace export --chrome \
   --format=json a.trace.tsv
 fails "expected 'reallot calibrate --from DIR" calibrate -o h100-sxm.profile
-fails "neither --gpu nor --output" calibrate --from "$srcdir"
-fails "--backend: 'metal' is none of host, cuda" \
+fails "missing --gpu or --output" calibrate --from "$srcdir"
+fails "--backend: unknown value 'metal', expected one of host, cuda" \
   calibrate --backend metal -o x.profile
-fails "they are of --backend" calibrate --quick -o x.profile
-fails "expected it without --from" \
+fails "need a device, expected --backend=host or --backend=cuda" calibrate --quick -o x.profile
+fails "--backend measures this machine, expected no --from" \
   calibrate --backend=host --from . -o x.profile
 fails "--ranks: '0'" calibrate --backend=host --ranks 0 -o x.profile
 fails "--ranks: one rank measures a GPU" \
   calibrate --backend=cuda --dry-run --ranks 2
-fails "'ncl' is none of nccl, did you mean 'nccl'?" \
+fails "unknown value 'ncl', expected one of nccl, did you mean 'nccl'?" \
   calibrate --backend=cuda --dry-run --communicator=ncl
-fails "--communicator: 'nccl' carries between GPUs" \
+fails "--communicator: 'nccl' connects GPUs" \
   calibrate --backend=host --communicator=nccl
-fails "--cluster, --largest: they are of collectives" \
+fails "--cluster and --largest are for collectives" \
   calibrate --backend=cuda --dry-run --largest=1MiB
-fails "they are of --backend" calibrate --communicator=nccl
-fails "--dry-run: it tells of a plan" calibrate --backend=host --dry-run
-fails "expected it without --from, --merge" \
+fails "need a device, expected --backend=host or --backend=cuda" calibrate --communicator=nccl
+fails "--dry-run is not supported here, expected --backend=cuda" calibrate --backend=host --dry-run
+fails "expected no --from, --merge" \
   calibrate --backend=cuda --dry-run --merge h100-sxm.profile
 fails "'h1000'" calibrate --backend=cuda --dry-run --gpu h1000
 fails "no-such.profile" calibrate --backend=cuda --dry-run --refit no-such.profile
@@ -184,33 +184,33 @@ fails "unknown GPU 'x900', expected one of h100-sxm, " calibrate --from . \
   -o x900.profile
 fails "no file 'x900.profile'" calibrate --from . --transfer x900.profile \
   -o l40s.profile
-fails '/nonexistent: is no folder, expected one with measurements' \
+fails '/nonexistent: neither a folder nor a trace, expected a folder' \
   calibrate --from /nonexistent --gpu h100-sxm
-fails '/nonexistent: is no folder, expected one with measurements' \
+fails '/nonexistent: not a folder, expected a folder of measurements' \
   validate /nonexistent
-fails "no level is called 'x'" validate . --level=x
-fails "there are no measurements that can be scored" validate .
-fails "there is no folder of measurements, expected 'reallot validate DIR'" \
+fails "no benchmark set 'x'" validate . --level=x
+fails "no measurements that can be scored" validate .
+fails "no folder of measurements, expected 'reallot validate DIR'" \
   validate
-fails "--worst: 'x' is no whole number" validate . --worst=x
-fails "'b' is one argument too many, expected 'reallot validate [DIR]'" \
+fails "--worst: 'x' is not a whole number" validate . --worst=x
+fails "unexpected argument 'b', expected 'reallot validate [DIR]'" \
   validate a b
-fails "--worst: 'x' is no whole number" compare a.trace.tsv a.trace.tsv \
+fails "--worst: 'x' is not a whole number" compare a.trace.tsv a.trace.tsv \
   --worst=x
 fails "/nonexistent" compare /nonexistent a.trace.tsv
-fails "--reward: 'x' is none of even" run ppo-tiny-8.plan --reward=x
-fails "--kl: 'x' is no number from 0 to 100" run ppo-tiny-8.plan --kl=x
-fails "--beta: 'x' is no number from 0 to 100" run dpo-tiny-4.plan --beta=x
-fails "--show: 'x' is no whole number" run dpo-tiny-4.plan --show=x
+fails "--reward: unknown rule 'x', expected even" run ppo-tiny-8.plan --reward=x
+fails "--kl: 'x' is not a number from 0 to 100" run ppo-tiny-8.plan --kl=x
+fails "--beta: 'x' is not a number from 0 to 100" run dpo-tiny-4.plan --beta=x
+fails "--show: 'x' is not a whole number" run dpo-tiny-4.plan --show=x
 fails "has micro-batches of 1 sequences, expected whole pairs" \
   run dpo-tiny-4.plan --set 'call actor_train.micro-batches=8'
-fails "text 5 of the data has 6 tokens, expected at most the law's 5" \
+fails "text 5 of the data has 6 tokens, expected at most 5, the maximum of its length distribution" \
   run sft-tiny-4.plan --set 'workload.prompt-length=uniform(2, 5)'
-fails "the data has 1 answers to a prompt, expected 2 for call 'ref_inference'" \
+fails "the data has 1 responses per prompt, expected 2 for call 'ref_inference'" \
   run dpo-tiny-4.plan --set 'workload.data=count.ids'
 fails "'data': " run sft-tiny-4.plan --set 'workload.data=nowhere.ids'
 fails "--threads: '0' is" run ppo-tiny-8.plan --threads=0
-fails "--top-p: '2' is no number from 0 to 1" run ppo-tiny-8.plan --top-p=2
+fails "--top-p: '2' is not a number from 0 to 1" run ppo-tiny-8.plan --top-p=2
 fails "call 'actor_train' has zero > 1, which the host" run ppo-tiny-8.plan \
   --set 'call actor_train.zero=2' --set 'call actor_train.pp=1' \
   --set 'call actor_train.dp=2'
@@ -219,16 +219,16 @@ fails "call 'actor_generate' has batching = continuous" \
 fails "call 'actor_generate' has a model whose dtype is not fp32" \
   run ppo-tiny-8.plan --set 'model actor.dtype=bf16' \
   --set 'call actor_train.grad-dtype=fp32'
-fails "--width: '0' is no whole number" plot a.trace.tsv --width=0
-fails "--height: 'x' is no whole number" plot a.trace.tsv --height=x
-fails "--from: 'x' is no time" plot a.trace.tsv --from=x
-fails "--to: '1 B' is no time" plot a.trace.tsv --to='1 B'
+fails "--width: '0' is not a whole number" plot a.trace.tsv --width=0
+fails "--height: 'x' is not a whole number" plot a.trace.tsv --height=x
+fails "--from: 'x' is not a time" plot a.trace.tsv --from=x
+fails "--to: '1 B' is not a time" plot a.trace.tsv --to='1 B'
 fails "--to: '1' is not after --from" plot a.trace.tsv --from=2 --to=1
-fails "--gpu: expected with --memory" plot "$plan" --gpu 1
+fails "--gpu: expected --memory" plot "$plan" --gpu 1
 fails "--gpu: expected a GPU that some call uses" plot "$plan" --memory \
   --gpu 8 -o new.svg
-fails "--memory: expected with --output" plot "$plan" --memory
-fails "--iteration: expected without --from" plot a.trace.tsv --iteration=1 \
+fails "--memory: expected --output" plot "$plan" --memory
+fails "--iteration: expected neither --from" plot a.trace.tsv --iteration=1 \
   --to=3
 fails "iteration" plot a.trace.tsv --iteration=99
 fails "nothing runs between" plot a.trace.tsv --from=1e8 --to=1.1e8
@@ -237,26 +237,26 @@ pair='--workload=ppo-llama2-7b.workload --cluster=h100-1n.cluster'
 # shellcheck disable=SC2086 # words are split on purpose
 {
   fails "expected 'reallot plan --strategy=NAME" plan $pair
-  fails "--strategy: 'colocate' is none of colocated, interleaving" plan $pair \
+  fails "--strategy: unknown value 'colocate', expected one of colocated, interleaving" plan $pair \
     --strategy=colocate
   fails "expected --workload and --cluster" plan --strategy=megatron
   fails "--workload: no file 'nosuch'" plan --strategy=megatron \
     --workload=nosuch --cluster=h100-1n.cluster
-  fails "--split: '4:x' is no split" plan $pair --strategy=disaggregated \
+  fails "--split: '4:x' is not a list of weights" plan $pair --strategy=disaggregated \
     --split=4:x
-  fails "--split: '4:0' is no split" plan $pair --strategy=disaggregated \
+  fails "--split: '4:0' is not a list of weights" plan $pair --strategy=disaggregated \
     --split=4:0
-  fails "--split: '' is no split" plan $pair --strategy=disaggregated --split=
+  fails "--split: '' is not a list of weights" plan $pair --strategy=disaggregated --split=
   fails "--split: 2 numbers, expected 6, actor_generate:" plan \
     --workload=ppo-llama2-7b.workload --cluster=h100-16n.cluster \
     --strategy=disaggregated --split=4:1
-  fails "--split: expected --strategy=disaggregated" plan $pair \
+  fails "--split: not supported, expected --strategy=disaggregated" plan $pair \
     --strategy=real --split=1:1
-  fails "--generate-tp: expected --strategy=colocated or interleaving" plan \
+  fails "--generate-tp: not supported, expected --strategy=colocated or interleaving" plan \
     $pair --strategy=real --generate-tp=2
-  fails "--generate-tp: '0' is no whole number from 1" plan $pair \
+  fails "--generate-tp: '0' is not a whole number from 1" plan $pair \
     --strategy=colocated --generate-tp=0
-  fails "--fit: expected --strategy=megatron" plan $pair --strategy=real --fit
+  fails "--fit: not supported, expected --strategy=megatron" plan $pair --strategy=real --fit
   fails "changes a plan, expected a change of the workload" plan $pair \
     --strategy=megatron --set 'call actor_train.tp=2'
 }

@@ -123,12 +123,12 @@ tpot() {
 works validate sealed --level=serving --format=tsv --worst=1
 one=$(tpot)
 works validate half --level=serving --format=tsv --worst=1
-grep -q 'its 2 GPUs sum by their profile.s law' out && [ -n "$one" ] &&
+grep -q 'all-reduce of its 2 GPUs by their profile.s law' out && [ -n "$one" ] &&
   awk -v one="$one" -v two="$(tpot)" 'BEGIN { exit !(two > 1.1 * one) }'
 result $? "two GPUs sum, and say so"
 rm -r $serving/profile
 works validate half --level=serving --format=tsv --worst=1
-grep -q "no tables of its layers: by its GPU.s laws" out && [ -n "$(tpot)" ]
+grep -q "no tables of its layers, predicted by its GPU.s laws" out && [ -n "$(tpot)" ]
 result $? "requests without tables are predicted by laws"
 
 # Rows of tables that nobody lists are of what their own columns say.
@@ -197,6 +197,6 @@ result $? "a column that is gone is named or not missed$bad"
 # A folder that has the layout further down is no such folder, and says so.
 mkdir -p outer
 cp -r full outer/inner
-fails "there are no measurements that can be scored" validate outer
+fails "no measurements that can be scored" validate outer
 
 echo "1..$n"

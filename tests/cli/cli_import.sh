@@ -194,7 +194,7 @@ result $? "so is a law of lengths"
 grep -q 'actor_train.*launch.graph' out
 result $? "what no flag says is found"
 run export "$plans/sft-llama3-8b-8.plan"
-[ "$rc" -eq 1 ] && grep -q 'nothing generates' err
+[ "$rc" -eq 1 ] && grep -q 'no model both generates' err
 result $? "what verl does not do is exit status 1"
 fails '--to' export "$plan" --to=nobody
 

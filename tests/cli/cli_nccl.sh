@@ -5,15 +5,15 @@
 # shellcheck source=tests/cli/cli_impl.sh
 . "${srcdir:?is set by make check}/tests/cli/cli_impl.sh"
 
-fails "'ncl' is none of local, nccl, did you mean 'nccl'?" \
+fails "unknown value 'ncl', expected one of local, nccl, did you mean 'nccl'?" \
   run grpo-tiny-4.plan --communicator=ncl
-fails "'nccl' carries between GPUs, expected it with --backend=cuda" \
+fails "'nccl' connects GPUs, expected --backend=cuda" \
   run grpo-tiny-4.plan --communicator=nccl
-fails "'peers' is none of grouped, peer, did you mean 'peer'?" \
+fails "unknown value 'peers', expected one of grouped, peer, did you mean 'peer'?" \
   run grpo-tiny-4.plan --moves=peers
-fails "--moves: 'peer' copies between GPUs of ranks" \
+fails "--moves: 'peer' copies between GPUs, expected --communicator=nccl" \
   run grpo-tiny-4.plan --moves=peer
-fails "'all' is none of any, planned" run grpo-tiny-4.plan --hosts=all
+fails "unknown value 'all', expected one of any, planned" run grpo-tiny-4.plan --hosts=all
 works run grpo-tiny-4.plan --hosts=planned --dry-run
 
 # Two nodes on one host.
@@ -31,7 +31,7 @@ for call in actor_generate ref_inference actor_train; do
   two+=(--set "call $call.mesh=node[0-1]")
 done
 works run grpo-tiny-4.plan "${two[@]}" --dry-run
-fails "nodes 0 and 1 of the plan are both on this host, expected a host each" \
+fails "nodes 0 and 1 of the plan are both on this host, expected one host per node" \
   run grpo-tiny-4.plan "${two[@]}" --hosts=planned --dry-run
 
 # Several processes want the program that has both.
@@ -43,7 +43,7 @@ if [ -x "$emulated" ]; then
     grpo-tiny-4.plan --backend=cuda --communicator=nccl >out 2>err </dev/null
   rc=$?
   [ "$rc" -eq 2 ] &&
-    grep -q 'reallot-cuda-mpi: No such file.*that each have GPUs need' err
+    grep -q 'reallot-cuda-mpi: No such file.*with GPUs of their own need' err
   result $? "several processes become reallot-cuda-mpi"
 
   # Groups have two members at most, and a + b is b + a: the numbers are those

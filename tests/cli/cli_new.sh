@@ -23,7 +23,7 @@ sed 's/^# \(staleness = \)0 /\11 /' new/grpo.workload >new/stale.workload
 works simulate new/grpo.plan --workload=new/stale.workload --fidelity=call
 grep -q '^staleness = 1 ' new/stale.workload
 result $? "without its # a key counts"
-fails 'new/sft.workload: is there already' new sft -o new
+fails 'new/sft.workload: exists already' new sft -o new
 works new sft --algorithm=sft -o new --force
 fails '--algorithm' new x --algorithm=dreaming
 fails 'no-such.json' new x --model=no-such.json

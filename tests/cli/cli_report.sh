@@ -7,8 +7,8 @@
 run report "$plan" -o r.html
 [ "$rc" -eq 0 ] && [ ! -s out ] && [ ! -s err ] && [ -s r.html ]
 result $? "report writes a file and nothing else"
-for section in Timeline 'Where GPU time goes' 'Memory by holder' \
-  'What would help' 'Placement families' Tables 'How wrong it may be'; do
+for section in Timeline 'Where GPU time goes' 'Memory by component' \
+  Sensitivity 'Placement strategies' Tables 'Model errors and inputs'; do
   grep -q "<h2>$section" r.html
   result $? "it has: $section"
 done

@@ -10,7 +10,7 @@ values() { grep -v '^#' out | cut -f1-7; }
 
 works run ppo-tiny-8.plan --dry-run
 grep -q ' tasks on 8 ranks of this machine, seed 0$' out &&
-  grep -q '^memory: at most ' out && [ "$(wc -l <out)" = 2 ]
+  grep -q '^memory: peak ' out && [ "$(wc -l <out)" = 2 ]
 result $? "--dry-run says what would run, and no more"
 
 works run ppo-tiny-8.plan -n 2 --check --trace run.trace.tsv
@@ -61,7 +61,7 @@ awk '/^# wall-per-cpu: / { n++; ok = $3 > 0.9 && $3 < 1000 }
 result $? "a run with its ops says what a second of a core was on the wall"
 diff sim.ops run.ops | head -n 5 | sed 's/^/# /'
 works compare sim.ops.tsv run.ops.tsv --plot=- --worst=0
-grep -q '^gemm  ' out && grep -q '^What the model lacks: ' out &&
+grep -q '^gemm  ' out && grep -q '^Time that the model lacks, by call: ' out &&
   grep -q '^simulated gpu 0' out && grep -q '^measured gpu 0' out
 result $? "compare: ops by kind, what lacks, both timelines"
 works compare sim.ops.tsv sim.ops.tsv --format=tsv
@@ -71,7 +71,7 @@ awk -F'\t' '$1 == "# ops" { at = 1; next } /^#/ { at = 0 }
   END { exit bad || rows < 15 || off != "error_frac" }' out
 result $? "ops beside themselves are not off"
 fails 'unknown ending' compare sim.ops.tsv run.ops.tsv --plot both.jpg
-fails '--decode-ops without a trace of ops' simulate ppo-tiny-8.plan \
+fails '--decode-ops: expected --trace=FILE and --fidelity=op' simulate ppo-tiny-8.plan \
   --decode-ops --trace x.tsv
 
 works run grpo-tiny-4.plan -n 2 --seed 3 --format=tsv
@@ -156,7 +156,7 @@ awk 'BEGIN { FS = OFS = "\t" }
   $1 ~ /\/low$/ { $10 = sprintf("%.9f", $9 + ($10 - $9) / 2) } 1' \
   first.samples >noisy.samples.trace.tsv
 run calibrate --backend=host --quick --ranks 1 -o noisy.profile
-[ "$rc" -eq 0 ] && grep -q '^reallot: this machine is noisy: half of an' err
+[ "$rc" -eq 0 ] && grep -q '^reallot: this machine is noisy: half of the' err
 result $? "repeats that are far apart are said"
 fails "its grid is 'quick, 1 ranks at the same time', expected 'full, 1" \
   calibrate --backend=host --ranks 1 -o mine.profile
@@ -188,10 +188,10 @@ works run ppo-tiny-8.plan -n 1 --weights actor=w.tuned --weights ref=w.tuned \
 [ "$(values | awk -F'\t' '$1 == "0" { k = $3 + 0; print (k < 1e-6 && k > -1e-6) }')" = 1 ]
 result $? "an actor that is its reference has no KL"
 works run ppo-tiny-8.plan -n 1 --save critic=w.values
-fails "'nobody=w.first' is no MODEL=FOLDER" \
+fails "'nobody=w.first' is not MODEL=FOLDER" \
   run ppo-tiny-8.plan --weights nobody=w.first
-fails "'actor' is no MODEL=FOLDER" run ppo-tiny-8.plan --save actor
-fails "model 'ref' is said twice" \
+fails "'actor' is not MODEL=FOLDER" run ppo-tiny-8.plan --save actor
+fails "model 'ref' occurs twice" \
   run ppo-tiny-8.plan --weights ref=w.first --weights ref=w.first
 fails "nowhere/config.json: No such file" \
   run ppo-tiny-8.plan --weights ref=nowhere
@@ -226,14 +226,14 @@ cmp -s k.whole/model.safetensors k.resumed/model.safetensors
 result $? "killed three times and resumed: the same bits"
 [ "$(find k.all -mindepth 1 -maxdepth 1 | wc -l)" = 2 ]
 result $? "the newest two checkpoints stay"
-fails "k.all/iteration-000008' is there, expected --resume" \
+fails "k.all/iteration-000008' exists, expected --resume" \
   run ppo-tiny-4-colocated.plan --checkpoint k.all
 fails "it is of another workload" run ppo-tiny-4-colocated.plan -n 9 \
   --checkpoint k.all --resume --set 'workload.response-length=fixed(4)'
 works run ppo-tiny-4-colocated.plan -n 9 --checkpoint k.all --resume \
   --anyway --set 'workload.response-length=fixed(4)'
-fails "--anyway: expected it with --resume" run ppo-tiny-8.plan --anyway
-fails "expected them with --checkpoint" run ppo-tiny-8.plan --resume
+fails "--anyway: expected --resume" run ppo-tiny-8.plan --anyway
+fails "--every, --keep and --resume: expected --checkpoint" run ppo-tiny-8.plan --resume
 fails "it has 9 iterations, expected fewer than the 8" \
   run ppo-tiny-4-colocated.plan -n 8 --checkpoint k.all --resume
 

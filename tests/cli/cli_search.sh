@@ -8,13 +8,13 @@ files="--workload=ppo-llama2-7b.workload --cluster=h100-1n.cluster"
 # shellcheck disable=SC2086 # words
 works search $files --space=real --steps=20000 --prove=30 -o best.plan \
   --curve=curve.tsv
-grep -q '^search: .* s an iteration, .* % less than ' out &&
-  grep -q '^Proven in .* no plan of this space is quicker' out
+grep -q '^search: .* s per iteration, .* % less than ' out &&
+  grep -q '^Proven in .* no plan of this space is faster' out
 result $? "one node: the best plan of the space, proven"
 grep -q '^# Written by: reallot search --workload=ppo-llama2-7b.workload ' \
   best.plan
 result $? "the plan says how it came about"
-said=$(sed -n 's/^# search: \([0-9.]*\) s an iteration.*/\1/p' best.plan)
+said=$(sed -n 's/^# search: \([0-9.]*\) s per iteration.*/\1/p' best.plan)
 run simulate best.plan --format=tsv
 awk -F'\t' -v said="$said" '/^plan\t/ { for (i = 1; i <= NF; i++) if ($i == "iteration_s") at = i; next }
   at && !took { took = $at }
@@ -75,7 +75,7 @@ column() { # TABLE COLUMN: of its rows, from out
   result $? "the fewest GPUs for $half s: more than a node"
   run search $four --objective=gpus --within=0.001 -o quick.plan
   [ "$rc" -eq 1 ] && [ ! -e quick.plan ] &&
-    grep -q '^No plan fits and is quick enough' out
+    grep -q '^No plan fits and is fast enough' out
   result $? "no plan takes 1 ms: status 1 and no plan"
   works search $four --objective=cost --nodes=1,4 --format=tsv -o cheap.plan
   [ "$(column sizes nodes | tr '\n' ' ')" = "1 4 " ]
@@ -85,19 +85,19 @@ column() { # TABLE COLUMN: of its rows, from out
   awk -v usd="$(column summary usd)" '{ exit !($1 > 0 && usd / $1 < 1.000001 && usd / $1 > 0.999999) }' least
   result $? "simulate says that the plan costs what the least size costs"
   works search $four --objective=tokens-per-gpu --nodes=1,2
-  grep -q ' tokens/s a GPU, ' out
+  grep -q ' tokens/s per GPU, ' out
   result $? "tokens/s of a GPU"
 }
 
 # Finalists, and why.
 # shellcheck disable=SC2086
 works search $files --steps=2048 --top=2 --explain --plot=- --draws=2
-grep -q '^Finalists (op fidelity, mean of 2 draws)' out &&
-  grep -q '^search.2  *1 ' out && grep -q 'the best family (op by op' out &&
+grep -q '^Finalists (op fidelity, mean of 2 samples)' out &&
+  grep -q '^search.2  *1 ' out && grep -q 'the best placement strategy (op' out &&
   tr '\n' ' ' <out | grep -q "the lead over search.2 is within the model's error" &&
-  grep -q 'with one call as the winner has it$' out &&
+  grep -q 'with one call laid out as in the winner$' out &&
   grep -q "^The winner's critical path by cause" out &&
-  grep -q '^search: best (\*) and bound (-)' out
+  grep -q '^search: best (\*) and lower bound (-)' out
 result $? "finalists, the lead beside the model's error, why, and the curve"
 if command -v gnuplot >/dev/null; then
   # shellcheck disable=SC2086
@@ -119,7 +119,7 @@ if [ -r /proc/self/status ]; then
   done
   kill -INT "$job"
   wait "$job"
-  [ $? -eq 0 ] && [ -s cut.plan ] && grep -q '^search: .* s an iteration' out
+  [ $? -eq 0 ] && [ -s cut.plan ] && grep -q '^search: .* s per iteration' out
   result $? "Ctrl-C: the best plan so far, status 0"
   works simulate cut.plan --fingerprint
 fi
@@ -216,17 +216,17 @@ END
 
 # shellcheck disable=SC2086
 {
-  fails "--space: 'all' is none of real, full" search $files --space=all
+  fails "--space: unknown value 'all', expected one of real, full" search $files --space=all
   fails '--time: expected more than 0 seconds' search $files --time=0
-  fails "--steps: 'x' is no whole number" search $files --steps=x
-  fails '--objective=gpus: expected a time' search $files --objective=gpus
-  fails "--objective: 'cheap' is none of time, tokens-per-gpu, cost, gpus" \
+  fails "--steps: 'x' is not a whole number" search $files --steps=x
+  fails '--objective=gpus: missing time limit' search $files --objective=gpus
+  fails "--objective: unknown value 'cheap', expected one of time, tokens-per-gpu, cost, gpus" \
     search $files --objective=cheap
   fails '--within: expected more than 0 seconds' search $files --within=0
-  fails "--within: 'soon' is no time" search $files --within=soon
-  fails "--nodes: '2,1' is no list of sizes" search $files --nodes=2,1
-  fails '--nodes: the cluster has 1, not 2' search $files --nodes=2
-  fails "--launch: 'late' is none of eager, graph" search $files --launch=late
+  fails "--within: 'soon' is not a time" search $files --within=soon
+  fails "--nodes: '2,1' is not a list of sizes" search $files --nodes=2,1
+  fails '--nodes: the cluster has 1, fewer than 2' search $files --nodes=2
+  fails "--launch: unknown value 'late', expected one of eager, graph" search $files --launch=late
   # Of 3 nodes 3 pairs: 2 runs, and the two at the ends.
   works search --workload=ppo-llama2-7b.workload --cluster=h100-4n.cluster \
     --set cluster.nodes=3 --space=full --limit=actor_train.tp=8 \
@@ -235,7 +235,7 @@ END
     END { exit !found }' out
   result $? "--rejected: the set of both ends is a mesh"
   fails "--rejected: no call 'actor_tran'" search $files --rejected=actor_tran
-  fails "'late' is no value of schedule" \
+  fails "'late' is not a value of schedule" \
     search $files --limit=actor_train.schedule=late --rejected=all
   fails '--top: ' search $files --top=0
   fails '--draws: ' search $files --draws=x

@@ -30,7 +30,7 @@ result $? "--no-cache keeps nothing"
 works study small.study --cache=here
 for point in here/*.point; do echo x >"$point"; done
 run study small.study --cache=here
-[ "$rc" -eq 0 ] && [ "$(wc -l <err)" -eq 1 ] && grep -q 'damaged, run again' err
+[ "$rc" -eq 0 ] && [ "$(wc -l <err)" -eq 1 ] && grep -q 'damaged cache entry, point run again' err
 result $? "what is damaged is run again, and said"
 
 # Two draws of two values are four replays; the range stands in the answer.
@@ -43,7 +43,7 @@ sed 's/^of .*/&\ndraws = 0/' small.study >bad.study
 fails "bad.study:6: 'draws' is 0" study bad.study
 
 works study small.study --plot=-
-grep -q 'an iteration (s) over prompts' out
+grep -q 'iteration (s) over prompts' out
 result $? "curves as text"
 run study small.study --plot=small.svg
 [ -s small.dat ] && grep -q '^"64"' small.dat

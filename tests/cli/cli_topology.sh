@@ -11,7 +11,7 @@ run inspect "$data/h100-8-cloud.xml" --format=tsv
 [ "$rc" -eq 0 ] && [ ! -s err ] && grep -q "h100-sxm.*18.*yes" out
 result $? "inspect: 8 GPUs of 18 links to switches"
 run inspect "$data/h200-8.topo"
-[ "$rc" -eq 0 ] && grep -q '^gpu .*the matrix names no GPU' out &&
+[ "$rc" -eq 0 ] && grep -q '^gpu .*no GPU name in the matrix' out &&
   grep -q '^nic .*400 Gbit/s .*no rates' out
 result $? "inspect says what is assumed, and why"
 
@@ -28,7 +28,7 @@ run import "$data/h200-8.topo" --gpu=h200-sxm --nodes=2 --name=two -o there
   grep -q '# assumed: it gives no rates' there/two.cluster
 result $? "import of a matrix says what it assumed in the file"
 
-fails "does not tell the GPU, expected --gpu=PROFILE" import "$data/h200-8.topo"
+fails "unknown GPU, expected --gpu=PROFILE" import "$data/h200-8.topo"
 fails "no file 'h900.profile'" import "$data/h200-8.topo" --gpu=h900
 fails "--from: expected a framework's configuration" \
   import "$data/h100-8-cloud.xml" --from=verl

@@ -25,12 +25,12 @@ cut -f1 dapo.trace.tsv | grep -q '^it0/actor_generate\.t1/d0/b0/decode$' &&
   cut -f1 dapo.trace.tsv | grep -q '^it0/reward\.t1$'
 result $? "the second trip has tasks of its own"
 works simulate "$dapo" --seeds=2
-fails "generates trip by trip ('trip-prompts')" search \
+fails "generates in rounds ('trip-prompts')" search \
   --workload=dapo-qwen2.5-32b.workload --cluster=h100-16n.cluster
-fails "'trip-prompts' of its workload, which is simulated, not run" run "$dapo"
+fails "has 'trip-prompts', which can be simulated but not run" run "$dapo"
 fails "'over-sample' with 'trip-prompts' in the workload" simulate "$dapo" \
   --set "call actor_generate.over-sample=1.5"
-fails "which runs in each trip, is host" simulate "$dapo" \
+fails "which runs in each round, is host" simulate "$dapo" \
   --set "call actor_generate.residency=host"
 
 # --- turns ---
@@ -46,7 +46,7 @@ dropped=$(iteration_s "$tools" --set 'call actor_generate.tool-kv=drop')
 at_once=$(iteration_s "$tools" --set 'workload.tool-latency=constant(0 s)')
 awk "BEGIN { exit !($at_once > 0 && $at_once < $kept && $kept < $dropped) }"
 result $? "tools take time, and so do keys that were dropped"
-fails "calls tools between turns ('turns'), which is not searched" search \
+fails "calls tools between turns ('turns'), which search does not support" search \
   --workload=grpo-tools-qwen2.5-7b.workload --cluster=h100-4n.cluster
 run plan --strategy=hybridflow --workload=grpo-tools-qwen2.5-7b.workload \
   --cluster=h100-4n.cluster -o tools.plan
@@ -60,7 +60,7 @@ fails "('turns'), expected --batching=continuous" plan --strategy=real \
 fails "'batching = continuous' with 'kv-memory', as its sequences have turns" \
   simulate "$tools" --workload=grpo-tools-qwen2.5-7b.workload \
   --set 'call actor_generate.batching=static'
-fails "expected 'turns' in the workload beside it" simulate \
+fails "expected 'turns' in the workload" simulate \
   "$plans/grpo-tools-qwen2.5-7b-32.plan" --set 'workload.turns=fixed(1)'
 
 # --- adapters ---
@@ -81,7 +81,7 @@ works search --workload=grpo-lora-qwen2.5-32b.workload --steps=50 --threads=1 \
   --cluster=h100-1n.cluster
 fails "a model with 'lora-rank', which the host back end does not run" \
   run "$plans/ppo-tiny-8.plan" --set 'model actor.lora-rank=4'
-fails "expected it with 'lora-rank' only" inspect \
+fails "expected 'lora-rank' too" inspect \
   grpo-lora-qwen2.5-32b.workload --set 'model actor.lora-rank=0'
 
 # --- a service whose versions are apart ---
@@ -108,7 +108,7 @@ run simulate "$service" -n 6 --format=tsv --set 'call actor_generate.dp=8' \
 awk -F'\t' '/^# / { in_it = $1 == "# staleness" } in_it && $1 ~ /^[0-9]/ {
   n += $2 } END { exit !(n == 6 * 128 * 16) }' out
 result $? "a service over two stages: all sequences have a staleness"
-fails "expected 'service' beside it" simulate "$service" \
+fails "expected 'service' too" simulate "$service" \
   --set 'call actor_generate.service=none' \
   --set 'call actor_generate.sync-interval=2'
 

@@ -217,7 +217,7 @@ START_TEST(test_stalled)
 {
   n_begun = _i == 0 ? 3 : RA_NCCL_MOST_UNDER_WAY + 1;
   must_say[0] = "nothing yet";
-  must_say[1] = "no peer came within 0.3 s: one has died or stalled";
+  must_say[1] = "no other rank arrived within 0.3 s: one has died or stalled";
   n_to_fail = 1;
   ra_emu_late_ops(TRUE);
   nccl(FALSE);

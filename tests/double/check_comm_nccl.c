@@ -317,7 +317,7 @@ stall(Peer *p)
 START_TEST(test_stalled)
 {
   must_say[0] = "an all-reduce on rank";
-  must_say[1] = "no peer came within 0.3 s: one has died or stalled";
+  must_say[1] = "no other rank arrived within 0.3 s: one has died or stalled";
   n_to_fail = 3;
   run_all(4, 0.3, 1, stall);
 }
@@ -339,7 +339,7 @@ no_message(Peer *p)
 START_TEST(test_no_message)
 {
   must_say[0] = "a receive on rank 0 (pair, 2 ranks from rank 1)";
-  must_say[1] = "no peer came";
+  must_say[1] = "no other rank";
   n_to_fail = 1;
   run_all(2, 0.2, 1, no_message);
 }
@@ -424,8 +424,8 @@ START_TEST(test_absent)
   ck_assert_ptr_null(ra_nccl_new(&options, &id, 2, 0, &error));
   ck_assert_ptr_nonnull(error);
   ck_assert_str_eq(error->message,
-                   "nccl: the communicator of all ranks on rank 0: no peer "
-                   "came within 0.1 s: one has died or stalled");
+                   "nccl: the communicator of all ranks on rank 0: no other "
+                   "rank arrived within 0.1 s: one has died or stalled");
   ck_assert_uint_eq(nccl_double_tally().n_aborted, 1);
   nccl_double_leave();
   nccl_double_end();

@@ -278,7 +278,7 @@ START_TEST(test_replay)
   bench_check(breakdown->iteration_s, expected);
   refused = ra_sim_new(stages, b->estimator, &error);
   ck_assert_ptr_null(refused);
-  ck_assert_str_eq(error->message, "ReaL's estimator knows whole calls only, "
+  ck_assert_str_eq(error->message, "ReaL's estimator has whole calls only, "
                                    "expected call fidelity");
   plan_text_free(t);
 }

@@ -254,9 +254,8 @@ START_TEST(test_refused)
   run_first(&specs[0], 3, folder, 1, 1);
   lagging.staleness = 2;
   assert_refused(&lagging, folder, FALSE, "it is of another workload");
-  assert_refused(&lagging, folder, TRUE, "there is no array 'behind-");
-  assert_refused(&specs[1], folder, TRUE,
-                 "there is no array 'model.layers.0.self_");
+  assert_refused(&lagging, folder, TRUE, "no array 'behind-");
+  assert_refused(&specs[1], folder, TRUE, "no array 'model.layers.0.self_");
   ck_assert(g_file_get_contents(file, &bytes, &n, NULL));
   ck_assert(g_file_set_contents(file, bytes, (gssize)n - 1, NULL));
   assert_refused(&specs[0], folder, FALSE, "actor.safetensors: ");
@@ -265,7 +264,7 @@ START_TEST(test_refused)
   ck_assert(g_file_set_contents(file, bytes, (gssize)n, NULL));
   ck_assert_int_eq(g_rename(at, moved), 0);
   assert_refused(&specs[0], folder, FALSE,
-                 "it is of 3 iterations, its folder of 4");
+                 "it has 3 iterations, its folder is named 4");
   ra_folder_remove(folder);
   run_first(&specs[3], N_ITERATIONS, folder, 1, 1);
   assert_refused(&specs[3], folder, FALSE,
@@ -292,12 +291,12 @@ START_TEST(test_frozen)
     ra_host_floats(params->weights)[3] *= -1;
   }
   ck_assert(!ra_checkpoint_load(f->run, folder, &frozen));
-  ck_assert(strstr(frozen->message, "'ref', which nothing trains, has other"));
+  ck_assert(strstr(frozen->message, "'ref', which is not trained, has other"));
   ra_run_free(f->run);
   f->options.seed = 8;
   f->run = ra_run_new(f->graph, &f->options, NULL);
   ck_assert(!ra_checkpoint_load(f->run, folder, &seed));
-  ck_assert(strstr(seed->message, "it is of a run with seed 7, expected 8"));
+  ck_assert(strstr(seed->message, "it was written with seed 7, expected 8"));
   run_fixture_free(f);
   ra_folder_remove(folder);
 }

@@ -23,9 +23,9 @@ static const struct {
      "expected one: processes in the order of the nodes"},
     /* a part too far: the second node's first rank */
     {{"a", "a", "a", "a", "b", "b"},
-     "nodes 0 and 1 of the plan are both on a, expected a host each"},
+     "nodes 0 and 1 of the plan are both on a, expected one host per node"},
     {{"a", "a", "a", "a", "a", "a"},
-     "nodes 0 and 1 of the plan are both on a, expected a host each"},
+     "nodes 0 and 1 of the plan are both on a, expected one host per node"},
     {{"a", "a", "a", "b", "b", "c"},
      "node 1 of the plan is on two hosts, rank 4 on b and rank 5 on c, "
      "expected one: processes in the order of the nodes"},

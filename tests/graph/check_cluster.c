@@ -153,8 +153,7 @@ static const RaFault faults[] = {
   {"[cluster]", "[clustre]",
    "x.cluster:1: unknown group 'clustre', did you mean 'cluster'?"},
   {"gpu = h100-sxm", "gpu =",
-   "x.cluster:5: 'gpu' has no value, expected profile of the GPU, such as "
-   "h100-sxm"},
+   "x.cluster:5: 'gpu' has no value, expected GPU profile, such as h100-sxm"},
   {"nics-per-node = 4\n", "",
    "x.cluster:1: 'nics-per-node' is 0 with 'nodes' 16, expected at least 1 as "
    "nodes must reach each other"},
@@ -190,7 +189,7 @@ static const RaFault faults[] = {
    "x.cluster:8: 'fabric': leaf is '0', expected a whole number from 1 to "
    "1000000"},
   {"leaf=32,", "leaf=32, leaf=32,",
-   "x.cluster:8: 'fabric': 'leaf' stands twice, expected it once"},
+   "x.cluster:8: 'fabric': 'leaf' occurs twice, expected once"},
   {"oversubscription=1.5", "oversubscription=0.5",
    "x.cluster:8: 'fabric': oversubscription is '0.5', expected a number from "
    "1 to 1000"},
@@ -271,7 +270,7 @@ START_TEST(test_mesh_good)
 }
 END_TEST
 
-static const char mesh_syntax[] = "is no mesh, expected all, node[0-3], "
+static const char mesh_syntax[] = "is not a mesh, expected all, node[0-3], "
                                   "node[0-3,8-11], node5 or node0:gpu[0-3]";
 
 static const struct {
@@ -298,16 +297,16 @@ static const struct {
     {"node99999999999999999999",
      "node 4294967295 is outside the cluster, expected 0 to 15"},
     {"node[3-1]", "nodes 3-1 run backwards, expected the lower first"},
-    {"node[0-3,3]", "node 3 stands twice, expected each node once"},
-    {"node[3,0-4]", "node 3 stands twice, expected each node once"},
+    {"node[0-3,3]", "node 3 occurs twice, expected once"},
+    {"node[3,0-4]", "node 3 occurs twice, expected once"},
     {"node0:gpu8", "gpu 8-8 is outside a node, expected a range in 0-7"},
     {"node0:gpu[4-2]", "gpu 4-2 is outside a node, expected a range in 0-7"},
     {"node0:gpu[0-2]",
-     "gpu 0-2 is no aligned slice of 8 GPUs, expected a length that is a "
+     "gpu 0-2 is not an aligned slice of 8 GPUs, expected a length that is a "
      "power of two and divides 8, and a start that is a multiple of the "
      "length"},
     {"node0:gpu[2-5]",
-     "gpu 2-5 is no aligned slice of 8 GPUs, expected a length that is a "
+     "gpu 2-5 is not an aligned slice of 8 GPUs, expected a length that is a "
      "power of two and divides 8, and a start that is a multiple of the "
      "length"},
 };

@@ -311,8 +311,9 @@ START_TEST(test_bad)
     const char *text;
     const char *message;
   } bad[] = {
-      {"1024", "unknown law '1024', expected %s"},
-      {"fixd(3)", "unknown law 'fixd', expected %s, did you mean 'fixed'?"},
+      {"1024", "unknown length distribution '1024', expected %s"},
+      {"fixd(3)", "unknown length distribution 'fixd', expected %s, did you "
+                  "mean 'fixed'?"},
       {"fixed", "'fixed' has 0 arguments, expected 1 as in %s"},
       {"fixed(1, 2)", "'fixed' has 2 arguments, expected 1 as in %s"},
       {"fixed(0)", "length is '0', expected a whole number from 1 to "
@@ -340,7 +341,7 @@ START_TEST(test_bad)
        "sd is 'inf', expected a number from 0.001 to 16777216"},
       /* 1 + (0.001 / 16777216)^2 is 1 in double precision. */
       {"lognormal(16777216, 0.001, 5)",
-       "sd is '0.001', expected more beside a mean of '16777216' (or "
+       "sd is '0.001', expected more than 0 with a mean of '16777216' (or "
        "fixed(n))"},
       {"file(:x)", "file is ':x', expected path or path:column"},
       {"file(x:)", "file is 'x:', expected path or path:column"},

@@ -110,7 +110,7 @@ START_TEST(bad)
       {"actor_train.mini-batches=0", "'actor_train' cannot have 0 mini-"},
       {"all.mini-batches=128", "'actor_train' cannot have 128 mini-"},
       {"actor_generate.mini-batches=2", "'actor_generate' does not train"},
-      {"actor_train.mini-batches=few", "'few' is no value of mini-batches"},
+      {"actor_train.mini-batches=few", "'few' is not a value of mini-batches"},
   };
   RaSetupFlags flags = {.workload = "ppo-llama2-7b.workload",
                         .cluster = "h100-16n.cluster",

@@ -15,8 +15,8 @@ static const RaFault faults[] = {
   {"format = 1\n", "format = 1.0\n",
    "x.plan:2: 'format' is '1.0', expected 1"},
   {"workload = w.workload\n", "",
-   "x.plan:1: missing key 'workload' in [plan], expected the .workload file "
-   "that is planned"},
+   "x.plan:1: missing key 'workload' in [plan], expected .workload file to "
+   "run"},
   {"[call score]", "[call scores]",
    "x.plan:11: unknown call 'scores', expected a call of 'w.workload', did "
    "you mean 'score'?"},
@@ -63,11 +63,11 @@ static const RaFault faults[] = {
   {"mesh = node2\n", "mesh = node2:gpu[0-8]\n",
    "x.plan:12: 'mesh': gpu 0-8 is outside a node, expected a range in 0-7"},
   {"mesh = node2\n", "mesh = nod2\n",
-   "x.plan:12: 'mesh': 'nod2' is no mesh, expected all, node[0-3], "
+   "x.plan:12: 'mesh': 'nod2' is not a mesh, expected all, node[0-3], "
    "node[0-3,8-11], node5 or node0:gpu[0-3]"},
   {"mesh = node2\n", "",
-   "x.plan:11: missing key 'mesh' in [call score], expected a mesh such as "
-   "all, node[0-3] or node0:gpu[0-3]"},
+   "x.plan:11: missing key 'mesh' in [call score], expected GPUs of the "
+   "call, such as all, node[0-3] or node0:gpu[0-3]"},
   {"dp = 4", "dp = 8",
    "x.plan:7: 'dp' x 'tp' x 'pp' is 8 x 2 x 2 = 32, expected 16, the GPUs of "
    "'mesh'"},
@@ -115,14 +115,13 @@ static const RaFault faults[] = {
    "least 2 to share a sequence"},
   /* A service. */
   {"launch = graph\n", "service = drain\n",
-   "x.plan:10: 'service' of 'generate', expected 'batching = continuous' "
-   "beside it"},
+   "x.plan:10: 'service' of 'generate', expected 'batching = continuous'"},
   {"launch = graph\n", "service = draining\n",
    "x.plan:10: 'service' is 'draining', expected one of none, drain, "
    "interrupt, in-flight, did you mean 'drain'?"},
   {"dp = 4\ntp = 2\npp = 2\n",
    "dp = 8\ntp = 2\npp = 1\nbatching = continuous\nservice = drain\n",
-   "x.plan:11: 'service' of 'generate', expected a 'staleness' of 1 at least "
+   "x.plan:11: 'service' of 'generate', expected a 'staleness' of at least 1 "
    "in the workload"},
   {"mesh = node2\ntp = 8\n", "mesh = node2\ntp = 8\nservice = drain\n",
    "x.plan:14: 'service' of 'score', expected it on generate calls only"},
@@ -131,15 +130,13 @@ static const RaFault faults[] = {
    "dp = 8\ntp = 2\npp = 1\nzero = 3\nassignment = length\n",
    "x.plan:11: 'assignment' with 'zero' 3, expected 0"},
   {"launch = graph\n", "length-prediction = 0.5\n",
-   "x.plan:10: 'length-prediction' alone, expected 'assignment = length' "
-   "beside it"},
+   "x.plan:10: 'length-prediction' alone, expected 'assignment = length' too"},
   {"launch = graph\n", "unfinished = carry\n",
-   "x.plan:10: 'unfinished' alone, expected 'over-sample' beside it"},
+   "x.plan:10: 'unfinished' alone, expected 'over-sample' too"},
   {"launch = graph\n", "migrate-to = 3\n",
-   "x.plan:10: 'migrate-to' alone, expected 'migrate-at' beside it"},
+   "x.plan:10: 'migrate-to' alone, expected 'migrate-at' too"},
   {"launch = graph\n", "moved-kv = copy\n",
-   "x.plan:10: 'moved-kv' alone, expected 'respread' or 'migrate-at' beside "
-   "it"},
+   "x.plan:10: 'moved-kv' alone, expected 'respread' or 'migrate-at' too"},
   {"launch = graph\n", "over-sample = 0.5\n",
    "x.plan:10: 'over-sample' is 0.5, expected a number in [1, 16]"},
   {"launch = graph\n", "migrate-at = 1\n",

@@ -87,7 +87,7 @@ START_TEST(test_keep_and_host)
   ck_assert(ra_gives(
       plan,
       "x.plan:27: 'residency' of 'atrain' is host, expected release or keep, "
-      "as 'gen' keeps a copy that is refitted when training is long over",
+      "as 'gen' keeps a copy that is updated long after training",
       load));
   ra_workload_free(workload);
   ra_cluster_free(cluster);

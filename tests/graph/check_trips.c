@@ -270,11 +270,11 @@ static const struct {
      "inputs = late\noutputs = w\neach-trip = true\n"
      "[call after]\nkind = host\nhost-time = 1 s\ninputs = r\n"
      "outputs = late\n",
-     "'infer' runs in each trip and reads 'late' of 'after', which does not"},
+     "'infer' runs in each round and reads 'late' of 'after', which does not"},
     {"prompts = 8\ntrip-prompts = 8\n",
      "[call infer]\nmodel = m\nkind = inference\ninputs = seq:chunk(2)\n"
      "outputs = w\n",
-     "'infer' reads chunks of 'seq', expected it whole"},
+     "'infer' reads chunks of 'seq', expected all of it"},
     {"prompts = 8\ntrip-prompts = 8\n",
      "[call more]\nmodel = m\nkind = generate\ninputs = prompts\n"
      "outputs = w\n",

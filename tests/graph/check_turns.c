@@ -351,13 +351,13 @@ static const struct {
     {"tool-tokens = fixed(3)\n", "'tool-tokens' alone, expected 'turns'"},
     {"tool-latency = constant(1 s)\n", "'tool-latency' alone"},
     {"turns = fixed(2)\ntool-tokens = fixed(3)\ntool-latency = fixed(1)\n",
-     "no law of times"},
+     "not a time distribution"},
     {"turns = fixed(2)\ntool-tokens = fixed(3)\n"
      "tool-latency = exponential(0 s)\n",
-     "means of what is drawn above it"},
+     "positive means of sampled times"},
     {"turns = fixed(2)\ntool-tokens = fixed(3)\n"
      "tool-latency = lognormal(1 s)\n",
-     "no law of times"},
+     "not a time distribution"},
     {"turns = fixed(1001)\ntool-tokens = fixed(3)\n", "at most 1000"},
     {"turns = fixed(1000)\ntool-tokens = fixed(20000)\n", "all turns may come"},
 };

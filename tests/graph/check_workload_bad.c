@@ -22,11 +22,11 @@ static const RaFault faults[] = {
    "x.workload:14: duplicate group [model actor], expected once, first at "
    "line 11"},
   {"[call check]", "[call 1st]",
-   "x.workload:28: '1st' is no name, expected a letter, then at most 63 "
+   "x.workload:28: '1st' is not a name, expected a letter, then at most 63 "
    "letters, digits, '_' or '-'"},
   {"algorithm = ppo\n", "",
-   "x.workload:1: missing key 'algorithm' in [workload], expected a label "
-   "such as ppo; run tells rloo from grpo by it"},
+   "x.workload:1: missing key 'algorithm' in [workload], expected label such "
+   "as ppo; only `run` reads it, to tell rloo from grpo"},
   {"prompts = 96", "promts = 96",
    "x.workload:5: unknown key 'promts' in [workload], did you mean "
    "'prompts'?"},
@@ -48,10 +48,9 @@ static const RaFault faults[] = {
   {"prompts = 96", "prompts = 96\nresponse-correlation = 1.5",
    "x.workload:6: 'response-correlation' is 1.5, expected a number in [0, 1]"},
   {"response-length = uniform(1, 50)", "response-length = unifrm(1, 50)",
-   "x.workload:8: 'response-length': unknown law 'unifrm', expected fixed(n), "
-   "uniform(min, max), lognormal(mean, sd, max), file(path:column) or "
-   "replay(path:column), did you "
-   "mean 'uniform'?"},
+   "x.workload:8: 'response-length': unknown length distribution 'unifrm', "
+   "expected fixed(n), uniform(min, max), lognormal(mean, sd, max), "
+   "file(path:column) or replay(path:column), did you mean 'uniform'?"},
   /* Models. */
   {"trainable = true", "trainable = yes",
    "x.workload:13: 'trainable' is 'yes', expected true or false"},
@@ -110,7 +109,7 @@ static const RaFault faults[] = {
    "x.workload:31: input 'sequences:chunk(0)' cannot be read, expected name, "
    "name:whole or name:chunk(n), n from 1 to 65536"},
   {"inputs = sequences:whole", "inputs = sequences, sequences",
-   "x.workload:31: 'sequences' stands twice in the inputs of 'check', "
+   "x.workload:31: 'sequences' occurs twice in the inputs of 'check', "
    "expected once"},
   {"inputs = prompts\noutputs", "inputs = prompts:chunk(2)\noutputs",
    "x.workload:36: 'prompts' comes whole from the dataset, expected no "
@@ -122,7 +121,7 @@ static const RaFault faults[] = {
    "x.workload:32: 'prompts' is in 'dataset', expected a name of its own for "
    "what 'check' makes"},
   {"dataset = prompts", "dataset = prompts, prompts",
-   "x.workload:4: 'prompts' stands twice in 'dataset', expected once"},
+   "x.workload:4: 'prompts' occurs twice in 'dataset', expected once"},
   {"dataset = prompts", "dataset = prompts, images",
    "x.workload:4: no call reads 'images', expected it in some call's "
    "'inputs'"},
@@ -174,8 +173,8 @@ START_TEST(test_other_faults)
   ck_assert(load(positions, NULL));
   ck_assert(ra_gives(longer,
                      "x.workload:8: the longest prompt and response are 1100 "
-                     "tokens, expected at most 1024, the positions that 'ref' "
-                     "has learned",
+                     "tokens, expected at most 1024, the learned positions "
+                     "of 'ref'",
                      load));
   /* The one generate call overrides the common staleness of 1. */
   ck_assert(ra_gives(lag,

@@ -92,9 +92,9 @@ works run ppo-tiny-8.plan -n 40 --checkpoint k.second --resume \
   --save actor=again
 cmp -s whole/model.safetensors again/model.safetensors
 result $? "resumed by one process: the same bits"
-loses 1 STOP k.third 'ranks 2 to 3 (process 1 on .*) said nothing for 3 s'
+loses 1 STOP k.third 'ranks 2 to 3 (process 1 on .*) sent nothing for 3 s'
 # mpirun wakes process 0 before it ends it: by then the others have named it.
-loses 0 STOP k.fourth 'ranks 0 to 1 (process 0 on .*) said nothing for 3 s'
+loses 0 STOP k.fourth 'ranks 0 to 1 (process 0 on .*) sent nothing for 3 s'
 
 # Parameters that are not finite: the last number of the file.
 works run ppo-tiny-8.plan -n 1 --save ref=bad

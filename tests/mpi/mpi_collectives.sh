@@ -74,7 +74,7 @@ grep -q '^# nodes: 2$' mine.collectives.trace.tsv &&
   grep -q '^# gpus-per-node: 2$' mine.collectives.trace.tsv &&
   grep -q '^# nic-bytes-per-s: 2.5e+10$' mine.collectives.trace.tsv
 result $? "the nodes and their NICs"
-! grep -q 'NICs are not known' err
+! grep -q 'unknown NICs' err
 result $? "which are known"
 sed -n '/^\[law inter-node\]/,/^\[/p' mine.profile |
   grep -q '^source = .* ops, .* samples of mine.collectives.trace.tsv'
@@ -88,7 +88,7 @@ shapes >four
 # The same machine in other hands: a process a node, two of the four GPUs that
 # both see each; processes that see their own alone, one or two; two of eight.
 gpus=4 && measures 'a b' '2 nodes of 2 GPUs' --largest 64B
-grep -q 'NICs are not known' err
+grep -q 'unknown NICs' err
 result $? "NICs that nobody has named are told of"
 shapes | cmp -s - four
 result $? "the same groups of two processes"
@@ -99,15 +99,15 @@ gpus=2 && measures 'a a a a' '1 node of 8 GPUs' --largest 8B
 # Differences.
 gpus=4
 on 'a b a b' --largest 8B -o mine.profile
-refuses 2 'process 2 is on a, as another one is with a host between them'
+refuses 2 'process 2 is on a, as is an earlier one, with another host between them'
 on 'a b b' --largest 8B -o mine.profile
 refuses 2 'a has 1 processes and b 2, expected as many on each host'
 on 'a b' --ranks 3 -o mine.profile
 refuses 2 '3 GPUs of 2 processes'
 on 'a a a b b b' --ranks 30 --largest 8B -o mine.profile
-refuses 2 'rank [0-9]* wants GPU [0-9]* of its machine, which shows it 4'
+refuses 2 'rank [0-9]* needs GPU [0-9]* of its machine, which has 4'
 on 'a b' --largest 8B --cluster two.cluster --ranks 2 -o mine.profile
-refuses 2 '--cluster: it has 2 nodes of 2 GPUs, but the processes are on 2 of 1'
+refuses 2 '--cluster: it has 2 nodes of 2 GPUs, but the processes run on 2 of 1'
 other() { # MESSAGE FLAG VALUE VALUE
   rm -f mine.*
   NCCL_DOUBLE=gpus=4 timeout 60 mpirun -q -n 1 "$program" "${calibrate[@]}" \
@@ -148,6 +148,6 @@ loses_one() { # SIGNAL SAYS
   result $? "and nobody is left"
 }
 loses_one KILL died
-loses_one STOP 'said nothing for 10 s'
+loses_one STOP 'sent nothing for 10 s'
 
 echo "1..$n"

@@ -47,7 +47,7 @@ other() { # STATUS MESSAGE PLAN WORDS
 }
 other 2 'the task graph of process 3 is not that of process 0' \
   ppo-tiny-4-colocated.plan ''
-other 4 '.*the communicator of all ranks on rank .*: no peer came within 2 s' \
+other 4 '.*the communicator of all ranks on rank .*: no other rank arrived within 2 s' \
   grpo-tiny-4.plan id
 fails_on '.*: copies between peers: rank 2 is in another process' \
   2 run grpo-tiny-4.plan -n 1 --moves=peer
@@ -64,7 +64,7 @@ NCCL_DOUBLE=gpus=1 fails_on '.*: rank 1 wants GPU 1 .* which shows it 1' \
 
 # A GPU that hangs: its host's threads wait as those of the others do, so that
 # who gives up first is named, and what for.
-NCCL_DOUBLE=hang fails_on 'nccl: a.* on rank .*no peer came within 2 s' \
+NCCL_DOUBLE=hang fails_on 'nccl: a.* on rank .*no other rank arrived within 2 s' \
   4 run ppo-tiny-8.plan -n 2 --stall 0.5
 [ "$rc" -eq 4 ]
 result $? "exit status 4"
@@ -84,7 +84,7 @@ loses 3 KILL k.second 'ranks 6 to 7 (process 3 on .*) died'
 loses 0 KILL k.third 'ranks 0 to 1 (process 0 on .*) died'
 again k.third 2
 unset NCCL_DOUBLE
-loses 1 STOP k.fourth 'ranks 2 to 3 (process 1 on .*) said nothing for 3 s'
+loses 1 STOP k.fourth 'ranks 2 to 3 (process 1 on .*) sent nothing for 3 s'
 again k.fourth 4
 
 # With the kernels, and memory that the host cannot look into; not where a

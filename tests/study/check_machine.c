@@ -130,7 +130,7 @@ static const struct {
     {"\tGPU0\tGPU1\nGPU0\t X \tPIX\x89S\n",
      "x:2: an unknown relation 'PIX\xef\xbf\xbdS'"},
     {"\tGPU0\tGPU1\nGPU0\tNV1\t X \n", "x:2: an unknown relation 'NV1'"},
-    {"\tGPU0\tGPU1\nGPU7\t X \tNV4\n", "x:2: a row of no column, 'GPU7'"},
+    {"\tGPU0\tGPU1\nGPU7\t X \tNV4\n", "x:2: a row without a column, 'GPU7'"},
     {"\tGPU0\tGPU1\nGPU0\t X \n", "x:2: a short row of 'GPU0'"},
 };
 

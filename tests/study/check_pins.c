@@ -178,9 +178,9 @@ START_TEST(bad)
   } cases[] = {
       {"[call actor_tran]\ntp = 1\n", "x.pins:2: no call 'actor_tran'"},
       {"[call all]\n\ntpp = 1\n", "x.pins:3: unknown key 'tpp'"},
-      {"[call all]\ntp = 1\npp = two\n", "x.pins:3: 'two' is no value of pp"},
-      {"[call all]\ntp = <=x\n", "x.pins:2: '<=x' is no range of tp"},
-      {"[call all]\nrecompute = >=1\n", "x.pins:2: '>=1' is no range of"},
+      {"[call all]\ntp = 1\npp = two\n", "x.pins:3: 'two' is not a value"},
+      {"[call all]\ntp = <=x\n", "x.pins:2: '<=x' is not a range of tp"},
+      {"[call all]\nrecompute = >=1\n", "x.pins:2: '>=1' is not a range of"},
       {"[call all]\nmesh = node9\n", "x.pins:2: node 9 is outside"},
       {"[calls all]\ntp = 1\n", "x.pins:1: unknown group"},
       {"[call actor_train]\ntp = 1\ntp = 2\n", "x.pins:3: "},

@@ -37,8 +37,7 @@ loads(const char *text, GError **error)
 
 static const RaFault faults[] = {
     {"title = A question\n", "",
-     "a.study:1: missing key 'title' in [study], expected the question in "
-     "words"},
+     "a.study:1: missing key 'title' in [study], expected question in words"},
     {"minimum", "least",
      "a.study:5: 'question' is 'least', expected one of fits, minimum, "
      "maximum, knee, crossover, pareto"},
@@ -57,13 +56,13 @@ static const RaFault faults[] = {
     {"key = cluster.nic\n", "key = cluster.nick\n",
      "a.study:15: --set 'cluster.nick=10 GB/s': unknown key 'nick' in "
      "[cluster], did you mean 'nic'?"},
-    {"16 | 1,", "16,", "a.study:18: '16' is 1 values, expected 2, one a key"},
-    {"32 | 2", "32 | 0", "a.study:18: '0' is no runs"},
+    {"16 | 1,", "16,", "a.study:18: '16' is 1 values, expected 2, one per key"},
+    {"32 | 2", "32 | 0", "a.study:18: '0' is not a value of runs"},
     {"values = 10 GB/s, 20 GB/s", "values = 10 GB/s, 20 GB/s\nlabels = slow",
-     "a.study:16: 1 labels, expected 2, one a value"},
+     "a.study:16: 1 labels, expected 2, one per value"},
     {"[axis rate]", "[axis note]",
-     "a.study:13: 'note' is a column of every study, expected another name of "
-     "the axis"},
+     "a.study:13: 'note' is a column of every study, expected another name "
+     "for the axis"},
     {"plan = ppo-tiny-4-colocated.plan\n", "",
      "a.study:1: no plan, expected one of plan and placement"},
     {"[failures]", "[failure]",
@@ -264,7 +263,7 @@ START_TEST(fits)
   const double s[] = {70, 50, 40, 70, 90, 90, 90, 90};
   g_autoptr(RaAnswer) a = answer_to("fits", "memory", s, NULL);
 
-  ck_assert_str_eq(a->sentence, "2 of 8 points will do");
+  ck_assert_str_eq(a->sentence, "2 of 8 points satisfy the limits");
 }
 END_TEST
 

@@ -189,7 +189,7 @@ START_TEST(test_sealed)
   ck_assert(fabs(row->predicted - product_s(4096, 1024, 512)) > 1e-7);
   ck_assert_uint_eq(first->notes->len, 1);
   ck_assert_str_eq(first->notes->pdata[0],
-                   "x900: 2 rows are not scored: there is no profile of it");
+                   "x900: 2 rows are not scored: no profile of this GPU");
   ra_folder_remove(folder);
 }
 END_TEST
@@ -238,9 +238,9 @@ START_TEST(test_faults)
 {
   g_autofree char *folder = make_folder();
 
-  expect_error("/nonexistent", NULL, "/nonexistent: is no folder");
-  expect_error(folder, NULL, "there are no measurements that can be scored");
-  expect_error(folder, "nonsense", "no level is called 'nonsense'");
+  expect_error("/nonexistent", NULL, "/nonexistent: not a folder");
+  expect_error(folder, NULL, "no measurements that can be scored");
+  expect_error(folder, "nonsense", "no benchmark set 'nonsense'");
   put(folder, "kernels_gemm/gemm_x900_bf16.csv",
       "m,n,k,latency_us\n1,128,128,3\n");
   expect_error(folder, NULL, "x900: 1 rows are not scored");
@@ -329,16 +329,17 @@ START_TEST(test_why)
   ck_assert(g_file_set_contents(path, text->str, -1, NULL));
   why = ra_validate_why(rows, &score);
   ck_assert_str_eq(why, "all 4 rows beyond 10 % have 8 GPUs: the 4 such are "
-                        "predicted 33.3 % too quick at the median; the other 8 "
+                        "predicted 33.3 % too fast at the median; the other 8 "
                         "have 1.0 / 1.0 %");
   for (guint i = 0; i < 12; i++)
     g_array_index(rows, RaValidateRow, i).line = 2;
   none = ra_validate_why(rows, &score);
   /* Of 12 rows 4 took 1.5, the others 1.01 of what is predicted; without
    * three of the four the 90th percentile of nine is the largest, 1/3. */
-  ck_assert_str_eq(none, "4 of 12 rows are beyond 10 %, 4 predicted too quick, "
-                         "0 too slow, and no column tells them from the "
-                         "others; without the 3 furthest off: 1.0 / 33.3 %");
+  ck_assert_str_eq(none, "4 of 12 rows are beyond 10 %, 4 predicted too "
+                         "fast, 0 too slow, and no column separates them "
+                         "from the others; without the 3 furthest off: 1.0 / "
+                         "33.3 %");
   g_unlink(path);
   g_rmdir(folder);
 }

@@ -119,7 +119,7 @@ START_TEST(test_tpot)
   ck_assert_ptr_nonnull(strstr(r->notes->pdata[0], "other: no system"));
   ck_assert_ptr_nonnull(strstr(r->notes->pdata[1], "trtllm: constants of"));
   ck_assert_ptr_nonnull(strstr(r->notes->pdata[2], "no config of model"));
-  ck_assert_ptr_nonnull(strstr(r->notes->pdata[3], "1 rows of 4 bits"));
+  ck_assert_ptr_nonnull(strstr(r->notes->pdata[3], "1 rows of 4-bit weights"));
   g_rmdir(folder);
 }
 END_TEST

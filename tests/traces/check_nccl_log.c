@@ -173,10 +173,10 @@ static const struct {
      ":4: there is one rank, expected"},
     {"all_reduce_perf.log", DEVICES
      "#  Rank  2 Group  0 Pid  7 on  b device  0 [0x07] NVIDIA H100\n" HEAD ROW,
-     ":7: the nodes have unlike numbers of ranks"},
-    {"mine.log", DEVICES HEAD ROW, ":6: neither the log nor its name says"},
-    {"all_reduce_perf.log", DEVICES HEAD, ": has no row of nccl-tests"},
-    {"all_reduce_perf.log", "", ": has no row of nccl-tests"},
+     ":7: the nodes have different numbers of ranks"},
+    {"mine.log", DEVICES HEAD ROW, ":6: neither the log nor its name tells"},
+    {"all_reduce_perf.log", DEVICES HEAD, ": no row of nccl-tests"},
+    {"all_reduce_perf.log", "", ": no row of nccl-tests"},
 };
 /* clang-format on */
 

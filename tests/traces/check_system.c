@@ -75,8 +75,8 @@ END_TEST
 static const RaFault faults[] = {
     {"format = 1", "format = 2", "s.system:2: 'format' is '2', expected 1"},
     {"release = Tortoise 1.0\n", "",
-     "s.system:1: missing key 'release' in [system], expected the system "
-     "and its release"},
+     "s.system:1: missing key 'release' in [system], expected system and "
+     "release"},
     {"rows = 3", "rows = some",
      "s.system:6: 'rows' is 'some', expected an integer of at least 0"},
     {"error-median = 0.25", "error-median = 1e308",

@@ -299,19 +299,14 @@ START_TEST(test_text)
   options.width_px = 40;
   options.title = "t";
   ck_assert(ra_plot_timeline(trace, &options, &text, NULL));
-  ck_assert_str_eq(text, "t\n"
-                         "2 GPUs; GPUs that do the same share a lane\n"
-                         "\n"
-                         "               iteration 0: 8 s        |\n"
-                         "gpu 0  aaaaAAAAAAAAAAAAA...BBBBBBBBBBBBB\n"
-                         "gpu 1  aaaaAAAAAAAAAAAAA................\n"
-                         "       0 s            4 s            8 s\n"
-                         "\n"
-                         "A it's   B x\n"
-                         "a small: forward, prefill\n"
-                         "= reallocation   ~ offload, reload\n"
-                         "- data transfer\n"
-                         "* exposed communication   . idle\n");
+  ck_assert_str_eq(text, "t\n2 GPUs; GPUs that do the same share a row\n\n   "
+                         "            iteration 0: 8 s        |\ngpu 0  "
+                         "aaaaAAAAAAAAAAAAA...BBBBBBBBBBBBB\ngpu 1  "
+                         "aaaaAAAAAAAAAAAAA................\n       0 s      "
+                         "      4 s            8 s\n\nA it's   B x\na small: "
+                         "forward, prefill\n= reallocation   ~ offload, "
+                         "reload\n- data transfer\n* exposed communication   "
+                         ". idle\n");
 }
 END_TEST
 
