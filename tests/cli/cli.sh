@@ -119,50 +119,66 @@ help_options() { # COMMAND
   "$reallot" "$1" --help | sed -n 's/^  \(-., \)\{0,1\}\(--[a-z-]*\).*/\2/p' |
     sort -u
 }
-man_options() { # COMMAND MAN-PAGE
-  awk -v name="$1" '
-    /^\.S[SH] / { inside = $0 == ".SS " name; next }
-    inside { text = text " " $0 }
-    END {
-      gsub(/\\-/, "-", text)
-      if (text ~ /options that change files/)
-        text = text " --set --workload --cluster --profile --system"
-      text = text " --help"
-      while (match(text, /--[a-z][a-z-]*/)) {
-        print substr(text, RSTART, RLENGTH)
-        text = substr(text, RSTART + RLENGTH)
-      }
-    }' "$2" | sort -u
+man_options() { # MAN-PAGE: options that have an item of their own
+  sed 's/\\f.//g; s/\\-/-/g' "$1" | sed -n '/^\.TP$/{n;p;}' |
+    grep -o -- '--[a-z][a-z-]*' | sort -u
 }
 completion_options() { # COMMAND
   # shellcheck source=/dev/null
   (. "$srcdir/share/completion/reallot" && _reallot_options "$1") |
     tr -s ' ' '\n' | grep . | sort -u
 }
-man=$srcdir/share/man/reallot.1
+man=$srcdir/share/man
 for command in $commands; do
   help_options "$command" >want
-  man_options "$command" "$man" | diff want - >differ
+  man_options "$man/reallot-$command.1" | diff want - >differ
   [ ! -s differ ] && [ -s want ]
-  result $? "the manual has the options of $command"
+  result $? "the page of $command has its options"
   sed 's/^/# /' differ
   completion_options "$command" | diff want - >differ
   [ ! -s differ ]
   result $? "so has the completion"
   sed 's/^/# /' differ
+  grep -q "^\\\\fB$command\\\\fP$" "$man/reallot.1"
+  result $? "reallot(1) lists $command"
 done
-# The test itself finds an option that the manual has not.
-sed 's/fingerprint/fingerpaint/' "$man" >misspelt
-! man_options simulate misspelt | diff -q <(help_options simulate) - >/dev/null
-result $? "a misspelt option in the manual is found"
-# Options of the section OPTIONS are those that some command has, and a
-# description stands for each.
-for option in $(for c in $commands; do help_options "$c"; done | sort -u); do
-  sed 's/\\-/-/g' "$man" | grep -A1 '^\.TP$' | grep -q -- "$option"
-  result $? "the manual describes $option"
+# The test itself finds an option that a page has not.
+sed 's/fingerprint/fingerpaint/' "$man/reallot-simulate.1" >misspelt
+! man_options misspelt | diff -q <(help_options simulate) - >/dev/null
+result $? "a misspelt option in a page is found"
+version=$("$reallot" --version | cut -d' ' -f2)
+for page in "$man"/*.[15]; do
+  grep -q "^\.TH .* \"reallot $version\"" "$page"
+  result $? "${page##*/} is of this version"
+  if command -v groff >/dev/null; then
+    groff -man -Tutf8 -ww "$page" >rendered 2>warnings
+    [ -s rendered ] && [ ! -s warnings ]
+    result $? "${page##*/} renders without a warning"
+    sed 's/^/# /' warnings
+  else
+    n=$((n + 1))
+    echo "ok $n - ${page##*/} renders # SKIP no groff"
+  fi
 done
-grep -q "reallot $("$reallot" --version | cut -d' ' -f2)" "$man"
-result $? "the manual is of this version"
+# Every key has an item in reallot-files(5), in the section of its kind; format
+# is described for all files at once.
+man_keys() { # KIND MAN-PAGE
+  sed 's/\\f.//g; s/\\-/-/g' "$2" |
+    awk -v kind="(.$1)" '/^\.SH / { inside = index($0, kind) > 0 }
+      inside && tag { print; tag = 0 } /^\.TP$/ { tag = 1 }' |
+    tr -s ', ' '\n' | sort -u
+}
+for kind in workload cluster plan study system profile; do
+  "$reallot" keys "$kind" --format=tsv | awk -F'\t' '/^#/ { head = 1; next }
+    head { head = 0; next } NF { print $1 }' | grep -v '^format$' | sort -u >keys
+  man_keys "$kind" "$man/reallot-files.5" | comm -23 keys - >missing
+  [ -s keys ] && [ ! -s missing ]
+  result $? "reallot-files(5) has the keys of a $kind"
+  sed 's/^/# /' missing
+done
+sed 's/trip..prompts/trap/' "$man/reallot-files.5" >misspelt
+! man_keys workload misspelt | grep -qx trip-prompts
+result $? "a key that the page lacks is found"
 
 touch a.plan b.workload
 completes() { # WANT WORD...: words up to the cursor
