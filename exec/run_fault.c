@@ -93,7 +93,7 @@ take_bad(RaRank *rank, RaTaskId task, RaStage *stage)
       node->iteration,
       has_finite_params(stage)
           ? ""
-          : ": its parameters are not finite since the last optimizer step");
+          : ": parameters have not been finite since the last optimizer step");
   find(rank->run, order_of(task, stage->bad.number + 1), line);
 }
 

@@ -37,9 +37,9 @@ START_TEST(test_bad)
   } cases[] = {
       {HEAD "[link a]\nends = node*/nic*\nrate = 1 B/s\n", ":9: 'ends' is"},
       {HEAD "[link a]\nends = a b c\nrate = 1 B/s\n", "two ends"},
-      {HEAD "[link a]\nends = a a\nrate = 1 B/s\n", "not the same"},
-      {HEAD "[link a]\nends = node2/nic0 a\nrate = 1 B/s\n", "a card that"},
-      {HEAD "[link a]\nends = node0/nic[0-8] a\nrate = 1 B/s\n", "a card that"},
+      {HEAD "[link a]\nends = a a\nrate = 1 B/s\n", "two different"},
+      {HEAD "[link a]\nends = node2/nic0 a\nrate = 1 B/s\n", "a NIC that"},
+      {HEAD "[link a]\nends = node0/nic[0-8] a\nrate = 1 B/s\n", "a NIC that"},
       {HEAD "[link a]\nends = node[1-0]/nic0 a\nrate = 1 B/s\n", "node[0-3]"},
       {HEAD "[link a]\nends = a[0-5000] b\nrate = 1 B/s\n", "4096"},
       {HEAD "[link a]\nends = a[0-1]x b\nrate = 1 B/s\n", "name of a switch"},

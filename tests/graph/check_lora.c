@@ -332,10 +332,8 @@ START_TEST(bad)
   static const struct {
     const char *actor, *ref, *says;
   } cases[] = {
-      {"trainable = true\nlora-targets = q", "",
-       "expected it with 'lora-rank'"},
-      {"trainable = true\nlora-sync = merged", "",
-       "expected it with 'lora-rank'"},
+      {"trainable = true\nlora-targets = q", "", "expected 'lora-rank' too"},
+      {"trainable = true\nlora-sync = merged", "", "expected 'lora-rank' too"},
       {"trainable = true\nlora-rank = 4\nlora-targets = w", "",
        "unknown target 'w'"},
       {"trainable = true\nlora-rank = 5000", "", "4096"},

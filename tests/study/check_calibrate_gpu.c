@@ -231,7 +231,7 @@ START_TEST(test_resume)
   ck_assert_ptr_null(samples);
   ck_assert_ptr_nonnull(
       strstr(error->message, "its machine is 'an idle GPU', expected 'another "
-                             "GPU' to go on"));
+                             "GPU' to resume"));
   ck_assert_uint_eq(gpu->n_begun, n_begun);
   g_clear_error(&error);
   g_unlink(path);

@@ -128,15 +128,15 @@ START_TEST(test_bad)
       {"{", "no JSON"},
       {"[]", "no 'traceEvents'"},
       {"{\"traceEvents\": 3}", "no 'traceEvents'"},
-      {"{\"traceEvents\": [3, null, {\"cat\": \"kernel\"}]}", "no op"},
+      {"{\"traceEvents\": [3, null, {\"cat\": \"kernel\"}]}", "no known op"},
       {"{\"traceEvents\": [{\"cat\": \"cpu_op\", \"name\": \"aten::mm\","
        "\"ts\": 1, \"dur\": 1, \"args\": {\"External id\": 1, \"Input type\":"
        "[\"float\"], \"Input Dims\": [[2, -3], [\"x\"], 5]}}]}",
-       "no op"},
+       "no known op"},
       {"{\"traceEvents\": [{\"cat\": \"cpu_op\", \"name\": \"aten::mm\","
        "\"ts\": 1, \"dur\": 1, \"args\": {\"External id\": 1, \"Input type\":"
        "[\"float\"], \"Input Dims\": [[2, 3], [4, 5]]}}]}",
-       "no op"},
+       "no known op"},
   };
 
   for (guint i = 0; i < G_N_ELEMENTS(bad); i++) {
