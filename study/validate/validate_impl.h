@@ -1,5 +1,5 @@
-/* Private parts of validation, shared by study/validate/*.c: the collect
- * functions, and the profiles and models that they use.
+/* Private parts of validation, shared by the files of this room: the
+ * collect functions, and the profiles and models that they use.
  */
 #ifndef RA_STUDY_VALIDATE_VALIDATE_IMPL_H
 #define RA_STUDY_VALIDATE_VALIDATE_IMPL_H
