@@ -40,7 +40,7 @@ top=$(cd "$(dirname "$0")/.." && pwd)
 build=${NODE_BUILD:-$top/build-node} bin=${NODE_BUILD:-$top/build-node}
 [ ! -d "$top/bin" ] || build=$top bin=$top/bin # a bundle
 out=node again=no dry=no step_s='' total_s=1500 steps=()
-longest_s=480 # of any step: a command of a lent machine ends after 600
+longest_s=480 # of any step, for a machine that ends a command after 600 s
 
 # What a step may take, seconds: calibrate what its plan says (150 s) and a fit
 # of a minute at most; the others rest on no measurement, and end what hangs.
@@ -126,7 +126,7 @@ forget() { # STEP
     cat "$work/bars" >"$bars"
 }
 
-# The machine that sends files back takes 16 MiB of each.  What a dry walk has
+# A machine with limits may return files of at most 16 MiB.  What a dry walk has
 # measured meets no bar.
 keep() { # STEP OUTPUT ENDED
   {

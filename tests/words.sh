@@ -49,30 +49,37 @@ help() { # COMMAND...: what its --help prints
   done
 }
 
-pages='README.md HACKING.md docs/*.md kernels/README.md share/models/README.md'
+pages='README.md ARCHITECTURE.md HACKING.md docs/*.md docs/design/*.md
+  share/models/README.md'
+pages="$pages $(find base graph traces estimator kernels sim exec search study \
+  cli bench tests -name README.md -not -path 'tests/data/*' | LC_ALL=C sort)"
+headers=$(find base graph traces estimator kernels sim exec search study cli \
+  -name '*.h' | LC_ALL=C sort)
+commands='simulate plan search study report plot trace graph inspect calibrate
+  validate run compare new keys import export'
 
-# What is read: one line a kind.  Headers, the manual and help join by a line:
-#   heads */*.h
-#   manual share/man/*.1
-#   help simulate search run
+# What is read: one line a kind.
 {
   paragraphs $pages
+  heads $headers
+  manual share/man/*.[15]
+  [ ! -x "${builddir:-build}/reallot" ] || help $commands
 } >"$tmp/text"
 
 # A word as an extended regular expression, what to write instead, sentences
 # that have it, an empty line.
 cat >"$tmp/words" <<'EOF'
-\b[Qq]uick(er|est)?\b
-fast, faster, fastest
+\b[Qq]uicker\b|\b([Tt]he|is|are|as) quickest\b
+faster, fastest
 The quickest plan of all families.
 
-\bproducts?\b
+\bproducts\b
 GEMM, matrix multiplication
 Layers have seven products.
 
-\b([Nn]etwork|[Oo]ther|[Ff]aster|its|the|their) cards?\b|\bcards\b
+\b([Nn]etwork|[Oo]ther|[Ff]aster|its|the|their) cards?\b|\bcards [a-z]
 NIC; GPU
-Nodes have eight network cards.
+Nodes have eight cards each.
 The rate of a network card.
 
 \b[Tt]exts? of (the |a |every |each )?(CUDA )?kernels?\b|\bsecond text\b|\bwhose text\b

@@ -7,7 +7,7 @@
  *         ra_reshard(&r, source, target);
  *
  * The graph's reallocation (graph/augment/realloc.h) determines the slices and
- * who sends them.  Afterwards every target has the source's values, bit for
+ * their senders.  Afterwards every target has the source's values, bit for
  * bit.
  */
 #ifndef RA_EXEC_MODEL_RESHARD_H

@@ -32,7 +32,7 @@
  * depend on how often a value occurs.  By induction over the order of
  * expansion, twins begin and end at the same instants, to the last bit.  In the
  * folded graph one task represents its twins and waits for the representatives
- * of their predecessors, so by the same induction it has their times.  Sums
+ * of their predecessors, so by the same induction it has their times.  Totals
  * over GPUs are weighted sums without rounding (base/sum.h), so they are equal
  * too.
  *
