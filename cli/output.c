@@ -30,7 +30,7 @@ ra_output_write(const char *path, const char *text, gsize n_bytes,
   return ra_output_print(text, n_bytes, error);
 }
 
-/* What is there already is not lost. */
+/* Existing files are kept without --force. */
 static gboolean
 check_free(char *const *paths, gboolean force, GError **error)
 {
@@ -38,7 +38,7 @@ check_free(char *const *paths, gboolean force, GError **error)
     if (!g_file_test(*paths, G_FILE_TEST_EXISTS))
       continue;
     g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
-                "%s: is there already, expected a new name or --force", *paths);
+                "%s: exists already, expected a new name or --force", *paths);
     return FALSE;
   }
   return TRUE;
