@@ -29,19 +29,26 @@ typedef struct {
   RaResidual backward_residual; /* of the gradient */
 } RaAttentionLaw;
 
+/* Table of ln(seconds) by cell, which never falls along the length.  The first
+ * lookup computes it: training needs none, and a fit makes thousands of
+ * estimators. */
 typedef struct {
-  guint flash;         /* generation of the kernel */
-  double sms;          /* multiprocessors */
-  double cache_bytes;  /* last-level cache of the device */
-  double floor_s;      /* added to every call */
-  double launch_s;     /* each further kernel of a call */
-  double split_s;      /* combining each part of a split cache */
-  double block_s;      /* a block of keys, one after another */
-  double tile_s;       /* start and end of a thread block */
-  double s_per_byte;   /* memory */
-  RaResidual residual; /* first axis: length */
-  float *log_s;        /* ln of seconds at each cell of the table, which never
-                          falls along the length; owned; NULL: no table */
+  gsize is_made; /* g_once_init_enter()'s */
+  float *log_s;  /* owned once made */
+} RaDecodeTable;
+
+typedef struct {
+  guint flash;          /* generation of the kernel */
+  double sms;           /* multiprocessors */
+  double cache_bytes;   /* last-level cache of the device */
+  double floor_s;       /* added to every call */
+  double launch_s;      /* each further kernel of a call */
+  double split_s;       /* combining each part of a split cache */
+  double block_s;       /* a block of keys, one after another */
+  double tile_s;        /* start and end of a thread block */
+  double s_per_byte;    /* memory */
+  RaResidual residual;  /* first axis: length */
+  RaDecodeTable *table; /* owned; NULL: no table */
 } RaDecodeAttentionLaw;
 
 /* @error: %RA_ERROR_INPUT: a law is missing. */

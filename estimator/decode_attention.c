@@ -147,13 +147,13 @@ op_at(const RaResidual *residual, const RaOp *op, const double *at)
 }
 
 /* ln of seconds at every cell. */
-static void
-tabulate(RaDecodeAttentionLaw *law)
+static float *
+tabulate(const RaDecodeAttentionLaw *law)
 {
   const RaGrid *grid = law->residual.grid;
   guint n = grid->axes[0].n_knots;
+  float *table = g_new(float, grid->n_cells);
 
-  law->log_s = g_new(float, grid->n_cells);
   for (gsize line = 0; line < grid->n_cells; line += n) {
     double at[RA_GRID_AXES];
     RaOp op = {.dtype = RA_DTYPE_BF16};
@@ -163,7 +163,7 @@ tabulate(RaDecodeAttentionLaw *law)
           grid->axes[a].knots[line / grid->stride[a] % grid->axes[a].n_knots];
     op = op_at(&law->residual, &op, at);
     for (guint i = 0; i < n; i++) {
-      float *log_s = &law->log_s[line + i];
+      float *log_s = &table[line + i];
       double tokens = grid->axes[0].knots[i] * (double)op.dim[SEQUENCES];
 
       *log_s = (float)(ra_log(law_s(law, &op, tokens)) +
@@ -172,6 +172,17 @@ tabulate(RaDecodeAttentionLaw *law)
         *log_s = MAX(*log_s, log_s[-1]);
     }
   }
+  return table;
+}
+
+static const float *
+cells(const RaDecodeAttentionLaw *law)
+{
+  if (g_once_init_enter(&law->table->is_made)) {
+    law->table->log_s = tabulate(law);
+    g_once_init_leave(&law->table->is_made, 1);
+  }
+  return law->table->log_s;
 }
 
 /* Axes that say what every cell costs: the length first, then sequences, key
@@ -222,14 +233,16 @@ ra_decode_attention_law_init(RaDecodeAttentionLaw *law,
                             "'heads' or 'group'");
   }
   if (law->residual.grid)
-    tabulate(law);
+    law->table = g_new0(RaDecodeTable, 1);
   return TRUE;
 }
 
 void
 ra_decode_attention_law_clear(RaDecodeAttentionLaw *law)
 {
-  g_clear_pointer(&law->log_s, g_free);
+  if (law->table)
+    g_free(law->table->log_s);
+  g_clear_pointer(&law->table, g_free);
 }
 
 static gboolean
@@ -295,7 +308,7 @@ knot_half_s(const RaDecodeAttentionLaw *law, const RaOp *op, const Spot *spot,
             guint i)
 {
   double length = law->residual.grid->axes[0].knots[i];
-  double log_s = ra_grid_spot_value(&spot->at, law->log_s + i);
+  double log_s = ra_grid_spot_value(&spot->at, cells(law) + i);
   double s = ra_residual_exp(log_s), more_s;
 
   if (!spot->outside)
@@ -366,7 +379,7 @@ ra_decode_attention_s(const RaDecodeAttentionLaw *law, const RaOp *op)
 
   if (is_idle(op))
     return 0;
-  if (!law->log_s)
+  if (!law->table)
     return law_s(law, op, (double)op->dim[KV_TOKENS]);
   piece = table_piece(law, op);
   return piece.begin_s +
@@ -382,7 +395,7 @@ ra_decode_attention_line(const RaDecodeAttentionLaw *law, const RaOp *op,
   *out_until_tokens = UINT64_MAX;
   if (is_idle(op))
     return 0;
-  piece = law->log_s ? table_piece(law, op)
+  piece = law->table ? table_piece(law, op)
                      : law_piece(law, op, (double)op->dim[KV_TOKENS]);
   if (piece.until_tokens < 0x1p63)
     *out_until_tokens = (uint64_t)piece.until_tokens;
