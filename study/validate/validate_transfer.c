@@ -9,19 +9,13 @@
 #include "study/validate/validate_impl.h"
 #include "traces/measured.h"
 
-/* The rows of @law of @to under @profile; @part names the pair. */
-static gboolean
+/* @rows of @to under @profile; @part names the pair. */
+static void
 add_rows(RaValidateJob *job, const RaProfile *profile, const RaGpu *to,
-         const char *law, const char *part, GError **error)
+         const GArray *rows, const char *part)
 {
-  const RaFitLaw *fit = ra_fit_law(law);
-  g_autoptr(GArray) rows =
-      ra_measured_rows(job->data, fit->source, to->rows, error);
-  g_autofree double *s = NULL;
+  g_autofree double *s = g_new(double, rows->len + 1);
 
-  if (!rows)
-    return FALSE;
-  s = g_new(double, rows->len + 1);
   ra_fit_predict(profile, rows, s);
   for (guint i = 0; i < rows->len; i++) {
     const RaMeasured *row = &g_array_index(rows, RaMeasured, i);
@@ -39,7 +33,6 @@ add_rows(RaValidateJob *job, const RaProfile *profile, const RaGpu *to,
     out.roofline = ra_validate_roofline_s(row, &profile->spec);
     ra_validate_add(job, out);
   }
-  return TRUE;
 }
 
 RaSheet
@@ -65,22 +58,26 @@ part_name(const RaValidateTransfers *transfers, const RaGpu *from,
                          many ? ", " : "", many ? law : "");
 }
 
-/* One pair and law; nothing where a profile is not shipped, or @from's has no
- * rows of its own of @law. */
+/* One pair and law; nothing where there are no rows of @to, a profile is not
+ * shipped, or @from's has no rows of its own of @law. */
 static gboolean
 add_pair(const RaValidateTransfers *transfers, RaValidateJob *job,
          const RaValidatePair *pair, const char *law, GError **error)
 {
   const RaGpu *from = ra_gpu_find(pair->from), *to = ra_gpu_find(pair->to);
+  g_autoptr(GArray) rows =
+      ra_measured_rows(job->data, ra_fit_law(law)->source, to->rows, error);
   g_autoptr(GError) cause = NULL;
-  g_autoptr(RaProfile) base = ra_validate_profile(from->rows, &cause);
-  g_autoptr(RaProfile) shipped =
-      cause ? NULL : ra_validate_profile(to->rows, &cause);
-  const RaLaw *own = base ? ra_profile_law(base, law) : NULL;
-  g_autoptr(RaProfile) profile = NULL;
+  g_autoptr(RaProfile) base = NULL, shipped = NULL, profile = NULL;
   g_autofree char *part = NULL;
+  const RaLaw *own;
   RaSheet sheet;
 
+  if (!rows || rows->len == 0)
+    return rows != NULL;
+  base = ra_validate_profile(from->rows, &cause);
+  shipped = cause ? NULL : ra_validate_profile(to->rows, &cause);
+  own = base ? ra_profile_law(base, law) : NULL;
   if (cause) {
     g_propagate_error(error, g_steal_pointer(&cause));
     return FALSE;
@@ -92,7 +89,8 @@ add_pair(const RaValidateTransfers *transfers, RaValidateJob *job,
   part = part_name(transfers, from, to, law);
   if (!pair->scored)
     ra_validate_set_bars(job, g_intern_string(part), 0, 0);
-  return add_rows(job, profile, to, law, g_intern_string(part), error);
+  add_rows(job, profile, to, rows, g_intern_string(part));
+  return TRUE;
 }
 
 gboolean
