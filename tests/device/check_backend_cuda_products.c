@@ -20,7 +20,7 @@
 enum { EXPERTS = 3, N = 24, K = 40 };
 
 /* Rows of each: on average few, for which all are one kernel, and so many that
- * the library has one an expert (exec/backend_cuda_products.c). */
+ * the library has one an expert (exec/backend/expert_rows.c). */
 static const uint32_t counts[2][EXPERTS] = {{5, 0, 130}, {2, 401, 0}};
 
 /* What a product of one table works on and makes. */
