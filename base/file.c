@@ -253,8 +253,8 @@ fail_find(const char *name, const GPtrArray *tried, GError **error)
 }
 
 char *
-ra_data_find(const char *kind, const char *name, const char *relative_to,
-             GError **error)
+ra_share_find(const char *kind, const char *name, const char *relative_to,
+              GError **error)
 {
   g_return_val_if_fail(kind != NULL && name != NULL, NULL);
 

@@ -83,7 +83,7 @@ gboolean ra_file_read_if(const char *path, const char *begin, gsize max_bytes,
                          char **out_text, gsize *out_n_bytes, GError **error);
 
 /**
- * ra_data_find:
+ * ra_share_find:
  * @kind: folder under a data directory: "models", "clusters", "profiles" ...
  * @name: file as the user wrote it
  * @relative_to: (nullable): a file whose folder is searched first
@@ -103,7 +103,7 @@ gboolean ra_file_read_if(const char *path, const char *begin, gsize max_bytes,
  *
  * Returns: (transfer full): path; %NULL on error
  */
-char *ra_data_find(const char *kind, const char *name, const char *relative_to,
-                   GError **error);
+char *ra_share_find(const char *kind, const char *name, const char *relative_to,
+                    GError **error);
 
 #endif

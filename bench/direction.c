@@ -94,7 +94,7 @@ score_study(guint which, Score *score)
 {
   g_autoptr(GError) error = NULL;
   g_autofree char *path =
-      ra_data_find("studies", published[which].study, NULL, &error);
+      ra_share_find("studies", published[which].study, NULL, &error);
   g_autoptr(RaKeyFile) file = path ? ra_key_file_load(path, &error) : NULL;
   g_autoptr(RaStudy) study = file ? ra_study_load(file, &error) : NULL;
   RaSetupFlags flags = {.real = FALSE};

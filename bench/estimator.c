@@ -28,7 +28,7 @@ static RaProfile *
 load_profile(const char *name)
 {
   g_autoptr(GError) error = NULL;
-  g_autofree char *path = ra_data_find("profiles", name, NULL, &error);
+  g_autofree char *path = ra_share_find("profiles", name, NULL, &error);
   g_autoptr(RaKeyFile) file = path ? ra_key_file_load(path, &error) : NULL;
   RaProfile *profile = file ? ra_profile_load(file, &error) : NULL;
 

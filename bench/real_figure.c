@@ -240,7 +240,7 @@ static RaSystemConstants
 load_constants(const char *name)
 {
   GError *error = NULL;
-  g_autofree char *path = ra_data_find("systems", name, NULL, &error);
+  g_autofree char *path = ra_share_find("systems", name, NULL, &error);
   g_autoptr(RaKeyFile) file = path ? ra_key_file_load(path, &error) : NULL;
   g_autoptr(RaSystem) system = file ? ra_system_load(file, &error) : NULL;
 

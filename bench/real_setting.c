@@ -160,7 +160,7 @@ load_profile(void)
 {
   GError *error = NULL;
   g_autofree char *path =
-      ra_data_find("profiles", "h100-sxm.profile", NULL, &error);
+      ra_share_find("profiles", "h100-sxm.profile", NULL, &error);
   g_autoptr(RaKeyFile) file = path ? ra_key_file_load(path, &error) : NULL;
   RaProfile *profile = file ? ra_profile_load(file, &error) : NULL;
 

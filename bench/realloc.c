@@ -51,7 +51,7 @@ static RaModel *
 load_model(const char *name)
 {
   GError *error = NULL;
-  g_autofree char *path = ra_data_find("models", name, NULL, &error);
+  g_autofree char *path = ra_share_find("models", name, NULL, &error);
   RaModel *model = path ? ra_model_load(path, &error) : NULL;
 
   if (!model) {

@@ -190,7 +190,7 @@ load(const char *name)
 {
   g_autoptr(GError) error = NULL;
   g_autofree char *base = g_strconcat(name, ".system", NULL);
-  g_autofree char *path = ra_data_find("systems", base, NULL, &error);
+  g_autofree char *path = ra_share_find("systems", base, NULL, &error);
   g_autoptr(RaKeyFile) file = path ? ra_key_file_load(path, &error) : NULL;
   g_autoptr(RaSystem) system = file ? ra_system_load(file, &error) : NULL;
 

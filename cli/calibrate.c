@@ -53,7 +53,7 @@ load_bases(char **names, GError **error)
       g_ptr_array_new_with_free_func((GDestroyNotify)ra_profile_free);
 
   for (guint i = 0; names && names[i]; i++) {
-    g_autofree char *path = ra_data_find("profiles", names[i], NULL, error);
+    g_autofree char *path = ra_share_find("profiles", names[i], NULL, error);
     g_autoptr(RaKeyFile) file = path ? ra_key_file_load(path, error) : NULL;
     RaProfile *profile = file ? ra_profile_load(file, error) : NULL;
 
@@ -146,7 +146,7 @@ static RaCalibration *
 change_profile(Sources *s, RaCalibrateProgress progress, GError **error)
 {
   g_autofree char *path =
-      ra_data_find("profiles", s->merge ? s->merge : s->refit, NULL, error);
+      ra_share_find("profiles", s->merge ? s->merge : s->refit, NULL, error);
   g_autofree char *text = NULL;
   gsize n_bytes;
 

@@ -57,7 +57,7 @@ ra_calibrate_base_load(const char *gpu, const char *refit,
       return FALSE;
     name = g_strconcat(class, ".profile", NULL);
   }
-  out->path = ra_data_find("profiles", name, NULL, error);
+  out->path = ra_share_find("profiles", name, NULL, error);
   if (!out->path ||
       !ra_file_read(out->path, PROFILE_BYTES_MAX, &out->text, &n_bytes, error))
     return FALSE;

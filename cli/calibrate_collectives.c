@@ -65,7 +65,7 @@ read_largest(const char *text, uint64_t *out_bytes, GError **error)
 static gboolean
 load_cluster(const char *name, RaCluster **out, GError **error)
 {
-  g_autofree char *path = ra_data_find("clusters", name, NULL, error);
+  g_autofree char *path = ra_share_find("clusters", name, NULL, error);
   g_autoptr(RaKeyFile) file = path ? ra_key_file_load(path, error) : NULL;
 
   *out = file ? ra_cluster_load(file, error) : NULL;

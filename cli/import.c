@@ -104,7 +104,7 @@ has_profile(const char *gpu, GError **error)
 {
   g_autofree char *name = gpu ? g_strconcat(gpu, ".profile", NULL) : NULL;
   g_autofree char *path =
-      name ? ra_data_find("profiles", name, NULL, error) : NULL;
+      name ? ra_share_find("profiles", name, NULL, error) : NULL;
 
   return !gpu || path;
 }

@@ -134,7 +134,7 @@ inspect(const char *name, const RaSetupFlags *flags, GError **error)
     return inspect_setup(name, kind, flags, error);
   if (!refuse_setup(flags, kind, error))
     return NULL;
-  path = folder ? ra_data_find(folder, name, NULL, error) : g_strdup(name);
+  path = folder ? ra_share_find(folder, name, NULL, error) : g_strdup(name);
   return path ? reader_of(kind)(path, error) : NULL;
 }
 

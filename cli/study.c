@@ -108,7 +108,7 @@ draw(const RaSweep *sweep, const RaAnswer *answer, const char *path,
 static RaStudy *
 load(const char *name, GError **error)
 {
-  g_autofree char *path = ra_data_find("studies", name, NULL, error);
+  g_autofree char *path = ra_share_find("studies", name, NULL, error);
   g_autoptr(RaKeyFile) file = path ? ra_key_file_load(path, error) : NULL;
 
   return file ? ra_study_load(file, error) : NULL;

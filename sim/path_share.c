@@ -182,8 +182,8 @@ compare_shares(const void *a, const void *b)
 }
 
 GArray *
-ra_path_shares(const RaSim *sim, const RaTaskGraph *graph,
-               const RaEstimator *estimator)
+ra_critical_path_shares(const RaSim *sim, const RaTaskGraph *graph,
+                        const RaEstimator *estimator)
 {
   Path path = {graph, estimator,
                g_array_new(FALSE, FALSE, sizeof(RaPathShare))};

@@ -1,6 +1,7 @@
 /* Shares of the critical path by cause.
  *
- *     g_autoptr(GArray) shares = ra_path_shares(sim, graph, estimator);
+ *     g_autoptr(GArray) shares = ra_critical_path_shares(sim, graph,
+ *     estimator);
  *     for (guint i = 0; i < shares->len; i++)
  *       use(&g_array_index(shares, RaPathShare, i));
  *
@@ -41,7 +42,7 @@ typedef struct {
 } RaPathShare;
 
 /**
- * ra_path_shares:
+ * ra_critical_path_shares:
  * @sim: has run; borrowed
  * @graph: its graph; borrowed
  * @estimator: estimator of the run; borrowed
@@ -51,8 +52,8 @@ typedef struct {
  *
  * Returns: (transfer full) (element-type RaPathShare): by time, longest first
  */
-GArray *ra_path_shares(const RaSim *sim, const RaTaskGraph *graph,
-                       const RaEstimator *estimator);
+GArray *ra_critical_path_shares(const RaSim *sim, const RaTaskGraph *graph,
+                                const RaEstimator *estimator);
 
 const char *ra_cause_name(RaCause cause);
 const char *ra_reach_name(RaReach reach); /* "node", "network", "-" */

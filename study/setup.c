@@ -99,7 +99,8 @@ open_file(const Loader *loader, RaFileKind kind, const char *name,
 {
   g_autoptr(RaKeyFile) file = NULL;
 
-  *out_path = ra_data_find(ra_file_kind_folder(kind), name, relative_to, error);
+  *out_path =
+      ra_share_find(ra_file_kind_folder(kind), name, relative_to, error);
   if (!*out_path)
     return NULL;
   if (!ra_file_keep(*out_path, loader->flags->outputs, error))
@@ -272,7 +273,7 @@ load_plan(Loader *loader, const char *name, GError **error)
   g_autoptr(RaKeyFile) file = NULL;
   const char *workload, *cluster;
 
-  setup->plan_path = ra_data_find("plans", name, NULL, error);
+  setup->plan_path = ra_share_find("plans", name, NULL, error);
   if (!setup->plan_path ||
       !ra_file_keep(setup->plan_path, flags->outputs, error))
     return FALSE;
@@ -401,7 +402,7 @@ ra_setup_name_in_plan(const char *folder, const char *path, const char *output)
 {
   g_autofree char *base = g_path_get_basename(path);
   g_autofree char *whole = g_canonicalize_filename(path, NULL);
-  g_autofree char *found = ra_data_find(folder, base, output, NULL);
+  g_autofree char *found = ra_share_find(folder, base, output, NULL);
   g_autofree char *whole_found =
       found ? g_canonicalize_filename(found, NULL) : NULL;
 

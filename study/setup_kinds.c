@@ -19,8 +19,8 @@ ra_setup_load_kinds(RaSetup *setup, GError **error)
     g_autoptr(RaKeyFile) file = NULL;
     GError *cause = NULL;
 
-    path =
-        ra_data_find("profiles", name, ra_key_file_name(cluster->file), &cause);
+    path = ra_share_find("profiles", name, ra_key_file_name(cluster->file),
+                         &cause);
     if (!path) {
       ra_key_file_fail(cluster->file, kind->group, "gpu", error, "'gpu': %s",
                        cause->message);

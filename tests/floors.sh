@@ -72,7 +72,7 @@ status=0
 calls() { echo "(^|[^A-Za-z0-9_])($1)[ ]*\\("; }
 words() { echo "(^|[^A-Za-z0-9_])($1)([^A-Za-z0-9_]|\$)"; }
 
-echo "1..18"
+echo "1..20"
 
 grep -E '^[^:]*:[0-9]*:[[:space:]]*#[[:space:]]*include' "$tmp/code" \
   >"$tmp/includes"
@@ -286,5 +286,37 @@ LC_ALL=C awk '
 ' $(grep -lE '#include "[a-z/]*(quote|picture|gnuplot)\.h"|"(# |set (title|label|terminal))' \
   $(echo "$files" | grep -Ev '^tests/') /dev/null) /dev/null >"$tmp/found"
 rule "text in scripts and comments is quoted by quote.h"
+
+# Files of cli are named after what they print.
+headers=$(for file in $files; do
+  case $file in cli/* | kernels/* | bench/* | tests/*) ;; *.h) echo "$file" ;; esac
+done)
+for header in $headers; do
+  name=${header##*/}
+  name=${name%.h}
+  echo "${name%s} $header"
+done | sort | awk '
+  $1 == last { print $2 ":1: a namesake of " other } { last = $1; other = $2 }
+' >"$tmp/found"
+rule "no two headers have the same name, an s apart"
+
+# Nouns of a lower room on which higher rooms have functions, too.
+shared='activation batching call cluster collective decode device dynamic
+  experts file gpu group host inspect key kv link memory model nccl node op
+  critical overlap piece profile real realloc rollout run send service slab stage
+  strategy study task text turns validation'
+grep -E '^[^:]*\.h:[0-9]*:[A-Za-z]' "$tmp/code" |
+  grep -Ev '^(cli|kernels|bench|tests)/|:typedef' |
+  sed -nE 's/^([^:]*):([0-9]*):.*\bra_([a-z0-9]+)(_[a-z0-9_]*)?\(.*/\3 \1 \2/p' |
+  awk -v shared="$shared" '
+    BEGIN { n = split(shared, nouns, /[ \n]+/)
+      for (i = 1; i <= n; i++) of_several[nouns[i]] = 1 }
+    {
+      room = $2; sub(/\/[^\/]*$/, "", room)
+      if (!($1 in home)) home[$1] = room
+      else if (home[$1] != room && !($1 in of_several))
+        print $2 ":" $3 ": ra_" $1 "_ is of " home[$1] " already"
+    }' >"$tmp/found"
+rule "a prefix of functions is in one room, but for shared nouns"
 
 exit $status

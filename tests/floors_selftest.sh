@@ -20,20 +20,23 @@ result() { # STATUS WHAT
   fi
 }
 
+header() { # FILE: an empty one with its guard
+  guard=RA_$(echo "$1" | tr '[:lower:]/.' '[:upper:]__')
+  printf '#ifndef %s\n#define %s\n#endif\n' "$guard" "$guard" >"$tmp/tree/$1"
+}
+
 clean_tree() {
   rm -rf "$tmp/tree"
   for folder in base graph/input graph/op graph/memory traces estimator \
     estimator/calibrate kernels/cpu kernels sim/network sim exec/comm exec \
     search study/convert study study/plot cli bench tests tests/sim; do
     mkdir -p "$tmp/tree/$folder"
-    guard=RA_$(echo "$folder" | tr '[:lower:]/' '[:upper:]_')_OWN_H
-    printf '#ifndef %s\n#define %s\n#endif\n' "$guard" "$guard" \
-      >"$tmp/tree/$folder/own.h"
     printf '%s\n' '#include "config.h"' '' "#include \"$folder/own.h\"" '' \
       '/* printf("%s", cudaMalloc()); is a comment, as is the next line:' \
       '   exit(1); atof("//"); */' 'static const char text[] = "puts(/*";' \
       'int printf_like(void);' >"$tmp/tree/$folder/own.c"
   done
+  header base/own.h
 }
 
 # Adds LINES to FILE of a clean tree; the first of them must be found by RULE.
@@ -43,6 +46,7 @@ broken() { # RULE FILE LINE...
   clean_tree
   [ -e "$tmp/tree/$file" ] || case $file in
     *.c) echo '#include "config.h"' >"$tmp/tree/$file" ;;
+    *.h) rm "$tmp/tree/base/own.h" && header "$file" ;;
   esac
   touch "$tmp/tree/$file"
   at=$(($(wc -l <"$tmp/tree/$file") + 1))
@@ -112,8 +116,22 @@ broken 18 cli/own.c 'void f(void) { put("# From %s.\n[plan]\n", name); }'
 # shellcheck disable=SC2016 # $d is the name of a block
 broken 18 study/own.c \
   'void f(void) { put("set title 1\n" "$d << EOD\n%sEOD\n", data); }'
-
 # Rules that are about a whole file or folder.
+clean_tree
+header traces/owns.h
+sh "$floors" "$tmp/tree" | grep -A1 '^# traces/owns.h:1:' |
+  grep -q '^not ok 19 '
+result $? "rule 19: a header and its plural"
+
+clean_tree
+header traces/thing.h
+header graph/op/part.h
+echo 'int ra_thing_count(void);' >>"$tmp/tree/traces/thing.h"
+echo 'int ra_thing_sum(void);' >>"$tmp/tree/graph/op/part.h"
+sh "$floors" "$tmp/tree" | grep -A1 '^# traces/thing.h:4:' |
+  grep -q '^not ok 20 '
+result $? "rule 20: a prefix in two rooms"
+
 clean_tree
 mkdir "$tmp/tree/graph/attic"
 sed 's/RA_BASE_OWN_H/RA_GRAPH_ATTIC_OWN_H/' "$tmp/tree/base/own.h" \
@@ -122,7 +140,7 @@ sh "$floors" "$tmp/tree" | grep -A1 '^# graph/attic:1:' | grep -q '^not ok 3 '
 result $? "rule 3: a room without a place"
 
 clean_tree
-for i in $(seq 59); do echo text >"$tmp/tree/sim/note_$i"; done
+for i in $(seq 60); do echo text >"$tmp/tree/sim/note_$i"; done
 sh "$floors" "$tmp/tree" | grep -A1 '^# sim:1: 61 files' | grep -q '^not ok 4 '
 result $? "rule 4: 61 files"
 
@@ -138,7 +156,7 @@ sh "$floors" "$tmp/tree" | grep -A1 '^# sim/none.c:1:' | grep -q '^not ok 6 '
 result $? 'rule 6: no include'
 
 clean_tree
-cp "$tmp/tree/sim/own.h" "$tmp/tree/sim/copy.h"
+cp "$tmp/tree/base/own.h" "$tmp/tree/sim/copy.h"
 sh "$floors" "$tmp/tree" | grep -A1 '^# sim/copy.h:1:' | grep -q '^not ok 13 '
 result $? "rule 13: a header with another's guard"
 

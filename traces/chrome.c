@@ -14,9 +14,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "traces/lanes.h"
 #include "traces/trace.h"
 #include "traces/trace_impl.h"
+#include "traces/trace_lanes.h"
 
 #define NO_THREAD UINT32_MAX
 
@@ -34,7 +34,7 @@ typedef struct {
 
 typedef struct {
   const RaTrace *trace;
-  RaLanes *lanes;
+  RaTraceLanes *lanes;
   GHashTable *streams; /* const char * (by address) -> number + 1 */
   uint32_t n_streams;
   GArray *threads; /* Thread, in order of first use */
@@ -167,7 +167,7 @@ append_row(Export *export, const RaTraceRow *row, GString *event)
   uint32_t stream =
       GPOINTER_TO_UINT(g_hash_table_lookup(export->streams, row->stream));
   guint n;
-  const uint32_t *lanes = ra_lanes_of(export->lanes, row->ranks, &n);
+  const uint32_t *lanes = ra_trace_lanes_of(export->lanes, row->ranks, &n);
 
   format_event(event, row, begin_ns, end_ns);
   for (guint i = 0; i < n; i++) {
@@ -224,7 +224,7 @@ thread_name(const Export *export, const Thread *thread)
   GString *name = g_string_new(NULL);
   uint32_t first, last;
 
-  if (ra_lanes_gpus(export->lanes, thread->lane, &first, &last)) {
+  if (ra_trace_lanes_gpus(export->lanes, thread->lane, &first, &last)) {
     first %= export->gpus_per_node;
     last %= export->gpus_per_node;
     g_string_append_printf(name, "gpu %u", first);
@@ -252,7 +252,7 @@ append_names(Export *export)
     if (thread->pid != last_pid) {
       g_autofree char *process = g_strdup("host");
 
-      if (ra_lanes_gpus(export->lanes, thread->lane, &first, &last)) {
+      if (ra_trace_lanes_gpus(export->lanes, thread->lane, &first, &last)) {
         g_free(process);
         process = g_strdup_printf("node %u", first / export->gpus_per_node);
       }
@@ -271,7 +271,7 @@ static void
 init_export(Export *export)
 {
   guint n_rows = ra_trace_n_rows(export->trace);
-  guint n_lanes = ra_lanes_n(export->lanes);
+  guint n_lanes = ra_trace_lanes_n(export->lanes);
   uint32_t first, last;
 
   export->streams = g_hash_table_new(g_direct_hash, g_direct_equal);
@@ -293,7 +293,7 @@ init_export(Export *export)
   export->pids = g_new(uint32_t, n_lanes + 1);
   for (guint i = 0; i < n_lanes; i++) {
     export->pids[i] = export->n_pids + 1; /* host: after the last node */
-    if (ra_lanes_gpus(export->lanes, i, &first, &last))
+    if (ra_trace_lanes_gpus(export->lanes, i, &first, &last))
       export->pids[i] = first / export->gpus_per_node + 1;
     export->n_pids = export->pids[i];
   }
@@ -328,7 +328,7 @@ ra_trace_to_chrome(const RaTrace *trace, guint gpus_per_node,
   GString *event = g_string_new(NULL);
   Export export = {
       .trace = trace,
-      .lanes = ra_lanes_new(trace, gpus_per_node),
+      .lanes = ra_trace_lanes_new(trace, gpus_per_node),
       .gpus_per_node = gpus_per_node,
       .out = g_string_new("{\"traceEvents\":[\n"),
   };
@@ -343,7 +343,7 @@ ra_trace_to_chrome(const RaTrace *trace, guint gpus_per_node,
   g_array_free(export.threads, TRUE);
   g_free(export.first);
   g_free(export.pids);
-  ra_lanes_free(export.lanes);
+  ra_trace_lanes_free(export.lanes);
   *out_n_bytes = export.out->len;
   return g_string_free(export.out, FALSE);
 }

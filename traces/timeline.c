@@ -6,8 +6,8 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "graph/expand/task.h"
-#include "traces/lanes.h"
 #include "traces/timeline_impl.h"
+#include "traces/trace_lanes.h"
 
 #define DEFAULT_WIDTH_PX 1000
 #define DEFAULT_LANES 32
@@ -36,7 +36,7 @@ typedef struct {
 typedef struct {
   const RaTrace *trace;
   RaTimeline *timeline;
-  RaLanes *lanes;
+  RaTraceLanes *lanes;
   Filling *fillings;   /* (lanes, and one for the host) */
   uint32_t host;       /* place of the host's, after all others */
   GHashTable *call_of; /* const char * (by address) -> index + 1 */
@@ -283,7 +283,7 @@ fill_row(Build *build, const RaTraceRow *row)
 
   if (end_s <= begin_s || role == ROLE_NOTHING)
     return;
-  on = ra_lanes_of(build->lanes, row->ranks, &n);
+  on = ra_trace_lanes_of(build->lanes, row->ranks, &n);
   if (role == ROLE_HOST || row->ranks[0] == '\0') {
     on = &build->host;
     n = 1;
@@ -327,7 +327,7 @@ finish_lane(Build *build, guint index)
 
   lane->gpus = g_array_new(FALSE, FALSE, sizeof(uint32_t));
   if (index != build->host &&
-      ra_lanes_gpus(build->lanes, index, &gpus[0], &gpus[1])) {
+      ra_trace_lanes_gpus(build->lanes, index, &gpus[0], &gpus[1])) {
     g_array_append_vals(lane->gpus, gpus, 2);
     lane->n_gpus = gpus[1] - gpus[0] + 1;
   }
@@ -361,7 +361,7 @@ static void
 fill(Build *build)
 {
   RaTimeline *timeline = build->timeline;
-  guint n_lanes = ra_lanes_n(build->lanes);
+  guint n_lanes = ra_trace_lanes_n(build->lanes);
 
   build->fillings = g_new0(Filling, (gsize)n_lanes + 1);
   build->host = n_lanes;
@@ -414,9 +414,9 @@ ra_timeline_new(const RaTrace *trace, const RaTimelineOptions *options,
   if (timeline->sides)
     g_array_set_size(timeline->marks, 0);
   build.pixel_s = (timeline->to_s - timeline->from_s) / width_px;
-  build.lanes = ra_lanes_new(trace, 0);
+  build.lanes = ra_trace_lanes_new(trace, 0);
   fill(&build);
-  ra_lanes_free(build.lanes);
+  ra_trace_lanes_free(build.lanes);
   if (options->gpus_per_node)
     gpus_per_node = options->gpus_per_node;
   else if (head == NULL || !ra_text_uint64(head, &gpus_per_node) ||

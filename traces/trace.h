@@ -167,7 +167,7 @@ void ra_ranks_format(const uint32_t *ranges, gsize n, GString *out);
  * Trace Event Format (JSON object form) for Perfetto and chrome://tracing:
  *
  *     process         a node; "host" for rows without GPUs
- *     thread          a lane (traces/lanes.h) and stream
+ *     thread          a lane (traces/trace_lanes.h) and stream
  *     complete event  ("X") a row, in every thread that it runs on
  *     otherData       head fields
  *

@@ -159,7 +159,7 @@ parse_file(const char *arg, const char *relative_to, RaLength *law,
                 "file is '%s', expected path or path:column", arg);
     return FALSE;
   }
-  path = ra_data_find("lengths", name, relative_to, error);
+  path = ra_share_find("lengths", name, relative_to, error);
   if (!path || !ra_file_read(path, MAX_FILE_BYTES, &text, &n_bytes, error))
     return FALSE;
   if (!check_text(path, text, n_bytes, error))

@@ -2,8 +2,8 @@
  *
  *     [plan]
  *     format = 1
- *     workload = ppo-llama3-70b.workload   ra_data_find("workloads", ...)
- *     cluster = h100-16n.cluster           ra_data_find("clusters", ...)
+ *     workload = ppo-llama3-70b.workload   ra_share_find("workloads", ...)
+ *     cluster = h100-16n.cluster           ra_share_find("clusters", ...)
  *     system = reallhf-2024                optional: ("systems", ...)
  *     [call actor_train]
  *     mesh = node[0-15]

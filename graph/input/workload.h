@@ -211,7 +211,7 @@ ra_workload_is_even(const RaWorkload *workload)
  * @error: %RA_ERROR_INPUT `file:line: ...` for every fault of the file: see
  *   tests/graph/check_workload.c for the list, or of a model's config
  *
- * Model configs are found by ra_data_find("models", ...) relative to the file.
+ * Model configs are found by ra_share_find("models", ...) relative to the file.
  *
  * Returns: (transfer full): ra_workload_free() it
  */

@@ -14,7 +14,7 @@ ra_workload_read_data(RaWorkload *workload, const RaWorkloadKeys *keys,
 
   if (!keys->data)
     return TRUE;
-  path = ra_data_find("texts", keys->data, name, &cause);
+  path = ra_share_find("texts", keys->data, name, &cause);
   if (path)
     workload->data = ra_text_data_load(path, keys->data_tokens == 1, &cause);
   if (workload->data)

@@ -240,7 +240,7 @@ load_config(RaWorkload *workload, RaWorkloadModel *model, GError **error)
 {
   const char *name = ra_key_file_name(workload->file);
   GError *cause = NULL;
-  g_autofree char *path = ra_data_find("models", model->config, name, &cause);
+  g_autofree char *path = ra_share_find("models", model->config, name, &cause);
 
   if (path)
     model->model = ra_model_load(path, &cause);

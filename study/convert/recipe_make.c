@@ -435,7 +435,7 @@ static double
 device_bytes_of(const RaCluster *cluster, GError **error)
 {
   g_autofree char *name = g_strconcat(cluster->gpu, ".profile", NULL);
-  g_autofree char *path = ra_data_find("profiles", name, NULL, error);
+  g_autofree char *path = ra_share_find("profiles", name, NULL, error);
   g_autoptr(RaKeyFile) file = path ? ra_key_file_load(path, error) : NULL;
   g_autoptr(RaProfile) profile = file ? ra_profile_load(file, error) : NULL;
 

@@ -12,7 +12,7 @@ make_causes(const RaSetup *setup, const RaReplay *replay)
   double makespan_s = ra_sim_result(replay->sim)->makespan_s;
   RaTable *table = ra_table_new("path_causes");
   g_autoptr(GArray) shares =
-      ra_path_shares(replay->sim, replay->graph, setup->estimator);
+      ra_critical_path_shares(replay->sim, replay->graph, setup->estimator);
 
   ra_table_column(table, "cause", RA_UNIT_NONE, RA_CELL_TEXT);
   ra_table_column(table, "what", RA_UNIT_NONE, RA_CELL_TEXT);

@@ -351,7 +351,7 @@ ra_outcome_new(const RaSetup *setup, const RaTaskGraph *graph, const RaSim *sim)
   outcome = g_new0(RaOutcome, 1);
   makespan_s = ra_sim_result(sim)->makespan_s;
   outcome->breakdown = ra_breakdown_new(sim, graph);
-  rows = ra_path_rows(graph, sim);
+  rows = ra_critical_path_rows(graph, sim);
   outcome->extrapolated =
       ra_extrapolation_note(setup->profile, setup->estimator, graph);
   outcome->summary = make_summary(setup, graph, sim, outcome->breakdown,

@@ -57,7 +57,7 @@ compare_rows(gconstpointer a, gconstpointer b)
 }
 
 GArray *
-ra_path_rows(const RaTaskGraph *graph, const RaSim *sim)
+ra_critical_path_rows(const RaTaskGraph *graph, const RaSim *sim)
 {
   const RaCost *costs = ra_sim_costs(sim);
   GArray *rows = g_array_new(FALSE, FALSE, sizeof(RaPathRow));

@@ -1,6 +1,6 @@
 /* The critical path by call, kind of task and cause.
  *
- *     GArray *rows = ra_path_rows(graph, sim);
+ *     GArray *rows = ra_critical_path_rows(graph, sim);
  *     for (guint i = 0; i < rows->len; i++)
  *       use(&g_array_index(rows, RaPathRow, i));
  *
@@ -28,7 +28,7 @@ typedef struct {
 } RaPathRow;
 
 /**
- * ra_path_rows:
+ * ra_critical_path_rows:
  * @graph: the tasks
  * @sim: has run
  *
@@ -40,6 +40,6 @@ typedef struct {
  * Returns: (transfer full) (element-type RaPathRow): by total_s, descending,
  * ties in order of the path from its end; rows without time are left out
  */
-GArray *ra_path_rows(const RaTaskGraph *graph, const RaSim *sim);
+GArray *ra_critical_path_rows(const RaTaskGraph *graph, const RaSim *sim);
 
 #endif

@@ -223,7 +223,7 @@ read_cluster(const RaStarterOptions *o, const char *text, RaProfile **out,
              GError **error)
 {
   g_autofree char *name = g_strconcat(o->gpu, ".profile", NULL);
-  g_autofree char *path = ra_data_find("profiles", name, NULL, error);
+  g_autofree char *path = ra_share_find("profiles", name, NULL, error);
   g_autoptr(RaKeyFile) profile = path ? ra_key_file_load(path, error) : NULL;
   g_autoptr(RaKeyFile) file = NULL;
   RaCluster *cluster = NULL;

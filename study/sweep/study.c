@@ -243,8 +243,8 @@ find_file(const RaStudy *study, const char *key, const char *name,
 
   if (!name)
     return TRUE;
-  *out = ra_data_find(ra_file_kind_folder(kind), name,
-                      ra_key_file_name(study->file), &cause);
+  *out = ra_share_find(ra_file_kind_folder(kind), name,
+                       ra_key_file_name(study->file), &cause);
   if (*out)
     return TRUE;
   ra_key_file_fail(study->file, 0, key, error, "'%s': %s", key, cause->message);

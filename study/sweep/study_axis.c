@@ -118,8 +118,8 @@ read_value(const RaStudy *study, const char *key, const char *value,
     return check_word(study, kind, key, value, error) ? g_strdup(value) : NULL;
   if (kind == RA_AXIS_SYSTEM && g_str_equal(value, "none"))
     return g_strdup("");
-  return ra_data_find(ra_file_kind_folder((RaFileKind)file), value,
-                      ra_key_file_name(study->file), error);
+  return ra_share_find(ra_file_kind_folder((RaFileKind)file), value,
+                       ra_key_file_name(study->file), error);
 }
 
 /* `8 | 1` of an axis of two keys. */

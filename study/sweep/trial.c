@@ -101,7 +101,7 @@ add_lengths(GPtrArray *files, const RaSetup *setup, const char *key)
     return;
   name = g_strdup(strchr(text, '(') + 1);
   name[strcspn(name, ":)")] = '\0';
-  path = ra_data_find("lengths", g_strstrip(name), setup->workload_path, NULL);
+  path = ra_share_find("lengths", g_strstrip(name), setup->workload_path, NULL);
   add_file(files, path);
 }
 
@@ -119,8 +119,8 @@ list_files(const RaSetup *setup, gboolean has_plan)
   if (has_plan)
     add_file(files, setup->plan_path);
   for (guint m = 0; m < workload->n_models; m++) {
-    g_autofree char *path = ra_data_find("models", workload->models[m].config,
-                                         setup->workload_path, NULL);
+    g_autofree char *path = ra_share_find("models", workload->models[m].config,
+                                          setup->workload_path, NULL);
 
     add_file(files, path);
   }

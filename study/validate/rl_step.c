@@ -53,7 +53,7 @@ static char *
 find_config(const char *name)
 {
   g_autofree char *file = g_strconcat(name, ".json", NULL);
-  g_autofree char *path = ra_data_find("models", file, NULL, NULL);
+  g_autofree char *path = ra_share_find("models", file, NULL, NULL);
 
   return path ? g_steal_pointer(&file) : NULL;
 }
@@ -261,7 +261,7 @@ gboolean
 ra_rl_set_system(RaSetup *setup, const char *name, GError **error)
 {
   g_autofree char *base = g_strconcat(name, ".system", NULL);
-  g_autofree char *path = ra_data_find("systems", base, NULL, error);
+  g_autofree char *path = ra_share_find("systems", base, NULL, error);
   g_autoptr(RaKeyFile) file = path ? ra_key_file_load(path, error) : NULL;
   RaSystem *system = file ? ra_system_load(file, error) : NULL;
 

@@ -39,7 +39,7 @@ ra_validate_model(const char *name)
 {
   g_autofree char *config = ra_rl_model_config(name);
   g_autofree char *path =
-      config ? ra_data_find("models", config, NULL, NULL) : NULL;
+      config ? ra_share_find("models", config, NULL, NULL) : NULL;
 
   return path ? ra_model_load(path, NULL) : NULL;
 }

@@ -71,7 +71,7 @@ static gboolean
 forward_init(Forward *f, GError **error)
 {
   g_autofree char *path =
-      ra_data_find("models", "llama-2-7b.json", NULL, error);
+      ra_share_find("models", "llama-2-7b.json", NULL, error);
   g_autoptr(RaKeyFile) file = NULL;
 
   f->model = path ? ra_model_load(path, error) : NULL;

@@ -36,7 +36,7 @@ ra_validate_profile(const char *gpu, GError **error)
   const RaGpu *known = ra_gpu_find(gpu);
   g_autofree char *name =
       g_strconcat(known ? known->name : gpu, ".profile", NULL);
-  g_autofree char *path = ra_data_find("profiles", name, NULL, NULL);
+  g_autofree char *path = ra_share_find("profiles", name, NULL, NULL);
   g_autoptr(RaKeyFile) file = NULL;
 
   file = path ? ra_key_file_load(path, error) : NULL;

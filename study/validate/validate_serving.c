@@ -444,7 +444,7 @@ ra_validate_engine(const char *engine)
   for (guint i = 0; i < G_N_ELEMENTS(files); i++) {
     g_autofree char *path =
         strcmp(files[i][0], engine) == 0
-            ? ra_data_find("systems", files[i][1], NULL, NULL)
+            ? ra_share_find("systems", files[i][1], NULL, NULL)
             : NULL;
     g_autoptr(RaKeyFile) file = path ? ra_key_file_load(path, NULL) : NULL;
 

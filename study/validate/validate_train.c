@@ -152,7 +152,7 @@ shipped(const Group *group, RaSystemConstants *out, const char **out_name,
   for (guint i = 0; i < G_N_ELEMENTS(gpus); i++) {
     g_autofree char *name =
         g_strdup_printf("%s-%s.system", group->convention->system, gpus[i]);
-    g_autofree char *path = ra_data_find("systems", name, NULL, NULL);
+    g_autofree char *path = ra_share_find("systems", name, NULL, NULL);
     g_autoptr(RaKeyFile) file = path ? ra_key_file_load(path, error) : NULL;
     g_autoptr(RaSystem) system = NULL;
 

@@ -52,7 +52,7 @@ realloc(void *old, size_t n_bytes)
 static RaProfile *
 load_profile(const char *name)
 {
-  g_autofree char *path = ra_data_find("profiles", name, NULL, NULL);
+  g_autofree char *path = ra_share_find("profiles", name, NULL, NULL);
   g_autoptr(RaKeyFile) file = path ? ra_key_file_load(path, NULL) : NULL;
 
   return file ? ra_profile_load(file, NULL) : NULL;

@@ -313,7 +313,7 @@ assert_found(const char *relative_to, const char *wanted)
   g_autofree char *near =
       relative_to ? g_build_filename(folder, relative_to, NULL) : NULL;
   GError *error = NULL;
-  g_autofree char *found = ra_data_find("models", "m.x", near, &error);
+  g_autofree char *found = ra_share_find("models", "m.x", near, &error);
 
   ck_assert_msg(found != NULL, "%s", error ? error->message : "");
   ck_assert_str_eq(found, path);
@@ -346,7 +346,7 @@ START_TEST(test_find)
   make_file(".", "here");
   g_autofree char *here = g_build_filename(folder, "here", NULL);
   ck_assert_int_eq(g_chdir(here), 0);
-  g_autofree char *found = ra_data_find("models", "m.x", NULL, NULL);
+  g_autofree char *found = ra_share_find("models", "m.x", NULL, NULL);
   ck_assert_str_eq(found, "m.x");
   assert_found("w/plans/p.plan", "d2/models/m.x");
   ck_assert_int_eq(g_chdir("/"), 0);
@@ -361,16 +361,16 @@ START_TEST(test_find_fails)
       g_strdup_printf("no file '%s', expected it at one of '%s'", path, path);
 
   g_setenv("RA_DATA_PATH", "/nowhere", TRUE);
-  ck_assert_ptr_null(ra_data_find("models", path, NULL, &error));
+  ck_assert_ptr_null(ra_share_find("models", path, NULL, &error));
   ck_assert(g_error_matches(error, RA_ERROR, RA_ERROR_INPUT));
   ck_assert_str_eq(error->message, wanted);
   g_clear_error(&error);
   /* A folder is no file; every place is listed. */
-  ck_assert_ptr_null(ra_data_find("models", "z.x", "a/b.plan", &error));
+  ck_assert_ptr_null(ra_share_find("models", "z.x", "a/b.plan", &error));
   ck_assert_ptr_nonnull(strstr(error->message, "'a/z.x', 'a/../models/z.x', "
                                                "'/nowhere/models/z.x', '"));
   g_clear_error(&error);
-  ck_assert_ptr_null(ra_data_find("models", folder, NULL, &error));
+  ck_assert_ptr_null(ra_share_find("models", folder, NULL, &error));
 }
 END_TEST
 

@@ -40,7 +40,7 @@ setup_init(RaSetup *setup)
   g_autoptr(RaKeyFile) workload = parse(workload_text);
   g_autoptr(RaKeyFile) cluster = parse(cluster_text);
   g_autofree char *path =
-      ra_data_find("profiles", "h100-sxm.profile", NULL, NULL);
+      ra_share_find("profiles", "h100-sxm.profile", NULL, NULL);
   g_autoptr(RaKeyFile) profile = ra_key_file_load(path, NULL);
 
   setup->workload = ra_workload_load(workload, NULL);

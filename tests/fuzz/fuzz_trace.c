@@ -4,8 +4,8 @@
 #include "config.h"
 
 #include "tests/fuzz/fuzz.h"
-#include "traces/lanes.h"
 #include "traces/trace.h"
+#include "traces/trace_lanes.h"
 
 gboolean fuzz_accepted;
 
@@ -13,11 +13,11 @@ gboolean fuzz_accepted;
 static uint32_t
 n_gpus(const RaTrace *trace)
 {
-  g_autoptr(RaLanes) lanes = ra_lanes_new(trace, 0);
+  g_autoptr(RaTraceLanes) lanes = ra_trace_lanes_new(trace, 0);
   uint32_t first, last, n = 0;
 
-  for (guint i = 0; i < ra_lanes_n(lanes); i++) {
-    if (ra_lanes_gpus(lanes, i, &first, &last))
+  for (guint i = 0; i < ra_trace_lanes_n(lanes); i++) {
+    if (ra_trace_lanes_gpus(lanes, i, &first, &last))
       n = MAX(n, last + 1);
   }
   return n;

@@ -450,7 +450,7 @@ START_TEST(test_shipped)
 
   for (guint i = 0; i < G_N_ELEMENTS(shipped); i++) {
     GError *error = NULL;
-    char *path = ra_data_find("clusters", shipped[i].name, NULL, &error);
+    char *path = ra_share_find("clusters", shipped[i].name, NULL, &error);
     RaKeyFile *file = path ? ra_key_file_load(path, &error) : NULL;
     RaCluster *cluster = file ? ra_cluster_load(file, &error) : NULL;
 

@@ -246,15 +246,15 @@ shipped_n_gpus(const char *name)
 {
   GError *error = NULL;
   const char *workload_name, *cluster_name;
-  char *path = ra_data_find("plans", name, NULL, &error);
+  char *path = ra_share_find("plans", name, NULL, &error);
   RaKeyFile *file = ra_key_file_load(path, &error);
   gboolean used[1024] = {FALSE};
   uint32_t n_used = 0;
 
   ck_assert_msg(file != NULL, "%s", error ? error->message : "");
   ck_assert(ra_plan_files(file, &workload_name, &cluster_name, &error));
-  char *paths[2] = {ra_data_find("workloads", workload_name, path, &error),
-                    ra_data_find("clusters", cluster_name, path, &error)};
+  char *paths[2] = {ra_share_find("workloads", workload_name, path, &error),
+                    ra_share_find("clusters", cluster_name, path, &error)};
   RaKeyFile *files[2] = {ra_key_file_load(paths[0], &error),
                          ra_key_file_load(paths[1], &error)};
   RaWorkload *w = ra_workload_load(files[0], &error);

@@ -178,7 +178,7 @@ static RaWorkload *
 shipped(const char *name)
 {
   GError *error = NULL;
-  char *path = ra_data_find("workloads", name, NULL, &error);
+  char *path = ra_share_find("workloads", name, NULL, &error);
   RaKeyFile *file = path ? ra_key_file_load(path, &error) : NULL;
   RaWorkload *w = file ? ra_workload_load(file, &error) : NULL;
 

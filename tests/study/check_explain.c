@@ -148,7 +148,7 @@ check_plan(const char *name, RaFidelity fidelity, gboolean flows,
   RaSetup *setup = ra_setup_load(path, RA_FILE_PLAN, &flags, NULL);
   g_autoptr(RaReplay) replay = ra_replay_new(setup, &options, NULL);
   g_autoptr(GArray) shares =
-      ra_path_shares(replay->sim, replay->graph, setup->estimator);
+      ra_critical_path_shares(replay->sim, replay->graph, setup->estimator);
   RaCriticalPath *whole = ra_critical_path_new(replay->sim, replay->graph);
   double all_s = whole->makespan_s, tol_s = 1e-9 * all_s;
 

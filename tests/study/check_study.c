@@ -333,7 +333,7 @@ START_TEST(kept)
   g_autofree char *files = g_dir_make_tmp("reallot-XXXXXX", NULL);
   g_autofree char *plan = g_build_filename(files, "p.plan", NULL);
   g_autofree char *found =
-      ra_data_find("plans", "ppo-tiny-4-colocated.plan", NULL, NULL);
+      ra_share_find("plans", "ppo-tiny-4-colocated.plan", NULL, NULL);
   g_autofree char *text = NULL, *changed = NULL;
   g_autofree char *three = tiny(plan, "8, 16, 32");
   g_autofree char *four = tiny(plan, "8, 16, 32, 64");

@@ -6,8 +6,8 @@
 
 #include "base/error.h"
 #include "tests/support/check_main.h"
-#include "traces/lanes.h"
 #include "traces/trace.h"
+#include "traces/trace_lanes.h"
 
 #define COLUMNS                                                                \
   "name\titeration\tcall\tkind\tranks\tstream\top\tshape\tbegin_s\tend_s\t"    \
@@ -271,27 +271,27 @@ START_TEST(test_lanes)
                  "c\t0\tc\tk\t20-23\ts\t-\t-\t2\t2\t0\t0\n"
                  "d\t0\tc\tk\t-\ts\t-\t-\t2\t2\t0\t0\n",
             NULL);
-  g_autoptr(RaLanes) lanes = ra_lanes_new(trace, 0);
-  g_autoptr(RaLanes) cut = ra_lanes_new(trace, 4);
+  g_autoptr(RaTraceLanes) lanes = ra_trace_lanes_new(trace, 0);
+  g_autoptr(RaTraceLanes) cut = ra_trace_lanes_new(trace, 4);
   const uint32_t *on;
   uint32_t first, last;
   guint n;
 
-  ck_assert_uint_eq(ra_lanes_n(lanes), 4);
-  ck_assert(ra_lanes_gpus(lanes, 1, &first, &last));
+  ck_assert_uint_eq(ra_trace_lanes_n(lanes), 4);
+  ck_assert(ra_trace_lanes_gpus(lanes, 1, &first, &last));
   ck_assert_uint_eq(first, 8);
   ck_assert_uint_eq(last, 15);
-  ck_assert(!ra_lanes_gpus(lanes, 3, &first, &last));
-  on = ra_lanes_of(lanes, ra_trace_row(trace, 0)->ranks, &n);
+  ck_assert(!ra_trace_lanes_gpus(lanes, 3, &first, &last));
+  on = ra_trace_lanes_of(lanes, ra_trace_row(trace, 0)->ranks, &n);
   ck_assert_uint_eq(n, 2);
   ck_assert_uint_eq(on[1], 1);
-  on = ra_lanes_of(lanes, ra_trace_row(trace, 3)->ranks, &n);
+  on = ra_trace_lanes_of(lanes, ra_trace_row(trace, 3)->ranks, &n);
   ck_assert_uint_eq(n, 1);
   ck_assert_uint_eq(on[0], 3);
-  ck_assert_uint_eq(ra_lanes_n(cut), 6);
-  ra_lanes_gpus(cut, 4, &first, &last);
+  ck_assert_uint_eq(ra_trace_lanes_n(cut), 6);
+  ra_trace_lanes_gpus(cut, 4, &first, &last);
   ck_assert_uint_eq(first, 20);
-  on = ra_lanes_of(cut, ra_trace_row(trace, 0)->ranks, &n);
+  on = ra_trace_lanes_of(cut, ra_trace_row(trace, 0)->ranks, &n);
   ck_assert_uint_eq(n, 4);
 }
 END_TEST

@@ -1,7 +1,7 @@
 /* Cutting the GPUs of a trace into lanes at every border of a row's ranks. */
 #include "config.h"
 
-#include "traces/lanes.h"
+#include "traces/trace_lanes.h"
 
 /* The lanes of one set of ranks. */
 typedef struct {
@@ -114,7 +114,7 @@ visit_cells(const GArray *ranges, const GArray *borders, guint8 *used,
 
 /* Numbers the different sets of ranks; gives back their ranges. */
 static GPtrArray *
-collect_sets(RaLanes *lanes, const RaTrace *trace)
+collect_sets(RaTraceLanes *lanes, const RaTrace *trace)
 {
   GPtrArray *sets =
       g_ptr_array_new_with_free_func((GDestroyNotify)g_array_unref);
@@ -135,7 +135,7 @@ collect_sets(RaLanes *lanes, const RaTrace *trace)
 
 /* Numbers the cells that some row uses: those are the lanes. */
 static guint *
-make_lanes(RaLanes *lanes, const GPtrArray *sets, const GArray *borders)
+make_lanes(RaTraceLanes *lanes, const GPtrArray *sets, const GArray *borders)
 {
   g_autofree guint8 *used = g_new0(guint8, borders->len + 1);
   guint *lane_of_cell = g_new0(guint, borders->len + 1);
@@ -164,12 +164,12 @@ make_lanes(RaLanes *lanes, const GPtrArray *sets, const GArray *borders)
   return lane_of_cell;
 }
 
-RaLanes *
-ra_lanes_new(const RaTrace *trace, guint gpus_per_node)
+RaTraceLanes *
+ra_trace_lanes_new(const RaTrace *trace, guint gpus_per_node)
 {
   g_return_val_if_fail(trace != NULL, NULL);
 
-  RaLanes *lanes = g_new0(RaLanes, 1);
+  RaTraceLanes *lanes = g_new0(RaTraceLanes, 1);
   g_autoptr(GArray) borders = g_array_new(FALSE, FALSE, sizeof(uint32_t));
   g_autoptr(GPtrArray) sets = NULL;
   g_autofree guint *lane_of_cell = NULL;
@@ -200,7 +200,7 @@ ra_lanes_new(const RaTrace *trace, guint gpus_per_node)
 }
 
 void
-ra_lanes_free(RaLanes *lanes)
+ra_trace_lanes_free(RaTraceLanes *lanes)
 {
   if (lanes == NULL)
     return;
@@ -213,7 +213,7 @@ ra_lanes_free(RaLanes *lanes)
 }
 
 guint
-ra_lanes_n(const RaLanes *lanes)
+ra_trace_lanes_n(const RaTraceLanes *lanes)
 {
   g_return_val_if_fail(lanes != NULL, 0);
 
@@ -221,8 +221,8 @@ ra_lanes_n(const RaLanes *lanes)
 }
 
 gboolean
-ra_lanes_gpus(const RaLanes *lanes, guint lane, uint32_t *out_first,
-              uint32_t *out_last)
+ra_trace_lanes_gpus(const RaTraceLanes *lanes, guint lane, uint32_t *out_first,
+                    uint32_t *out_last)
 {
   g_return_val_if_fail(lanes != NULL && lane < lanes->first->len, FALSE);
 
@@ -234,7 +234,7 @@ ra_lanes_gpus(const RaLanes *lanes, guint lane, uint32_t *out_first,
 }
 
 const uint32_t *
-ra_lanes_of(const RaLanes *lanes, const char *ranks, guint *out_n)
+ra_trace_lanes_of(const RaTraceLanes *lanes, const char *ranks, guint *out_n)
 {
   g_return_val_if_fail(lanes != NULL && out_n != NULL, NULL);
 
