@@ -88,8 +88,7 @@ process_of() {
 }
 
 # Process $1 gets signal $2 when folder $3 has a checkpoint after two
-# iterations; all end within 10 s, in one line that says $4, and the newest
-# checkpoint is whole: the run goes on to the same bits.
+# iterations; all end within 10 s, in one line that says $4.
 loses() { # PROCESS SIGNAL FOLDER SAYS
   local i=0 begin pid
   timeout 120 mpirun -q -n 4 "$program" run ppo-tiny-8.plan -n 40 \
@@ -110,4 +109,19 @@ loses() { # PROCESS SIGNAL FOLDER SAYS
   [ "$(grep -c '^reallot: ' err)" -eq 1 ] || sed 's/^/# /' err
   [ -z "$(process_of "$1" "checkpoint $3 ")" ]
   result $? "and nobody is left"
+}
+
+# What was lost in folder $1 goes on for two iterations, on $2 processes or as
+# threads of one, to the bits of a run that nobody stopped.
+resumes() { # FOLDER PROCESSES
+  local last until
+  last=$(find "$1" -name 'iteration-??????' | LC_ALL=C sort | tail -n 1)
+  until=$((10#0${last##*-} + 2))
+  rm -rf whole again
+  works run ppo-tiny-8.plan -n "$until" --save actor=whole
+  set -- "$2" run ppo-tiny-8.plan -n "$until" --checkpoint "$1" --resume \
+    --save actor=again
+  if [ "$1" = 1 ]; then works "${@:2}"; else works_on "$@"; fi
+  [ "$until" -gt 3 ] && cmp -s whole/model.safetensors again/model.safetensors
+  result $? "resumed by $1: the same bits"
 }

@@ -70,22 +70,15 @@ NCCL_DOUBLE=hang fails_on 'nccl: a.* on rank .*no other rank arrived within 2 s'
 result $? "exit status 4"
 
 # Killed, where nobody hears of it in NCCL and where all do; stopped.
-works run ppo-tiny-8.plan -n 40 --save actor=whole
-again() { # FOLDER PROCESSES
-  works_on "$2" run ppo-tiny-8.plan -n 40 --checkpoint "$1" --resume \
-    --save actor=again
-  cmp -s whole/model.safetensors again/model.safetensors
-  result $? "resumed: the same bits"
-}
 loses 2 KILL k.first 'ranks 4 to 5 (process 2 on .*) died'
-again k.first 4
+resumes k.first 4
 export NCCL_DOUBLE=tells
 loses 3 KILL k.second 'ranks 6 to 7 (process 3 on .*) died'
 loses 0 KILL k.third 'ranks 0 to 1 (process 0 on .*) died'
-again k.third 2
+resumes k.third 2
 unset NCCL_DOUBLE
 loses 1 STOP k.fourth 'ranks 2 to 3 (process 1 on .*) sent nothing for 3 s'
-again k.fourth 4
+resumes k.fourth 4
 
 # With the kernels, and memory that the host cannot look into; not where a
 # sanitizer makes their fibers slow, which sees them in one process.
