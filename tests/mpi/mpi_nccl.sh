@@ -57,9 +57,9 @@ for devices in '4 1' '2 2' '2 4'; do
   NCCL_DOUBLE=gpus=${devices#* } works_on "${devices% *}" run \
     grpo-tiny-4.plan -n 1
 done
-NCCL_DOUBLE=gpus=3 fails_on '.*: rank 3 wants GPU 3 .* which shows it 3' \
+NCCL_DOUBLE=gpus=3 fails_on '.*: rank 3 needs GPU 3 .* which has 3' \
   4 run grpo-tiny-4.plan -n 1
-NCCL_DOUBLE=gpus=1 fails_on '.*: rank 1 wants GPU 1 .* which shows it 1' \
+NCCL_DOUBLE=gpus=1 fails_on '.*: rank 1 needs GPU 1 .* which has 1' \
   1 run grpo-tiny-4.plan -n 1
 
 # A GPU that hangs: its host's threads wait as those of the others do, so that
