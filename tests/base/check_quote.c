@@ -184,7 +184,9 @@ START_TEST(test_run)
   g_setenv("GNUPLOT_LIB", "/nowhere", TRUE);
   write_program("#!/bin/sh\nenv | grep -c -e ^GNU -e ^FIT_\necho \"$*\"\n");
   ck_assert(ra_gnuplot_run("./gnuplot", "", 30, &out, NULL));
-  ck_assert_str_eq(g_bytes_get_data(out, NULL), "0\n-d -\n");
+  ck_assert_uint_eq(g_bytes_get_size(out), strlen("0\n-d -\n"));
+  ck_assert_mem_eq(g_bytes_get_data(out, NULL), "0\n-d -\n",
+                   strlen("0\n-d -\n"));
   g_unlink("gnuplot");
   g_rmdir(folder);
 }
