@@ -143,7 +143,7 @@ fails 'bad.yaml:2: no YAML' import bad.yaml --from=nemo-rl
 # What somebody may have edited since stays, but for --force.
 mkdir edited
 echo '# mine' >edited/mine.cluster
-fails 'edited/mine.cluster: is there already, expected a new name or --force' \
+fails 'edited/mine.cluster: exists already, expected a new name or --force' \
   import "$data/verl-grpo-qwen2-7b.sh" -o edited --name=mine
 [ "$(ls edited)" = mine.cluster ] && grep -qx '# mine' edited/mine.cluster
 result $? "and nothing is written"
