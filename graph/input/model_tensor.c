@@ -1,6 +1,8 @@
 /* Tensors of a checkpoint, family by family, from tables of rows. */
 #include "config.h"
 
+#include <string.h>
+
 #include "graph/input/lora.h"
 
 /* When a row of a table below is in the checkpoint.  Beside that, a bias
@@ -417,30 +419,53 @@ set_adapter(const RaModel *model, RaTensor *t)
   t->grain = 1;
 }
 
+/* Adds the first @n bytes of @text to a name. */
+static void
+add_text(RaTensor *t, gsize *inout_at, const char *text, gsize n)
+{
+  g_assert(*inout_at + n < sizeof t->name);
+  memcpy(t->name + *inout_at, text, n);
+  *inout_at += n;
+}
+
+static void
+add_number(RaTensor *t, gsize *inout_at, gint32 number)
+{
+  char digits[16], *at = digits + sizeof digits;
+
+  do
+    *--at = (char)('0' + number % 10);
+  while ((number /= 10) > 0);
+  add_text(t, inout_at, at, (gsize)(digits + sizeof digits - at));
+}
+
+/* Not by printf(): every reallocation asks for the names of all tensors. */
 static void
 set_name(const Naming *naming, const Row *row, RaTensor *t)
 {
-  char prefix[48] = "";
-  char rest[48];
-  if (t->layer >= 0)
-    g_snprintf(prefix, sizeof prefix, "%s%d.", naming->layer_prefix, t->layer);
-  if (t->expert >= 0) {
-    const char *mark = row->name;
-    while (*mark != '*')
-      mark++;
-    g_snprintf(rest, sizeof rest, "%.*s%d%s", (int)(mark - row->name),
-               row->name, t->expert, mark + 1);
-  } else {
-    g_snprintf(rest, sizeof rest, "%s", row->name);
-  }
-  if (t->lora == RA_LORA_NONE) {
-    g_snprintf(t->name, sizeof t->name, "%s%s", prefix, rest);
-  } else { /* as PEFT has it: q_proj.lora_A.weight */
-    const char *end = strstr(rest, "weight");
+  static const char adapters[] = "lora_A.lora_B.";
+  const char *rest = row->name, *end;
+  gsize at = 0;
 
-    g_snprintf(t->name, sizeof t->name, "%s%.*slora_%c.%s", prefix,
-               (int)(end - rest), rest, t->lora == RA_LORA_A ? 'A' : 'B', end);
+  if (t->layer >= 0) {
+    add_text(t, &at, naming->layer_prefix, strlen(naming->layer_prefix));
+    add_number(t, &at, t->layer);
+    add_text(t, &at, ".", 1);
   }
+  if (t->expert >= 0) {
+    end = strchr(rest, '*');
+    add_text(t, &at, rest, (gsize)(end - rest));
+    add_number(t, &at, t->expert);
+    rest = end + 1;
+  }
+  if (t->lora != RA_LORA_NONE) { /* as PEFT has it: q_proj.lora_A.weight */
+    end = strstr(rest, "weight");
+    add_text(t, &at, rest, (gsize)(end - rest));
+    add_text(t, &at, adapters + (t->lora == RA_LORA_A ? 0 : 7), 7);
+    rest = end;
+  }
+  add_text(t, &at, rest, strlen(rest));
+  t->name[at] = 0;
 }
 
 guint32
