@@ -10,12 +10,18 @@
 #include "tests/support/check_main.h"
 #include "tests/support/reshard_cases.h"
 
+enum { MOST_LAYOUTS = 32 };
+
+/* What a seeded model has there: by layout, node that it is on, and GPU. */
+typedef RaParams *Seeded[MOST_LAYOUTS][2][N_RANKS];
+
 typedef struct {
   Case *cases;
   guint n_cases;
   RaLocalGroup *group;
   const RaBackend *shared; /* whose memory ranks share; NULL: by slices */
   atomic_uint *n_wrong;    /* (n_cases) ranks that did not get their bits */
+  Seeded seeded;           /* nobody changes them; NULL: nothing is there */
 } Work;
 
 typedef struct {
@@ -52,14 +58,13 @@ ranks_of(const RaCallPlan *plan, uint32_t *out_n)
   return ranks;
 }
 
-/* Whether @got, which came by @slices from @source, is what a seeded model has
- * there, and all of it was asked for ahead. */
+/* Whether @out, which came by @slices from @source, is @want, and all of it was
+ * asked for ahead. */
 static gboolean
 arrives(const Case *c, const RaBackend *shared, RaComm *world,
         const RaCallPlan *from, const RaCallPlan *to, const GArray *slices,
-        const RaParams *source, RaParams **out)
+        const RaParams *source, const RaParams *want, RaParams **out)
 {
-  g_autoptr(RaParams) want = params_on(c, to, world->rank, TRUE);
   RaReshardRanks ranks;
   g_autofree uint32_t *from_ranks = ranks_of(from, &ranks.n_from);
   g_autofree uint32_t *to_ranks = ranks_of(to, &ranks.n_to);
@@ -87,22 +92,51 @@ run_rank(void *data)
 {
   const Rank *rank = data;
   Work *work = rank->work;
+  uint32_t r = rank->rank;
   g_autoptr(RaComm) world = ra_local_comm_new(work->group, rank->rank);
 
   for (guint i = 0; i < work->n_cases; i++) {
     const Case *c = &work->cases[i];
-    g_autoptr(RaParams) source = params_on(c, &c->from, rank->rank, TRUE);
+    const RaParams *from = work->seeded[c->from_layout][0][r];
+    const RaParams *to = work->seeded[c->to_layout][c->to_node][r];
     g_autoptr(RaParams) there = NULL, back = NULL;
 
     gboolean came = arrives(c, work->shared, world, &c->from, &c->to, c->there,
-                            source, &there);
+                            from, to, &there);
 
-    if (!arrives(c, work->shared, world, &c->to, &c->from, c->back, there,
+    if (!arrives(c, work->shared, world, &c->to, &c->from, c->back, there, from,
                  &back) ||
         !came)
       atomic_fetch_add(&work->n_wrong[i], 1);
   }
   return NULL;
+}
+
+static void
+seed(Work *work)
+{
+  for (guint i = 0; i < work->n_cases; i++) {
+    const Case *c = &work->cases[i];
+
+    for (uint32_t gpu = 0; gpu < N_RANKS; gpu++) {
+      RaParams **from = &work->seeded[c->from_layout][0][gpu];
+      RaParams **to = &work->seeded[c->to_layout][c->to_node][gpu];
+
+      if (!*from)
+        *from = params_on(c, &c->from, gpu, TRUE);
+      if (!*to)
+        *to = params_on(c, &c->to, gpu, TRUE);
+    }
+  }
+}
+
+static void
+unseed(Work *work)
+{
+  for (guint i = 0; i < MOST_LAYOUTS; i++)
+    for (guint node = 0; node < 2; node++)
+      for (uint32_t gpu = 0; gpu < N_RANKS; gpu++)
+        ra_params_free(work->seeded[i][node][gpu]);
 }
 
 /* Runs all of @cases on a thread a GPU; cases at which some rank was wrong. */
@@ -111,11 +145,17 @@ run_cases(GArray *cases, const RaBackend *shared)
 {
   g_autofree atomic_uint *n_wrong = g_new0(atomic_uint, cases->len + 1);
   g_autoptr(RaLocalGroup) group = ra_local_group_new(N_RANKS, FALSE);
-  Work work = {(Case *)(void *)cases->data, cases->len, group, shared, n_wrong};
+  Work work = {(Case *)(void *)cases->data,
+               cases->len,
+               group,
+               shared,
+               n_wrong,
+               {{{NULL}}}};
   pthread_t threads[N_RANKS];
   Rank ranks[N_RANKS];
   guint n = 0;
 
+  seed(&work);
   for (uint32_t i = 0; i < N_RANKS; i++) {
     gpu_ranks[i] = i;
     ranks[i] = (Rank){&work, i};
@@ -124,6 +164,7 @@ run_cases(GArray *cases, const RaBackend *shared)
     ck_assert_int_eq(pthread_create(&threads[i], NULL, run_rank, &ranks[i]), 0);
   for (uint32_t i = 0; i < N_RANKS; i++)
     pthread_join(threads[i], NULL);
+  unseed(&work);
   for (guint i = 0; i < cases->len; i++)
     n += atomic_load(&n_wrong[i]) > 0;
   return n;

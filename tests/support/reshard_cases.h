@@ -25,7 +25,8 @@ typedef struct {
   const RaTensorTable *table;
   const RaCluster *cluster;
   RaCallPlan from, to;
-  GArray *there, *back; /* slices, owned */
+  guint from_layout, to_layout, to_node; /* which they are */
+  GArray *there, *back;                  /* slices, owned */
 } Case;
 
 /* (transfer full) (nullable): the parameters of @gpu under @plan. */
@@ -95,7 +96,12 @@ all_pairs(const RaModel *model, const RaTensorTable *table,
     for (guint k = 0; k < layouts->len; k++)
       for (guint way = 0; way < 2; way++) {
         RaReallocScheme scheme = (RaReallocScheme)((i + k + way) % 3);
-        Case c = {.model = model, .table = table, .cluster = cluster};
+        Case c = {.model = model,
+                  .table = table,
+                  .cluster = cluster,
+                  .from_layout = i,
+                  .to_layout = k,
+                  .to_node = way};
 
         c.from = plan_of(&g_array_index(layouts, Layout, i), 0, scheme);
         c.to = plan_of(&g_array_index(layouts, Layout, k), way, scheme);
