@@ -21,12 +21,17 @@ done >"$tmp/measured"
 
 if [ "${1:-}" = --update ]; then
   grep '^#' "$tiers" >"$tmp/new"
-  awk -F'\t' -v OFS='\t' '
+  awk -F'\t' -v OFS='\t' -v tree="$srcdir" '
     FNR == NR { cpu[$1] = $2; next }
     /^#/ { next }
     $1 in cpu { $3 = cpu[$1]; delete cpu[$1] }
     { print }
-    END { for (name in cpu) print name, "full", cpu[name] }
+    END {
+      # A program of no source any more has left its results.
+      for (name in cpu)
+        if ((getline line < (tree "/" name ".c")) > 0 || name ~ /\.sh$/)
+          print name, "full", cpu[name]
+    }
   ' "$tmp/measured" "$tiers" | LC_ALL=C sort >>"$tmp/new"
   cp "$tmp/new" "$tiers"
 fi
