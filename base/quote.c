@@ -76,7 +76,7 @@ ra_quote_gnuplot(GString *out, const char *format, ...)
   g_string_append_c(out, '\'');
 }
 
-/* Whether a line of @data begins with @word. */
+/* TRUE if a line of @data begins with @word. */
 static gboolean
 has_line(const char *data, const char *word)
 {

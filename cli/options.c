@@ -248,7 +248,7 @@ read_texts(const Texts *texts, RaOptions *options, GError **error)
   return TRUE;
 }
 
-/* Whether a flag names a file that is written. */
+/* TRUE if a flag names an output file. */
 static gboolean
 is_output(const GOptionEntry *entry)
 {
@@ -292,7 +292,7 @@ data_beside(const char *path)
                                                   : NULL;
 }
 
-/* What flags say to write, with the data beside pictures. */
+/* Output files that flags name, and the .dat files of pictures. */
 static char **
 find_outputs(const RaOptions *options, const GOptionEntry *own)
 {

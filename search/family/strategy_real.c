@@ -50,8 +50,8 @@ best_s(const Greedy *g, uint32_t call, guint place)
                                    : (double)INFINITY;
 }
 
-/* Of all ways to put @n calls on all GPUs or a half, the fastest: what is on
- * all runs one after the other, halves beside each other. */
+/* Fastest of all ways to put @n calls on all GPUs or on a half.  Calls on all
+ * GPUs run one after the other; the two halves run concurrently. */
 static double
 best_places(const Greedy *g, const uint32_t *calls, guint n, guint *out_places)
 {

@@ -135,9 +135,8 @@ has_anchor(const yaml_event_t *event)
           event->data.mapping_start.anchor);
 }
 
-/* Whether @text nests and names not too much: the loader's time grows with the
- * square of its depth and of its anchors, so that both are counted over events
- * before. */
+/* TRUE if @text has neither too many levels nor too many anchors.  The loader's
+ * time grows with the square of both, so parser events are counted first. */
 static gboolean
 check_size(const RaSettings *settings, const char *text, gsize n_bytes,
            GError **error)

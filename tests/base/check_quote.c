@@ -12,7 +12,7 @@
 #include "study/plot/gnuplot.h"
 #include "tests/support/check_main.h"
 
-/* What ends a string, a comment or a line somewhere. */
+/* Texts that would end a string, a comment or a line in some language. */
 static const char *const nasty[] = {
     "it's",
     "a\"b",

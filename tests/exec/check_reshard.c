@@ -12,7 +12,7 @@
 
 enum { MOST_LAYOUTS = 32 };
 
-/* What a seeded model has there: by layout, node that it is on, and GPU. */
+/* Seeded parameters by layout, first node and GPU. */
 typedef RaParams *Seeded[MOST_LAYOUTS][2][N_RANKS];
 
 typedef struct {
@@ -58,8 +58,8 @@ ranks_of(const RaCallPlan *plan, uint32_t *out_n)
   return ranks;
 }
 
-/* Whether @out, which came by @slices from @source, is @want, and all of it was
- * asked for ahead. */
+/* TRUE if @out, moved by @slices from @source, equals @want and every receive
+ * was posted ahead. */
 static gboolean
 arrives(const Case *c, const RaBackend *shared, RaComm *world,
         const RaCallPlan *from, const RaCallPlan *to, const GArray *slices,

@@ -67,8 +67,8 @@ is_same(const RunFixture *a, const RunFixture *b)
   return same;
 }
 
-/* Of 7 states an iteration (tests/exec/check_run_memory.c) all but the first
- * are asked for while another call runs; each is followed by the ops of its
+/* An iteration has 7 states (tests/exec/check_run_memory.c).  All but the first
+ * are requested while another call runs; each is followed by the ops of its
  * reload, and copies follow each other where a state or bytes go and come.
  * With ops over as they are begun, and late. */
 START_TEST(test_bits)
