@@ -24,6 +24,9 @@
 #define GRACE_S 0.6 /* after SIGTERM, for the line: mpirun kills after 1 s */
 #define PASS_ON_US 50000 /* for mpirun to pass a line on */
 #define OWN_S 0.3        /* process 0 reports a fault that all have */
+#define YIELD_US                                                               \
+  1000000 /* the printer hears of a loss two beats, a poll and
+                            a busy machine's slices later than another does */
 #define LINE_BYTES 1024
 #define WORD_BYTES 16
 
@@ -310,6 +313,10 @@ lose(RaFailureDetector *w, uint32_t process, const char *how)
 
   if (was_away(w))
     end(w, 4, NULL);
+  /* mpirun wakes a stopped process 0 as soon as one ends: had process 1 not
+   * given it up by then, nobody would print the line. */
+  if (w->process > 1)
+    g_usleep(YIELD_US);
   end(w, 4, w->process == 0 || w->process == 1 ? line : NULL);
 }
 

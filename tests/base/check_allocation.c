@@ -99,13 +99,17 @@ START_TEST(test_none)
   /* The fault to catch: making an estimator allocates, and is seen to. */
   if (n_allocations == before)
     return; /* nothing is counted here */
-  before = n_allocations;
-  for (guint kind = 0; kind < RA_N_OPS; kind++)
-    for (guint shape = 0; shape < 2; shape++) {
-      RaOp op = make_op((RaOpKind)kind, shape);
+  /* The second pass counts: in the first the C library may set up what it
+   * makes on first use (storage of threads, bindings of functions). */
+  for (guint pass = 0; pass < 2; pass++) {
+    before = n_allocations;
+    for (guint kind = 0; kind < RA_N_OPS; kind++)
+      for (guint shape = 0; shape < 2; shape++) {
+        RaOp op = make_op((RaOpKind)kind, shape);
 
-      sum_s += ra_estimator_op_s(estimator, &op);
-    }
+        sum_s += ra_estimator_op_s(estimator, &op);
+      }
+  }
   ck_assert_uint_eq(n_allocations, before);
   ck_assert_double_gt(sum_s, 0);
 }

@@ -315,8 +315,14 @@ same() { # WHAT LIMIT...: the same seeds as without
 if "$reallot" simulate x.plan -n 1 --seeds=8 --threads=8 >free &&
   (ulimit -v 600000 && "$reallot" --version) >/dev/null 2>&1; then
   same "stacks of 256 KiB" -s 256
-  # 64 MiB hold the program, not seven stacks of 8 MiB beside it.
-  same "no room for threads" -v 65536
+  # The least room for one thread, to 4 MiB: with 4 MiB more, not one stack of
+  # 8 MiB has a place beside it.
+  room=32768
+  until (ulimit -v $room && "$reallot" simulate x.plan -n 1 --seeds=8 \
+    --threads=1) >/dev/null 2>&1 || [ $room -gt 600000 ]; do
+    room=$((room + 4096))
+  done
+  same "no room for threads" -s 8192 -v $((room + 4096))
 fi
 
 # Whichever standard files are closed, a picture is drawn or refused, and a
