@@ -24,9 +24,9 @@
 #define GRACE_S 0.6 /* after SIGTERM, for the line: mpirun kills after 1 s */
 #define PASS_ON_US 50000 /* for mpirun to pass a line on */
 #define OWN_S 0.3        /* process 0 reports a fault that all have */
-#define YIELD_US                                                               \
-  1000000 /* the printer hears of a loss two beats, a poll and
-                            a busy machine's slices later than another does */
+/* The printer may hear of a loss two beats, a poll and a busy machine's slices
+ * later than another does. */
+#define YIELD_US 1000000
 #define LINE_BYTES 1024
 #define WORD_BYTES 16
 
