@@ -15,7 +15,7 @@
 /* As they are typed; owned, nullable. */
 typedef struct {
   char *from, *name, *gpu, *prompt, *response, *model, *nodes;
-  gboolean force;
+  gboolean force, all, strict;
 } Texts;
 
 static void
@@ -144,6 +144,22 @@ refuse_nodes(const Texts *texts, GError **error)
   return FALSE;
 }
 
+/* Under --strict nothing may be left open. */
+static gboolean
+is_strict_enough(const RaRecipe *recipe, const RaSettings *settings,
+                 const Texts *texts, GError **error)
+{
+  guint n = texts->strict ? ra_recipe_n_open(recipe, settings) : 0;
+
+  if (n == 0)
+    return TRUE;
+  g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
+              "%s: %u keys or assumptions are open, expected none under "
+              "--strict; without it a table lists them",
+              ra_settings_name(settings), n);
+  return FALSE;
+}
+
 static gboolean
 import(const RaOptions *options, const Texts *texts, GError **error)
 {
@@ -165,14 +181,15 @@ import(const RaOptions *options, const Texts *texts, GError **error)
   recipe = ra_recipe_read(settings, framework, error);
   if (recipe)
     files = ra_recipe_make(recipe, &wanted, error);
-  if (!files || !write_files(options, texts, name,
-                             (RaOutputFile[]){{".workload", files->workload},
-                                              {".cluster", files->cluster},
-                                              {".plan", files->plan},
-                                              {NULL, NULL}},
-                             error))
+  if (!files || !is_strict_enough(recipe, settings, texts, error) ||
+      !write_files(options, texts, name,
+                   (RaOutputFile[]){{".workload", files->workload},
+                                    {".cluster", files->cluster},
+                                    {".plan", files->plan},
+                                    {NULL, NULL}},
+                   error))
     return FALSE;
-  g_ptr_array_add(tables, ra_recipe_table(recipe, settings));
+  g_ptr_array_add(tables, ra_recipe_table(recipe, settings, texts->all));
   return ra_output_tables(tables, options->format, error);
 }
 
@@ -210,6 +227,10 @@ run(int argc, char **argv, GError **error)
        "Distribution of prompt lengths (default: the maximum, fixed)", "LAW"},
       {"response-length", 0, 0, G_OPTION_ARG_FILENAME, &texts.response,
        "Distribution of response lengths (default: the maximum, fixed)", "LAW"},
+      {"all", 0, 0, G_OPTION_ARG_NONE, &texts.all,
+       "List also keys that are unknown or have no effect", NULL},
+      {"strict", 0, 0, G_OPTION_ARG_NONE, &texts.strict,
+       "Fail if a key or an assumption is left open", NULL},
       {"force", 0, 0, G_OPTION_ARG_NONE, &texts.force, "Replace existing files",
        NULL},
       {.long_name = NULL}};

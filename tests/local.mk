@@ -275,6 +275,7 @@ tests_sim_check_service_SOURCES = %D%/sim/check_service.c %D%/support/service_la
 check_programs += %D%/sim/check_service_pipe
 tests_sim_check_service_pipe_SOURCES = %D%/sim/check_service_pipe.c %D%/support/service_law.h
 check_programs += %D%/traces/check_serving_table
+check_programs += %D%/study/check_meaning
 check_programs += %D%/study/check_setting
 check_programs += %D%/sim/check_sim
 check_programs += %D%/study/check_sizing

@@ -8,6 +8,12 @@
 #include "base/text.h"
 #include "study/convert/recipe_impl.h"
 
+static const RaRecipeReader *const readers[RA_N_FRAMEWORKS] = {
+    [RA_FRAMEWORK_VERL] = &ra_recipe_reader_verl,
+    [RA_FRAMEWORK_OPENRLHF] = &ra_recipe_reader_openrlhf,
+    [RA_FRAMEWORK_NEMO_RL] = &ra_recipe_reader_nemo_rl,
+    [RA_FRAMEWORK_REALHF] = &ra_recipe_reader_realhf,
+};
 const char *const ra_framework_names[] = {"verl", "openrlhf", "nemo-rl",
                                           "realhf", NULL};
 const char *const ra_recipe_models[] = {"actor", "critic", "ref", "reward",
@@ -26,30 +32,23 @@ ra_recipe_model_of(RaRecipeKind kind)
   return models[kind];
 }
 
-/* Signs of a framework: the beginning of a key, or a word of the
- * script. */
-static const struct {
-  RaFramework framework;
-  const char *prefix, *word;
-} marks[] = {
-    {RA_FRAMEWORK_VERL, "actor_rollout_ref.", "verl."},
-    {RA_FRAMEWORK_NEMO_RL, "policy.", "run_grpo"},
-    {RA_FRAMEWORK_REALHF, "ppo.gen.", "realhf."},
-    {RA_FRAMEWORK_REALHF, "actor.type.", NULL},
-    {RA_FRAMEWORK_OPENRLHF, "vllm_", "openrlhf."},
-    {RA_FRAMEWORK_OPENRLHF, "actor_num_", "train_ppo_ray"},
-};
-
 RaFramework
 ra_framework_guess(const RaSettings *settings)
 {
-  for (guint i = 0; i < G_N_ELEMENTS(marks); i++) {
-    if (ra_settings_has(settings, marks[i].prefix))
-      return marks[i].framework;
+  const char *entry = ra_settings_entry(settings);
+
+  for (guint i = 0; i < RA_N_FRAMEWORKS; i++) {
+    for (guint k = 0; k < G_N_ELEMENTS(readers[i]->prefixes); k++) {
+      if (readers[i]->prefixes[k] &&
+          ra_settings_has(settings, readers[i]->prefixes[k]))
+        return (RaFramework)i;
+    }
   }
-  for (guint i = 0; i < G_N_ELEMENTS(marks); i++) {
-    if (marks[i].word && strstr(ra_settings_words(settings), marks[i].word))
-      return marks[i].framework;
+  for (guint i = 0; i < RA_N_FRAMEWORKS; i++) {
+    for (guint k = 0; k < G_N_ELEMENTS(readers[i]->entries); k++) {
+      if (readers[i]->entries[k] && strstr(entry, readers[i]->entries[k]))
+        return (RaFramework)i;
+    }
   }
   return RA_N_FRAMEWORKS;
 }
@@ -104,20 +103,66 @@ ra_recipe_share(const RaRecipe *recipe, RaRecipeKind kind)
       kind == RA_RECIPE_ACTOR_TRAIN || kind == RA_RECIPE_CRITIC_TRAIN;
   uint32_t n = recipe->n_prompts * recipe->n_samples;
 
-  return n / MAX(1, call->dp * (is_train ? recipe->n_mini_batches : 1));
+  uint32_t n_pieces = !is_train                  ? 1
+                      : call->n_mini_batches > 0 ? call->n_mini_batches
+                                                 : recipe->n_mini_batches;
+
+  return n / MAX(1, call->dp * n_pieces);
+}
+
+static uint32_t
+gcd(uint32_t a, uint32_t b)
+{
+  return b == 0 ? a : gcd(b, a % b);
+}
+
+gboolean
+ra_recipe_pools(RaRecipe *recipe, uint32_t n_nodes, uint32_t n_gpus,
+                uint32_t own_nodes, uint32_t own_gpus, GError **error)
+{
+  RaRecipeCall *generate = &recipe->calls[RA_RECIPE_GENERATE];
+  RaRecipeCall *train = &recipe->calls[RA_RECIPE_ACTOR_TRAIN];
+  uint64_t trains = (uint64_t)n_nodes * n_gpus;
+  uint64_t generates = (uint64_t)own_nodes * own_gpus;
+  uint32_t each = MAX(n_gpus, own_nodes > 0 ? own_gpus : 0);
+
+  if (trains + generates > RA_RECIPE_COUNT_MAX) {
+    g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
+                "%" G_GUINT64_FORMAT " GPUs, expected at most %d",
+                trains + generates, RA_RECIPE_COUNT_MAX);
+    return FALSE;
+  }
+  if (own_nodes > 0 && trains % each == 0 && generates % each == 0 &&
+      n_nodes == 1 && own_nodes == 1 && n_gpus == own_gpus && each <= 4 &&
+      (each & (each - 1)) == 0)
+    each *= 2; /* the halves of one node */
+  else if (trains % each != 0 || generates % each != 0) {
+    each = gcd((uint32_t)trains, (uint32_t)generates);
+    ra_recipe_note(recipe,
+                   "cluster: nodes of %u GPUs, as a mesh is whole nodes and "
+                   "%u of %u GPUs beside %u of %u are none",
+                   each, n_nodes, n_gpus, own_nodes, own_gpus);
+  }
+  recipe->n_node_gpus = each;
+  recipe->n_nodes = (uint32_t)((trains + generates) / each);
+  train->n_gpus = (uint32_t)trains;
+  generate->n_gpus = (uint32_t)(own_nodes > 0 ? generates : trains);
+  generate->first_gpu = own_nodes > 0 ? (uint32_t)trains : 0;
+  return TRUE;
 }
 
 /* Reads @framework's settings and completes what they leave. */
 RaRecipe *
 ra_recipe_read(RaSettings *settings, RaFramework framework, GError **error)
 {
-  static gboolean (*const readers[RA_N_FRAMEWORKS])(RaRecipe *, RaSettings *,
-                                                    GError **) = {
-      ra_recipe_read_verl, ra_recipe_read_openrlhf, ra_recipe_read_nemo_rl,
-      ra_recipe_read_realhf};
   g_autoptr(RaRecipe) recipe = g_new0(RaRecipe, 1);
 
+  const RaRecipeReader *reader;
+  guint n;
+
   g_return_val_if_fail(settings != NULL && framework < RA_N_FRAMEWORKS, NULL);
+  reader = readers[framework];
+  n = reader->meanings ? *reader->n_meanings : 0;
   recipe->framework = framework;
   recipe->notes = g_ptr_array_new_with_free_func(g_free);
   recipe->n_prompts = recipe->n_samples = 1;
@@ -127,8 +172,10 @@ ra_recipe_read(RaSettings *settings, RaFramework framework, GError **error)
 
     call->tp = call->pp = call->cp = call->ep = 1;
   }
-  if (!readers[framework](recipe, settings, error))
+  if (!ra_meaning_read(reader->meanings, n, recipe, settings, error) ||
+      !reader->read(recipe, settings, error))
     return NULL;
+  ra_meaning_settle(reader->meanings, n, settings);
   if ((guint64)recipe->n_prompts * recipe->n_samples >
       RA_WORKLOAD_SEQUENCES_MAX) {
     g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
@@ -140,36 +187,90 @@ ra_recipe_read(RaSettings *settings, RaFramework framework, GError **error)
   return g_steal_pointer(&recipe);
 }
 
-RaTable *
-ra_recipe_table(const RaRecipe *recipe, const RaSettings *settings)
+/* A row of the table; %NULL: nothing there. */
+static void
+put_row(RaTable *table, const char *what, const char *effect,
+        const RaSetting *setting, const char *taken)
 {
-  static const char *const columns[] = {"what", "where", "key", "value",
-                                        "taken"};
-  RaTable *table = ra_table_new("import");
+  ra_table_row(table);
+  ra_table_text(table, what);
+  if (effect)
+    ra_table_text(table, effect);
+  else
+    ra_table_missing(table);
+  if (setting) {
+    ra_table_text(table, setting->place);
+    ra_table_text(table, setting->key);
+    ra_table_text(table, setting->value);
+  } else {
+    for (guint k = 0; k < 3; k++)
+      ra_table_missing(table);
+  }
+  ra_table_text(table, taken);
+}
 
-  for (guint i = 0; i < G_N_ELEMENTS(columns); i++)
-    ra_table_column(table, columns[i], RA_UNIT_NONE, RA_CELL_TEXT);
+/* Rows of the settings in @state and, of what is lost, with @effect. */
+static guint
+put_settings(RaTable *table, const RaSettings *settings, RaSettingState state,
+             const char *what, const char *effect)
+{
+  guint n = 0;
+
   for (guint i = 0; i < ra_settings_n(settings); i++) {
     const RaSetting *s = ra_settings_at(settings, i);
 
-    if (s->state != RA_SETTING_UNREAD && s->state != RA_SETTING_ABOUT)
+    if (s->state != state || g_strcmp0(s->effect, effect) != 0)
       continue;
-    ra_table_row(table);
-    ra_table_text(table, s->state == RA_SETTING_ABOUT ? "approximated"
-                                                      : "not understood");
-    ra_table_text(table, s->place);
-    ra_table_text(table, s->key);
-    ra_table_text(table, s->value);
-    ra_table_text(table, s->note ? s->note : "nothing");
+    n++;
+    if (table)
+      put_row(table, what, effect, s, s->note ? s->note : "nothing");
   }
-  for (guint i = 0; i < recipe->notes->len; i++) {
-    ra_table_row(table);
-    ra_table_text(table, "assumed");
-    for (guint k = 0; k < 3; k++)
-      ra_table_missing(table);
-    ra_table_text(table, recipe->notes->pdata[i]);
+  return n;
+}
+
+static const char *const effects[] = {"time", "memory", "learning"};
+
+RaTable *
+ra_recipe_table(const RaRecipe *recipe, const RaSettings *settings,
+                gboolean all)
+{
+  static const char *const columns[] = {"what", "effect", "where",
+                                        "key",  "value",  "taken"};
+  RaTable *table = ra_table_new("import");
+  guint n_unknown;
+
+  for (guint i = 0; i < G_N_ELEMENTS(columns); i++)
+    ra_table_column(table, columns[i], RA_UNIT_NONE, RA_CELL_TEXT);
+  for (guint i = 0; i < G_N_ELEMENTS(effects); i++)
+    put_settings(table, settings, RA_SETTING_LOST, "lost", effects[i]);
+  put_settings(table, settings, RA_SETTING_ABOUT, "approximated", NULL);
+  for (guint i = 0; i < recipe->notes->len; i++)
+    put_row(table, "assumed", NULL, NULL, recipe->notes->pdata[i]);
+  n_unknown = put_settings(all ? table : NULL, settings, RA_SETTING_UNREAD,
+                           "unknown", NULL);
+  if (all)
+    put_settings(table, settings, RA_SETTING_IGNORED, "no effect", NULL);
+  else if (n_unknown > 0) {
+    g_autofree char *text = g_strdup_printf(
+        "%u keys that are not known here; --all lists them", n_unknown);
+
+    put_row(table, "unknown", NULL, NULL, text);
   }
   return table;
+}
+
+guint
+ra_recipe_n_open(const RaRecipe *recipe, const RaSettings *settings)
+{
+  guint n = recipe->notes->len;
+
+  for (guint i = 0; i < ra_settings_n(settings); i++) {
+    RaSettingState state = ra_settings_at(settings, i)->state;
+
+    n += state == RA_SETTING_UNREAD || state == RA_SETTING_ABOUT ||
+         state == RA_SETTING_LOST;
+  }
+  return n;
 }
 
 /* ---- Models ---------------------------------------------------------- */

@@ -54,15 +54,27 @@ typedef enum {
   RA_N_RECIPE_CALLS
 } RaRecipeKind;
 
+/* What the configuration trains by. */
+typedef enum {
+  RA_RECIPE_RL,  /* generation, rewards, training */
+  RA_RECIPE_SFT, /* given pairs of prompt and answer */
+  RA_RECIPE_DPO, /* given comparisons, and a reference */
+  RA_RECIPE_RM   /* given comparisons: a reward model */
+} RaRecipeTask;
+
 /* GPUs and strategy of one call. */
 typedef struct {
   gboolean is_there;
   uint32_t first_gpu, n_gpus;  /* in a row, node by node */
   uint32_t dp, tp, pp, cp, ep; /* dp 0: derived from the number of GPUs */
-  uint32_t micro_batch;        /* sequences of a replica; 0: n_micro_batches */
-  uint32_t n_micro_batches;    /* both 0: the plan's default */
-  uint32_t micro_tokens;       /* of a replica: micro_batch in tokens; or 0 */
-  uint32_t zero, zero_group;   /* zero_group 0: all of dp */
+  uint32_t etp;                /* tensor parallelism of experts; 0: tp */
+  uint32_t n_virtual;          /* train: model chunks per stage; 0: 1 */
+  uint32_t first_layers, last_layers; /* of the stages at the ends; 0: even */
+  uint32_t micro_batch;      /* sequences of a replica; 0: n_micro_batches */
+  uint32_t n_micro_batches;  /* both 0: the plan's default */
+  uint32_t n_mini_batches;   /* train: optimizer steps; 0: the recipe's */
+  uint32_t micro_tokens;     /* of a replica: micro_batch in tokens; or 0 */
+  uint32_t zero, zero_group; /* zero_group 0: all of dp */
   gboolean sequence_parallel;
   gboolean full_recompute;
   gboolean selective_recompute;
@@ -72,6 +84,7 @@ typedef struct {
   gboolean overlap; /* train: gradient reduction overlaps with the backward */
   gboolean graph;   /* generate: CUDA graphs */
   uint32_t max_sequences, prefill_tokens; /* generate; 0: static batches */
+  gboolean prefix_sharing; /* generate: samples share their prompt's keys */
   double memory_frac; /* generate: share of a GPU for weights and cache; 0: as
                          much as needed */
 } RaRecipeCall;
@@ -82,14 +95,38 @@ typedef struct {
   char *targets; /* owned, nullable: "q, v"; NULL: all */
 } RaRecipeLora;
 
+/* Generation in trips, until enough groups are of use (graph/input/trips.h). */
+typedef struct {
+  uint32_t n_prompts; /* per trip; 0: no trips */
+  uint32_t most;      /* trips; 0: no limit */
+} RaRecipeTrips;
+
+/* Generation in turns, with tools between them (graph/input/turns.h). */
+typedef struct {
+  uint32_t most;        /* turns of a sequence; 0 and 1: no turns */
+  uint32_t tool_tokens; /* longest answer of a tool */
+} RaRecipeTurns;
+
+/* Generation on GPUs of its own (graph/input/plan_service.h). */
+typedef struct {
+  gboolean is_service;    /* it does not wait for training */
+  gboolean interrupts;    /* a new version stops what runs; else it drains */
+  uint32_t sync_interval; /* training calls from one version to the next */
+} RaRecipeAsync;
+
 typedef struct {
   RaFramework framework;
+  RaRecipeTask task;
   char *algorithm;                 /* owned: a label */
   char *model[RA_N_RECIPE_MODELS]; /* owned, nullable: names in the framework */
   RaRecipeLora lora[RA_N_RECIPE_MODELS];
   gboolean lora_merged; /* generation runs on merged weights */
   gboolean lora_ref;    /* the reference is the actor without its adapters */
   uint32_t n_prompts, n_samples, n_mini_batches, n_epochs, staleness;
+  gboolean is_greedy_too; /* one more, greedy answer per prompt (ReMax) */
+  RaRecipeTrips trips;
+  RaRecipeTurns turns;
+  RaRecipeAsync async;
   uint32_t max_prompt, max_response; /* tokens */
   uint32_t n_nodes, n_node_gpus;
   RaRecipeCall calls[RA_N_RECIPE_CALLS];
@@ -145,10 +182,22 @@ RaImported *ra_recipe_make(RaRecipe *recipe, const RaRecipeOptions *options,
 void ra_imported_free(RaImported *files);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(RaImported, ra_imported_free)
 
-/* Table of the settings that were not understood or only approximated, and of
- * the assumptions (transfer full): a row each (what, where, key, value, said).
+/**
+ * ra_recipe_table:
+ * @all: also the keys that are unknown or change nothing, a row each
+ *
+ * What is not as the configuration says: keys that change time, memory or
+ * learning but have no place in a plan, in this order, then what is only
+ * approximated, then assumptions; at the end how many other keys are unknown.
+ *
+ * Returns: (transfer full): a row each (what, effect, where, key, value, taken)
  */
-RaTable *ra_recipe_table(const RaRecipe *recipe, const RaSettings *settings);
+RaTable *ra_recipe_table(const RaRecipe *recipe, const RaSettings *settings,
+                         gboolean all);
+
+/* Number of settings that are lost, approximated or unknown, and of
+ * assumptions. */
+guint ra_recipe_n_open(const RaRecipe *recipe, const RaSettings *settings);
 
 /* Shipped config of the model that a framework calls @name (transfer full)
  * (nullable), such as `llama-3-8b.json` for `meta-llama/Llama-3.1-8B-Instruct`.

@@ -2,19 +2,30 @@
 #ifndef RA_STUDY_CONVERT_RECIPE_IMPL_H
 #define RA_STUDY_CONVERT_RECIPE_IMPL_H
 
-#include "study/convert/recipe.h"
+#include "study/convert/meaning.h"
 
 #define RA_RECIPE_COUNT_MAX 1000000 /* of prompts, tokens, GPUs */
 
-/* Readers: fill @recipe, whose calls are all zero except for degrees of 1. */
-gboolean ra_recipe_read_verl(RaRecipe *recipe, RaSettings *settings,
-                             GError **error);
-gboolean ra_recipe_read_openrlhf(RaRecipe *recipe, RaSettings *settings,
-                                 GError **error);
-gboolean ra_recipe_read_nemo_rl(RaRecipe *recipe, RaSettings *settings,
-                                GError **error);
-gboolean ra_recipe_read_realhf(RaRecipe *recipe, RaSettings *settings,
-                               GError **error);
+/* A framework: what its configurations look like, what its keys mean, and what
+ * no table can say.  A new one is a file with this record, a table of meanings
+ * and a row in study/convert/recipe.c. */
+typedef struct {
+  const char *name;
+  const char *prefixes[4];   /* nullable: beginnings of keys only it has */
+  const char *entries[4];    /* nullable: parts of its entry points */
+  const RaMeaning *meanings; /* nullable: no table */
+  const guint *n_meanings;
+  /* Fills @recipe, in which the meanings are read, whose calls are else zero
+   * but for degrees of 1. */
+  gboolean (*read)(RaRecipe *recipe, RaSettings *settings, GError **error);
+} RaRecipeReader;
+
+extern const RaRecipeReader ra_recipe_reader_verl, ra_recipe_reader_openrlhf,
+    ra_recipe_reader_nemo_rl, ra_recipe_reader_realhf;
+
+/* Tables of meanings too long to stand beside their reader. */
+extern const RaMeaning ra_meanings_verl[];
+extern const guint ra_n_meanings_verl;
 
 /* Adds an assumption. */
 void ra_recipe_note(RaRecipe *recipe, const char *format, ...)
@@ -34,6 +45,19 @@ void ra_recipe_text(RaSettings *settings, const char *key, const char *fallback,
 gboolean ra_recipe_lora(RaRecipe *recipe, RaSettings *settings,
                         RaRecipeModel model, const char *rank,
                         const char *targets, GError **error);
+
+/**
+ * ra_recipe_pools:
+ * @n_nodes, @n_gpus: nodes of the pool that trains, GPUs of each
+ * @own_nodes, @own_gpus: the same of a pool that generates; 0: there is one
+ *   pool for all
+ *
+ * Sets the cluster, and the GPUs of generation and of training.  A mesh is
+ * whole nodes, or an aligned slice of one; pools that are neither on nodes as
+ * they are get nodes with fewer GPUs, and a note.
+ */
+gboolean ra_recipe_pools(RaRecipe *recipe, uint32_t n_nodes, uint32_t n_gpus,
+                         uint32_t own_nodes, uint32_t own_gpus, GError **error);
 
 /* Number of sequences of a replica of @call of kind @kind in one mini-batch. */
 uint32_t ra_recipe_share(const RaRecipe *recipe, RaRecipeKind kind);

@@ -106,7 +106,8 @@ put_models(const RaRecipe *recipe, const RaRecipeOptions *options, GString *out,
     if (!ra_quote_key(out, "config", config, error))
       return FALSE;
     g_string_append(out, trained ? "trainable = true\n" : "");
-    if (m == RA_RECIPE_CRITIC || m == RA_RECIPE_REWARD)
+    if (m == RA_RECIPE_CRITIC || m == RA_RECIPE_REWARD ||
+        (m == RA_RECIPE_ACTOR && recipe->task == RA_RECIPE_RM))
       g_string_append(out, "head = value\n");
     if (!put_lora(recipe, m, out, error))
       return FALSE;
@@ -130,14 +131,55 @@ static const struct {
     {RA_RECIPE_CRITIC_TRAIN, "train", NULL},
 };
 
+/* The data that no call makes. */
+static const char *
+dataset_of(const RaRecipe *recipe)
+{
+  static const char *const names[] = {[RA_RECIPE_RL] = "prompts",
+                                      [RA_RECIPE_SFT] = "pairs",
+                                      [RA_RECIPE_DPO] = "comparisons",
+                                      [RA_RECIPE_RM] = "comparisons"};
+
+  return names[recipe->task];
+}
+
+/* TRUE if rules on the hosts score the answers. */
+static gboolean
+is_by_rules(const RaRecipe *recipe)
+{
+  return recipe->calls[RA_RECIPE_GENERATE].is_there &&
+         !recipe->calls[RA_RECIPE_REWARD_INFERENCE].is_there;
+}
+
+static const char *
+each_trip(const RaRecipe *recipe)
+{
+  return recipe->trips.n_prompts > 0 ? "each-trip = true\n" : "";
+}
+
+/* One more, greedy answer, and its reward. */
+static void
+put_greedy(const RaRecipe *recipe, GString *out)
+{
+  g_string_append(out, "\n[call greedy_generate]\nmodel = actor\n"
+                       "kind = generate\ninputs = prompts\n"
+                       "outputs = greedy_sequences\n");
+  if (!is_by_rules(recipe))
+    g_string_append(out, "\n[call greedy_reward_inference]\nmodel = reward\n"
+                         "kind = inference\ninputs = greedy_sequences\n"
+                         "outputs = greedy_rewards\n");
+}
+
 static void
 put_calls(const RaRecipe *recipe, GString *out)
 {
-  gboolean by_rules = !recipe->calls[RA_RECIPE_REWARD_INFERENCE].is_there;
+  gboolean by_rules = is_by_rules(recipe);
   gboolean with_logprobs = recipe->calls[RA_RECIPE_ACTOR_INFERENCE].is_there;
-  g_autoptr(GString) made = g_string_new("sequences");
+  gboolean with_generate = recipe->calls[RA_RECIPE_GENERATE].is_there;
+  const char *made_first = with_generate ? "sequences" : dataset_of(recipe);
+  g_autoptr(GString) made = g_string_new(made_first);
 
-  if (!with_logprobs)
+  if (with_generate && !with_logprobs)
     g_string_append(made, ", logprobs");
   if (by_rules)
     g_string_append(made, ", rewards");
@@ -149,37 +191,80 @@ put_calls(const RaRecipe *recipe, GString *out)
     g_string_append_printf(
         out, "\n[call %s]\nmodel = %s\nkind = %s\n", ra_recipe_call_names[k],
         ra_recipe_models[ra_recipe_model_of(k)], flows[i].kind);
+    if (k == RA_RECIPE_REWARD_INFERENCE)
+      g_string_append(out, each_trip(recipe));
     if (k == RA_RECIPE_GENERATE)
       g_string_append_printf(out, "inputs = prompts\noutputs = sequences%s\n",
                              with_logprobs ? "" : ", logprobs");
     else if (flows[i].output)
-      g_string_append_printf(out, "inputs = sequences\noutputs = %s\n",
+      g_string_append_printf(out, "inputs = %s\noutputs = %s\n", made_first,
                              flows[i].output);
     else
-      g_string_append_printf(out, "inputs = %s\n", made->str);
+      g_string_append_printf(
+          out, "inputs = %s%s\n", made->str,
+          recipe->is_greedy_too && !by_rules ? ", greedy_rewards" : "");
+    if (k == RA_RECIPE_GENERATE && recipe->is_greedy_too)
+      put_greedy(recipe, out);
     if (k != RA_RECIPE_GENERATE && flows[i].output)
       g_string_append_printf(made, ", %s", flows[i].output);
   }
   if (by_rules)
-    g_string_append(out, "\n# Rules score the responses on the hosts.\n"
-                         "[call reward]\n"
-                         "kind = host\n"
-                         "host-time = " HOST_TIME
-                         "\ninputs = sequences\noutputs = rewards\n");
+    g_string_append_printf(
+        out,
+        "\n# Rules score the responses on the hosts.\n"
+        "[call reward]\nkind = host\n%s"
+        "host-time = " HOST_TIME "\ninputs = sequences%s\noutputs = rewards\n",
+        each_trip(recipe), recipe->is_greedy_too ? ", greedy_sequences" : "");
+}
+
+/* (transfer full): distribution of answers; with turns that of one turn, which
+ * share what is left beside the tools' answers. */
+static char *
+response_of(RaRecipe *recipe, const RaRecipeOptions *options)
+{
+  uint32_t n = MAX(1, recipe->turns.most);
+  uint64_t tools = (uint64_t)(n - 1) * recipe->turns.tool_tokens;
+
+  if (options->response_length)
+    return g_strdup(options->response_length);
+  return g_strdup_printf(
+      "fixed(%" G_GUINT64_FORMAT ")",
+      MAX(1, (recipe->max_response - MIN(tools, recipe->max_response)) / n));
+}
+
+static void
+put_rounds(RaRecipe *recipe, GString *out)
+{
+  if (recipe->trips.n_prompts > 0) {
+    g_string_append_printf(out, "trip-prompts = %u\npass-rate = 0.5\n",
+                           recipe->trips.n_prompts);
+    if (recipe->trips.most > 0)
+      g_string_append_printf(out, "max-trips = %u\n", recipe->trips.most);
+    ra_recipe_note(recipe, "dynamic sampling: half of the groups are of use; "
+                           "set 'pass-rate' of [workload]");
+  }
+  if (recipe->turns.most > 1) {
+    g_string_append_printf(out,
+                           "turns = fixed(%u)\ntool-tokens = fixed(%u)\n"
+                           "tool-latency = constant(0 s)\n",
+                           recipe->turns.most,
+                           MAX(1, recipe->turns.tool_tokens));
+    ra_recipe_note(recipe,
+                   "turns: %u, the most, with tools that take no time; set "
+                   "'turns' and 'tool-latency' of [workload]",
+                   recipe->turns.most);
+  }
 }
 
 static char *
 write_workload(RaRecipe *recipe, const RaRecipeOptions *options, GError **error)
 {
   g_autoptr(GString) out = g_string_new(NULL);
-  g_autofree char *prompt = NULL, *response = NULL;
+  g_autofree char *prompt = NULL, *response = response_of(recipe, options);
 
   prompt = options->prompt_length
                ? g_strdup(options->prompt_length)
                : g_strdup_printf("fixed(%u)", recipe->max_prompt);
-  response = options->response_length
-                 ? g_strdup(options->response_length)
-                 : g_strdup_printf("fixed(%u)", recipe->max_response);
   if (!options->prompt_length || !options->response_length)
     ra_recipe_note(
         recipe,
@@ -188,7 +273,7 @@ write_workload(RaRecipe *recipe, const RaRecipeOptions *options, GError **error)
         options->prompt_length ? "" : "prompts",
         !options->prompt_length && !options->response_length ? " and " : "",
         options->response_length ? "" : "answers");
-  if (!recipe->calls[RA_RECIPE_REWARD_INFERENCE].is_there)
+  if (is_by_rules(recipe))
     ra_recipe_note(recipe,
                    "reward: rules that take no time; set 'host-time' of "
                    "[call reward]");
@@ -197,13 +282,14 @@ write_workload(RaRecipe *recipe, const RaRecipeOptions *options, GError **error)
   g_string_append(out, "\n[workload]\nformat = 1\n");
   if (!ra_quote_key(out, "algorithm", recipe->algorithm, error))
     return NULL;
-  g_string_append_printf(out, "dataset = prompts\nprompts = %u\n",
-                         recipe->n_prompts);
+  g_string_append_printf(out, "dataset = %s\nprompts = %u\n",
+                         dataset_of(recipe), recipe->n_prompts);
   if (recipe->n_samples > 1)
     g_string_append_printf(out, "samples-per-prompt = %u\n", recipe->n_samples);
   if (!ra_quote_key(out, "prompt-length", prompt, error) ||
       !ra_quote_key(out, "response-length", response, error))
     return NULL;
+  put_rounds(recipe, out);
   g_string_append_printf(out, "mini-batches = %u\n", recipe->n_mini_batches);
   if (recipe->n_epochs > 1)
     g_string_append_printf(out, "epochs = %u\n", recipe->n_epochs);
@@ -311,14 +397,20 @@ put_mesh(const RaRecipe *recipe, const RaRecipeCall *call, GString *out)
   }
 }
 
+static const RaModel *
+model_of(const RaWorkload *workload, RaRecipeKind kind)
+{
+  uint32_t index = ra_workload_find_call(workload, ra_recipe_call_names[kind]);
+
+  return workload->models[workload->calls[index].model].model;
+}
+
 static void
 put_generate(RaRecipe *recipe, const RaWorkload *workload, double device_bytes,
              GString *out)
 {
   const RaRecipeCall *call = &recipe->calls[RA_RECIPE_GENERATE];
-  uint32_t index =
-      ra_workload_find_call(workload, ra_recipe_call_names[RA_RECIPE_GENERATE]);
-  const RaModel *model = workload->models[workload->calls[index].model].model;
+  const RaModel *model = model_of(workload, RA_RECIPE_GENERATE);
   double kv_bytes;
 
   if (call->graph)
@@ -329,6 +421,12 @@ put_generate(RaRecipe *recipe, const RaWorkload *workload, double device_bytes,
                          call->max_sequences);
   if (call->prefill_tokens > 0)
     g_string_append_printf(out, "prefill-tokens = %u\n", call->prefill_tokens);
+  if (call->prefix_sharing && recipe->n_samples > 1)
+    g_string_append(out, "prefix-sharing = true\n");
+  if (recipe->async.is_service)
+    g_string_append_printf(out, "service = %s\nsync-interval = %u\n",
+                           recipe->async.interrupts ? "interrupt" : "drain",
+                           MAX(1, recipe->async.sync_interval));
   if (call->memory_frac <= 0)
     return;
   kv_bytes = kv_memory_bytes(call, model, device_bytes);
@@ -339,9 +437,39 @@ put_generate(RaRecipe *recipe, const RaWorkload *workload, double device_bytes,
                            "the KV cache is not limited");
 }
 
+/* Layers of the stages, of which the first and the last differ. */
+static void
+put_stage_layers(RaRecipe *recipe, const RaRecipeCall *call, uint32_t n_layers,
+                 GString *out)
+{
+  uint32_t first = call->first_layers, last = call->last_layers;
+  uint32_t n_even = call->pp - (first > 0) - (last > 0);
+  uint32_t rest = n_layers - MIN(n_layers, first + last);
+
+  if (call->pp < 2 || first + last == 0)
+    return;
+  if (call->n_virtual > 1 || n_even == 0 || rest % n_even != 0) {
+    ra_recipe_note(
+        recipe, "stages: even, not %u layers in the first and %u in the last",
+        first, last);
+    return;
+  }
+  g_string_append(out, "stage-layers = ");
+  for (uint32_t i = 0; i < call->pp; i++) {
+    uint32_t n = i == 0 && first > 0             ? first
+                 : i + 1 == call->pp && last > 0 ? last
+                                                 : rest / n_even;
+
+    g_string_append_printf(out, "%s%u", i > 0 ? "," : "", n);
+  }
+  g_string_append_c(out, '\n');
+}
+
 static void
 put_train(const RaRecipeCall *call, GString *out)
 {
+  if (call->n_virtual > 1 && call->pp > 1)
+    g_string_append_printf(out, "schedule = interleaved:%u\n", call->n_virtual);
   if (call->full_recompute || call->selective_recompute)
     g_string_append_printf(out, "recompute = %s\n",
                            call->full_recompute ? "full" : "selective");
@@ -353,9 +481,11 @@ put_train(const RaRecipeCall *call, GString *out)
     g_string_append(out, "optimizer-residency = host\n");
 }
 
+/* @name: the call's, or that of one with the same group. */
 static gboolean
-put_call(RaRecipe *recipe, RaRecipeKind kind, const RaWorkload *workload,
-         double device_bytes, GString *out, GError **error)
+put_call(RaRecipe *recipe, RaRecipeKind kind, const char *name,
+         const RaWorkload *workload, double device_bytes, GString *out,
+         GError **error)
 {
   RaRecipeCall *call = &recipe->calls[kind];
   gboolean is_train =
@@ -371,7 +501,7 @@ put_call(RaRecipe *recipe, RaRecipeKind kind, const RaWorkload *workload,
                 call->cp);
     return FALSE;
   }
-  g_string_append_printf(out, "\n[call %s]\n", ra_recipe_call_names[kind]);
+  g_string_append_printf(out, "\n[call %s]\n", name);
   put_mesh(recipe, call, out);
   g_string_append_printf(out, "dp = %u\ntp = %u\npp = %u\n", call->dp, call->tp,
                          call->pp);
@@ -379,10 +509,16 @@ put_call(RaRecipe *recipe, RaRecipeKind kind, const RaWorkload *workload,
     g_string_append_printf(out, "cp = %u\n", call->cp);
   if (call->ep > 1)
     g_string_append_printf(out, "ep = %u\n", call->ep);
+  if (call->etp > 0 && call->etp != call->tp)
+    g_string_append_printf(out, "expert-tp = %u\n", call->etp);
+  put_stage_layers(recipe, call, model_of(workload, kind)->n_layers, out);
   n = kind == RA_RECIPE_GENERATE ? call->n_micro_batches
                                  : n_micro_batches(recipe, kind);
   if (n > 0)
     g_string_append_printf(out, "micro-batches = %u\n", n);
+  if (call->n_mini_batches > 0 &&
+      call->n_mini_batches != recipe->n_mini_batches)
+    g_string_append_printf(out, "mini-batches = %u\n", call->n_mini_batches);
   if (call->sequence_parallel && call->tp > 1)
     g_string_append(out, "sequence-parallel = true\n");
   if (call->zero > 0 && (is_train || call->zero == 3))
@@ -413,10 +549,19 @@ draft_plan(RaRecipe *recipe, const RaPlanWords *words,
     g_string_append_printf(out, "system = %s\n", recipe->system);
   for (guint k = 0; k < RA_N_RECIPE_CALLS; k++) {
     if (recipe->calls[k].is_there &&
-        !put_call(recipe, k, workload, device_bytes, out, error))
+        !put_call(recipe, k, ra_recipe_call_names[k], workload, device_bytes,
+                  out, error))
       return NULL;
   }
-  if (!recipe->calls[RA_RECIPE_REWARD_INFERENCE].is_there)
+  if (recipe->is_greedy_too &&
+      !put_call(recipe, RA_RECIPE_GENERATE, "greedy_generate", workload,
+                device_bytes, out, error))
+    return NULL;
+  if (recipe->is_greedy_too && !is_by_rules(recipe) &&
+      !put_call(recipe, RA_RECIPE_REWARD_INFERENCE, "greedy_reward_inference",
+                workload, device_bytes, out, error))
+    return NULL;
+  if (is_by_rules(recipe))
     g_string_append(out, "\n[call reward]\nmesh = node0\n");
   return g_string_free(g_steal_pointer(&out), FALSE);
 }

@@ -61,12 +61,6 @@ static const char *const idle[] = {
     "policy.generation.vllm_cfg.precision",
 };
 
-/* Settings that matter only when they are on. */
-static const char *const idle_off[] = {
-    "policy.*",
-    "grpo.*",
-};
-
 /* nemo_rl/models/policy/__init__.py, LoRAConfig of the DTensor worker. */
 static gboolean
 read_lora(RaRecipe *recipe, RaSettings *s, GError **error)
@@ -214,8 +208,8 @@ read_policy(RaRecipe *recipe, RaSettings *s, RaRecipeKind kind, GError **error)
          ra_settings_bool(s, keys[5], FALSE, &call->full_recompute, error);
 }
 
-gboolean
-ra_recipe_read_nemo_rl(RaRecipe *recipe, RaSettings *s, GError **error)
+static gboolean
+read_nemo_rl(RaRecipe *recipe, RaSettings *s, GError **error)
 {
   static const RaRecipeKind kinds[] = {RA_RECIPE_ACTOR_TRAIN,
                                        RA_RECIPE_ACTOR_INFERENCE,
@@ -249,8 +243,6 @@ ra_recipe_read_nemo_rl(RaRecipe *recipe, RaSettings *s, GError **error)
   ra_settings_get(s, "policy.precision");
   for (guint i = 0; i < G_N_ELEMENTS(idle); i++)
     ra_settings_ignore(s, idle[i]);
-  for (guint i = 0; i < G_N_ELEMENTS(idle_off); i++)
-    ra_settings_ignore_off(s, idle_off[i]);
   /* The back end that is not used says nothing. */
   ra_settings_ignore(s, recipe->calls[RA_RECIPE_ACTOR_TRAIN].zero == 1
                             ? "policy.dtensor_cfg.*"
@@ -262,3 +254,10 @@ ra_recipe_read_nemo_rl(RaRecipe *recipe, RaSettings *s, GError **error)
                     "one turn; [workload] has keys for more");
   return TRUE;
 }
+
+const RaRecipeReader ra_recipe_reader_nemo_rl = {
+    .name = "nemo-rl",
+    .prefixes = {"policy."},
+    .entries = {"run_grpo"},
+    .read = read_nemo_rl,
+};

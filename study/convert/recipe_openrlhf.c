@@ -318,8 +318,8 @@ read_sleep(RaRecipe *recipe, RaSettings *s, GError **error)
   return TRUE;
 }
 
-gboolean
-ra_recipe_read_openrlhf(RaRecipe *recipe, RaSettings *s, GError **error)
+static gboolean
+read_openrlhf(RaRecipe *recipe, RaSettings *s, GError **error)
 {
   Group groups[N_GROUPS] = {{FALSE, 0, 0, -1}};
 
@@ -337,6 +337,12 @@ ra_recipe_read_openrlhf(RaRecipe *recipe, RaSettings *s, GError **error)
                     "as always here: no micro-batch has padding");
   for (guint i = 0; i < G_N_ELEMENTS(idle); i++)
     ra_settings_ignore(s, idle[i]);
-  ra_settings_ignore_off(s, "*");
   return TRUE;
 }
+
+const RaRecipeReader ra_recipe_reader_openrlhf = {
+    .name = "openrlhf",
+    .prefixes = {"vllm_", "actor_num_"},
+    .entries = {"openrlhf.", "train_ppo_ray"},
+    .read = read_openrlhf,
+};

@@ -209,8 +209,8 @@ read_new_tokens(RaRecipe *recipe, RaSettings *s, GError **error)
                          &recipe->max_response, error);
 }
 
-gboolean
-ra_recipe_read_realhf(RaRecipe *recipe, RaSettings *s, GError **error)
+static gboolean
+read_realhf(RaRecipe *recipe, RaSettings *s, GError **error)
 {
   gboolean with_critic = ra_settings_has(s, "critic.");
   static const char *const models[] = {"actor", "critic", "ref", "rew"};
@@ -243,6 +243,12 @@ ra_recipe_read_realhf(RaRecipe *recipe, RaSettings *s, GError **error)
     return FALSE;
   for (guint i = 0; i < G_N_ELEMENTS(idle); i++)
     ra_settings_ignore(s, idle[i]);
-  ra_settings_ignore_off(s, "*");
   return TRUE;
 }
+
+const RaRecipeReader ra_recipe_reader_realhf = {
+    .name = "realhf",
+    .prefixes = {"ppo.gen.", "actor.type."},
+    .entries = {"realhf."},
+    .read = read_realhf,
+};

@@ -101,6 +101,12 @@ ra_settings_load(const char *path, GError **error)
                            error);
 }
 
+const char *
+ra_settings_name(const RaSettings *settings)
+{
+  return settings->name;
+}
+
 guint
 ra_settings_n(const RaSettings *settings)
 {
@@ -116,6 +122,12 @@ ra_settings_at(const RaSettings *settings, guint index)
 
 const char *
 ra_settings_words(const RaSettings *settings)
+{
+  return settings->words->str;
+}
+
+const char *
+ra_settings_entry(const RaSettings *settings)
 {
   return settings->words->str;
 }
@@ -230,12 +242,12 @@ ra_settings_get(RaSettings *settings, const char *key)
              : value;
 }
 
+/* TRUE for false, null, 0, and what is empty. */
 static gboolean
-is_off(RaSettings *settings, const RaSetting *setting)
+is_off(const char *value)
 {
-  static const char *const off[] = {"",     "false", "no",   "off",
-                                    "null", "~",     "none", "0"};
-  g_autofree char *value = resolve(settings, setting->value, 0);
+  static const char *const off[] = {"",  "false", "no", "off", "null", "~",
+                                    "0", "none",  "[]", "{}",  "0.0"};
 
   for (guint i = 0; i < G_N_ELEMENTS(off); i++) {
     if (g_ascii_strcasecmp(value, off[i]) == 0)
@@ -244,29 +256,46 @@ is_off(RaSettings *settings, const RaSetting *setting)
   return FALSE;
 }
 
-static void
-ignore(RaSettings *settings, const char *pattern, gboolean off_only)
+gboolean
+ra_settings_is(RaSettings *settings, guint index, const char *standard)
 {
-  for (guint i = 0; i < settings->list->len; i++) {
-    RaSetting *setting = settings->list->pdata[i];
+  g_autofree char *value =
+      resolve(settings, ra_settings_at(settings, index)->value, 0);
+  g_auto(GStrv) items = g_strsplit(standard, "|", -1);
+  double number, other;
 
-    if (setting->state == RA_SETTING_UNREAD &&
-        g_pattern_match_simple(pattern, setting->key) &&
-        (!off_only || is_off(settings, setting)))
-      setting->state = RA_SETTING_IGNORED;
+  for (guint i = 0; items[i]; i++) {
+    if (g_ascii_strcasecmp(items[i], value) == 0 ||
+        (g_str_equal(items[i], "off") && is_off(value)) ||
+        (ra_text_double(items[i], &number) && ra_text_double(value, &other) &&
+         number == other))
+      return TRUE;
   }
+  return FALSE;
+}
+
+void
+ra_settings_settle(RaSettings *settings, guint index, const char *effect,
+                   const char *note)
+{
+  RaSetting *setting = settings->list->pdata[index];
+
+  setting->state = effect ? RA_SETTING_LOST : RA_SETTING_IGNORED;
+  setting->effect = effect;
+  g_free(setting->note);
+  setting->note = g_strdup(note);
 }
 
 void
 ra_settings_ignore(RaSettings *settings, const char *pattern)
 {
-  ignore(settings, pattern, FALSE);
-}
+  for (guint i = 0; i < settings->list->len; i++) {
+    RaSetting *setting = settings->list->pdata[i];
 
-void
-ra_settings_ignore_off(RaSettings *settings, const char *pattern)
-{
-  ignore(settings, pattern, TRUE);
+    if (setting->state == RA_SETTING_UNREAD &&
+        g_pattern_match_simple(pattern, setting->key))
+      setting->state = RA_SETTING_IGNORED;
+  }
 }
 
 void

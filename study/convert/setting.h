@@ -34,7 +34,8 @@ typedef enum {
   RA_SETTING_READ,     /* read */
   RA_SETTING_IGNORED,  /* known not to matter */
   RA_SETTING_REPLACED, /* a later setting has the same key */
-  RA_SETTING_ABOUT     /* read, but only approximated */
+  RA_SETTING_ABOUT,    /* read, but only approximated */
+  RA_SETTING_LOST      /* understood, but a plan has no place for it */
 } RaSettingState;
 
 typedef struct {
@@ -42,7 +43,8 @@ typedef struct {
   char *value; /* as written, without quotes; variables replaced */
   char *place; /* "file:line" */
   RaSettingState state;
-  char *note; /* nullable: for ABOUT, the value that is used */
+  char *note;         /* nullable: for ABOUT and LOST, what is taken instead */
+  const char *effect; /* LOST: "time", "memory" or "learning", static */
 } RaSetting;
 
 typedef struct _RaSettings RaSettings;
@@ -63,12 +65,18 @@ RaSettings *ra_settings_parse(const char *name, const char *text, gsize n_bytes,
 void ra_settings_free(RaSettings *settings);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(RaSettings, ra_settings_free)
 
+/* Name of the file, for messages. */
+const char *ra_settings_name(const RaSettings *settings);
 guint ra_settings_n(const RaSettings *settings);
 const RaSetting *ra_settings_at(const RaSettings *settings, guint index);
 
 /* All words of a script, separated by single spaces, to recognise its
  * framework. */
 const char *ra_settings_words(const RaSettings *settings);
+
+/* The program that a script starts, such as `verl.trainer.main_ppo`; "" for
+ * YAML. */
+const char *ra_settings_entry(const RaSettings *settings);
 
 /* TRUE if some key begins with @prefix; marks nothing as read. */
 gboolean ra_settings_has(const RaSettings *settings, const char *prefix);
@@ -86,9 +94,20 @@ const char *ra_settings_get(RaSettings *settings, const char *key);
 /* Marks every UNREAD setting whose key matches the glob @pattern as IGNORED. */
 void ra_settings_ignore(RaSettings *settings, const char *pattern);
 
-/* As ra_settings_ignore(), only for settings that are off: false, null,
- * nothing, 0. */
-void ra_settings_ignore_off(RaSettings *settings, const char *pattern);
+/**
+ * ra_settings_is:
+ * @standard: values separated by '|', compared as numbers or in any case; "off"
+ *   is false, null, 0, or nothing
+ *
+ * Returns: TRUE if setting @index has one of these values
+ */
+gboolean ra_settings_is(RaSettings *settings, guint index,
+                        const char *standard);
+
+/* Marks setting @index: as LOST with @effect (static), and @note about what is
+ * taken instead; with %NULL for @effect as IGNORED. */
+void ra_settings_settle(RaSettings *settings, guint index, const char *effect,
+                        const char *note);
 
 /* Marks the setting of @key, if there is one, as ABOUT right; @format explains
  * it. */

@@ -127,8 +127,24 @@ fails "target_modules' is '[wqkv]', expected all-linear, or of q_proj" \
 sed 's/ppo_micro_batch_size_per_gpu=16/strange_thing=7/' \
   "$data/verl-grpo-qwen2-7b.sh" >strange.sh
 run import strange.sh -o . --format=tsv
-grep -q "^not understood.strange.sh:14.actor_rollout_ref.actor.strange_thing.7" out
-result $? "a key that nobody knows is a line"
+grep -q "^unknown.*	1 keys that are not known" out
+result $? "keys that nobody knows are counted"
+run import strange.sh -o . --force --all --format=tsv
+grep -q "^unknown.-.strange.sh:14.actor_rollout_ref.actor.strange_thing.7" out
+result $? "a key that nobody knows is a line under --all"
+# What matters comes first: time, memory, learning; a default is no line.
+sed 's/ppo_micro_batch_size_per_gpu=16/& trainer.critic_warmup=5 \
+  actor_rollout_ref.rollout.free_cache_engine=False \
+  actor_rollout_ref.model.use_remove_padding=False \
+  actor_rollout_ref.rollout.enable_chunked_prefill=True \
+  actor_rollout_ref.model.use_liger=false/' \
+  "$data/verl-grpo-qwen2-7b.sh" >worst.sh
+run import worst.sh -o . --format=tsv
+[ "$(grep '^lost' out | cut -f2,4 | tr '\t\n' ' ,')" = \
+  "time actor_rollout_ref.model.use_remove_padding,memory actor_rollout_ref.rollout.free_cache_engine,learning trainer.critic_warmup," ]
+result $? "what changes time comes first, then memory, then learning"
+fails 'keys or assumptions are open, expected none under --strict' \
+  import worst.sh -o . --force --strict
 sed 's/rollout.n=5/rollout.n=five/' "$data/verl-grpo-qwen2-7b.sh" >five.sh
 fails "five.sh:23: 'actor_rollout_ref.rollout.n' is 'five', expected a whole" \
   import five.sh -o never

@@ -93,7 +93,10 @@ START_TEST(test_states)
   ck_assert(ra_settings_uint32(s, "a.n", 9, 1, 9, &n, &error));
   ck_assert_uint_eq(n, 2);
   ra_settings_ignore(s, "*.lr");
-  ra_settings_ignore_off(s, "a.o*");
+  /* Setting 3 is off, whatever the word; 4 is not. */
+  ck_assert(ra_settings_is(s, 3, "on|off") && !ra_settings_is(s, 4, "off"));
+  ck_assert(ra_settings_is(s, 4, "TRUE") && ra_settings_is(s, 2, "7|3.0"));
+  ra_settings_settle(s, 3, NULL, NULL);
   ck_assert_int_eq(ra_settings_at(s, 0)->state, RA_SETTING_REPLACED);
   ck_assert_int_eq(ra_settings_at(s, 1)->state, RA_SETTING_READ);
   ck_assert_int_eq(ra_settings_at(s, 2)->state, RA_SETTING_IGNORED);
