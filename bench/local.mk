@@ -53,6 +53,7 @@ bench_sectors_CXXFLAGS = $(tests_kernels_check_sectors_CXXFLAGS)
 bench_sectors_LDADD = %D%/libbench.a $(watched_ldadd)
 noinst_PROGRAMS += $(bench_programs)
 EXTRA_DIST += %D%/README.md
+EXTRA_DIST += %D%/peer/exports.py
 EXTRA_DIST += %D%/peer/simgrid_peer.cc
 EXTRA_DIST += %D%/validation.sh
 EXTRA_DIST += %D%/peer/torch_peer.py

@@ -11,8 +11,6 @@
 #include "study/convert/export.h"
 #include "study/setup.h"
 
-static const char *const targets[] = {"verl", NULL};
-
 /* The table behind `# ` on each line, where both go to standard output. */
 static char *
 as_comment(const RaTable *table)
@@ -59,26 +57,26 @@ run(int argc, char **argv, GError **error)
   g_autofree char *to = NULL;
   g_autoptr(RaSetup) setup = NULL;
   g_autoptr(RaExport) export = NULL;
-  int target = 0;
   RaSetupFlags flags;
   const GOptionEntry own[] = {{"to", 0, 0, G_OPTION_ARG_FILENAME, &to,
-                               "Target framework: verl (default: verl)",
+                               "Target framework, such as verl or "
+                               "verl@2026-01 (default: verl)",
                                "NAME"},
                               {.long_name = NULL}};
 
   if (!ra_options_parse(&options, &ra_command_export, own, argc, argv, error) ||
-      options.help || !ra_option_word("--to", to, targets, &target, error))
+      options.help)
     return 0;
   flags = ra_options_setup(&options);
   if (ra_file_kind_expect(options.files[0], RA_FILE_PLAN, error))
     setup = ra_setup_load(options.files[0], RA_FILE_PLAN, &flags, error);
   if (setup)
     export =
-        ra_export_verl(&(RaExportSource){.plan = setup->plan,
+        ra_export_plan(&(RaExportSource){.plan = setup->plan,
                                          .plan_path = setup->plan_path,
                                          .workload_path = setup->workload_path,
                                          .system_path = setup->system_path},
-                       error);
+                       to ? to : "verl", error);
   if (export)
     write_out(export, &options, error);
   return 0;
@@ -93,8 +91,10 @@ const RaCommand ra_command_export = {
         "the framework\n"
         "cannot represent are printed key by key, as comments if the script is "
         "too.\n\n"
+        "The version of the framework follows after @: keys change their "
+        "names.\n\n"
         "Examples:\n"
-        "  reallot export grpo-qwen2.5-7b-32.plan --to=verl\n"
+        "  reallot export grpo-qwen2.5-7b-32.plan --to=verl@2026-01\n"
         "  reallot export grpo-qwen2.5-7b-32.plan --to=verl -o run.yaml\n",
     .groups = RA_OPTIONS_FORMAT | RA_OPTIONS_OUTPUT | RA_OPTIONS_SETUP,
     .n_files = 1,

@@ -3,7 +3,9 @@
 
 #include <string.h>
 
+#include "base/error.h"
 #include "base/quote.h"
+#include "graph/input/length.h"
 #include "study/convert/export_impl.h"
 
 static void
@@ -16,12 +18,14 @@ free_pair(void *item)
   g_free(pair);
 }
 
-RaExport *
-ra_export_new(const char *source)
+static RaExport *
+new_export(const char *source, const char *framework, const char *version)
 {
   RaExport *export = g_new0(RaExport, 1);
 
   export->source = g_path_get_basename(source);
+  export->framework = framework;
+  export->version = version;
   export->pairs = g_ptr_array_new_with_free_func(free_pair);
   export->lost = ra_table_new("not expressed");
   ra_table_column(export->lost, "where", RA_UNIT_NONE, RA_CELL_TEXT);
@@ -48,7 +52,8 @@ add_pair(RaExport *export, const char *prefix, const char *key)
 {
   RaExportPair *pair = g_new0(RaExportPair, 1);
 
-  pair->key = g_strconcat(prefix, key, NULL);
+  pair->is_added = *prefix == '+';
+  pair->key = g_strconcat(prefix + pair->is_added, key, NULL);
   g_ptr_array_add(export->pairs, pair);
   return pair;
 }
@@ -98,15 +103,22 @@ ra_export_script(const RaExport *export)
 {
   GString *out = g_string_new("#!/bin/sh\n");
 
-  ra_quote_comment(out,
-                   "%s for verl.  Add data, rewards, learning rates and paths.",
-                   export->source);
-  g_string_append(out, "python3 -m verl.trainer.main_ppo");
+  ra_quote_comment(out, "%s for %s, %s.  Add data, rewards, learning rates and",
+                   export->source, export->framework, export->version);
+  ra_quote_comment(out, "paths.");
+  g_string_append_printf(out, "%s %s", export->launcher, export->entry);
+  if (export->config)
+    g_string_append_printf(out, " \\\n    %s", export->config);
   for (guint i = 0; i < export->pairs->len; i++) {
     const RaExportPair *pair = export->pairs->pdata[i];
     g_autofree char *value = ra_quote_shell(pair->value);
 
-    g_string_append_printf(out, " \\\n    %s=%s", pair->key, value);
+    g_string_append(out, " \\\n    ");
+    if (export->has_flags)
+      g_string_append_printf(out, "--%s %s", pair->key, value);
+    else
+      g_string_append_printf(out, "%s%s=%s", pair->is_added ? "++" : "",
+                             pair->key, value);
   }
   g_string_append(out, " \"$@\"\n");
   return g_string_free(out, FALSE);
@@ -176,8 +188,9 @@ ra_export_yaml(const RaExport *export)
   for (guint i = 0; i < export->pairs->len; i++)
     g_ptr_array_add(sorted.pairs, export->pairs->pdata[i]);
   g_ptr_array_sort(sorted.pairs, by_key);
-  ra_quote_comment(out, "%s for verl: merge it into its ppo_trainer.yaml.",
-                   export->source);
+  ra_quote_comment(out, "%s for %s, %s: merge it into the configuration of",
+                   export->source, export->framework, export->version);
+  ra_quote_comment(out, "%s.", export->entry);
   put_yaml(&sorted, 0, sorted.pairs->len, 0, out);
   g_ptr_array_unref(sorted.pairs);
   return g_string_free(out, FALSE);
@@ -192,4 +205,181 @@ ra_export_table(const RaExport *export)
 
   ((RaExport *)export)->lost = NULL;
   return table;
+}
+
+/* ---- What every writer asks ---------------------------------------------- */
+
+/* Where models are published. */
+static const struct {
+  const char *config, *name;
+} published[] = {
+    {"llama-2-7b.json", "meta-llama/Llama-2-7b-hf"},
+    {"llama-2-13b.json", "meta-llama/Llama-2-13b-hf"},
+    {"llama-2-70b.json", "meta-llama/Llama-2-70b-hf"},
+    {"llama-3-8b.json", "meta-llama/Meta-Llama-3-8B"},
+    {"llama-3-70b.json", "meta-llama/Meta-Llama-3-70B"},
+    {"llama-3.1-405b.json", "meta-llama/Llama-3.1-405B"},
+    {"llama-3.2-1b.json", "meta-llama/Llama-3.2-1B"},
+    {"qwen2.5-1.5b.json", "Qwen/Qwen2.5-1.5B"},
+    {"qwen2.5-7b.json", "Qwen/Qwen2.5-7B"},
+    {"qwen2.5-32b.json", "Qwen/Qwen2.5-32B"},
+    {"qwen2.5-72b.json", "Qwen/Qwen2.5-72B"},
+    {"qwen3-8b.json", "Qwen/Qwen3-8B"},
+    {"qwen3-32b.json", "Qwen/Qwen3-32B"},
+    {"qwen3-30b-a3b.json", "Qwen/Qwen3-30B-A3B"},
+    {"qwen3-235b-a22b.json", "Qwen/Qwen3-235B-A22B"},
+    {"mistral-7b.json", "mistralai/Mistral-7B-v0.1"},
+    {"mixtral-8x7b.json", "mistralai/Mixtral-8x7B-v0.1"},
+};
+
+const char *
+ra_export_model_name(const char *config)
+{
+  g_autofree char *base = g_path_get_basename(config);
+
+  for (guint i = 0; i < G_N_ELEMENTS(published); i++) {
+    if (g_str_equal(base, published[i].config))
+      return published[i].name;
+  }
+  return config;
+}
+
+uint32_t
+ra_export_micro(const RaPlan *plan, uint32_t c)
+{
+  const RaCall *call = &plan->workload->calls[c];
+  const RaCallPlan *how = &plan->calls[c];
+
+  return MAX(1, call->n_sequences / MAX(1, ra_call_plan_n_pieces(call, how) *
+                                               how->dp * how->n_micro_batches));
+}
+
+double
+ra_export_memory_frac(const RaPlan *plan, uint32_t c)
+{
+  const RaCallPlan *how = &plan->calls[c];
+  const RaModel *model =
+      plan->workload->models[plan->workload->calls[c].model].model;
+  double weights_bytes =
+      2.0 * (double)ra_model_n_params(model) / (how->tp * how->pp);
+
+  return MIN(1.0, ((double)how->kv_memory_bytes + weights_bytes) /
+                      plan->cluster->device.memory_bytes);
+}
+
+/* The role of @call: by its kind, and by its model's head and training. */
+static RaRecipeKind
+role_of(const RaWorkload *workload, const RaCall *call)
+{
+  const RaWorkloadModel *model;
+  gboolean value;
+
+  if (call->kind == RA_CALL_HOST)
+    return RA_N_RECIPE_CALLS;
+  model = &workload->models[call->model];
+  value = model->head != RA_HEAD_LM;
+  if (call->kind == RA_CALL_GENERATE)
+    return RA_RECIPE_GENERATE;
+  if (call->kind == RA_CALL_TRAIN)
+    return value ? RA_RECIPE_CRITIC_TRAIN : RA_RECIPE_ACTOR_TRAIN;
+  if (model->trainable)
+    return value ? RA_RECIPE_CRITIC_INFERENCE : RA_RECIPE_ACTOR_INFERENCE;
+  return value ? RA_RECIPE_REWARD_INFERENCE : RA_RECIPE_REF_INFERENCE;
+}
+
+RaExportRoles
+ra_export_roles(const RaWorkload *workload)
+{
+  RaExportRoles roles;
+
+  for (guint k = 0; k < RA_N_RECIPE_CALLS; k++)
+    roles.call[k] = RA_NONE;
+  for (guint i = 0; i < workload->n_calls; i++) {
+    uint32_t c = workload->order[i];
+    RaRecipeKind kind = role_of(workload, &workload->calls[c]);
+
+    if (kind < RA_N_RECIPE_CALLS && roles.call[kind] == RA_NONE)
+      roles.call[kind] = c;
+  }
+  return roles;
+}
+
+/* ---- Targets ------------------------------------------------------------- */
+
+static const RaExportWriter *const writers[] = {&ra_export_writer_verl};
+
+/* (transfer full): "verl@2026-08, verl@2026-01 ..." */
+static char *
+all_targets(void)
+{
+  GString *out = g_string_new(NULL);
+
+  for (guint i = 0; i < G_N_ELEMENTS(writers); i++) {
+    for (guint v = 0; writers[i]->versions[v]; v++)
+      g_string_append_printf(out, "%s%s@%s", out->len > 0 ? ", " : "",
+                             ra_framework_names[writers[i]->framework],
+                             writers[i]->versions[v]);
+  }
+  return g_string_free(out, FALSE);
+}
+
+/* The writer that @target names, and the version; %NULL with @error. */
+static const RaExportWriter *
+find_writer(const char *target, guint *out_version, GError **error)
+{
+  const char *at = strchr(target, '@');
+  gsize n = at ? (gsize)(at - target) : strlen(target);
+  g_autofree char *all = NULL;
+
+  for (guint i = 0; i < G_N_ELEMENTS(writers); i++) {
+    const char *name = ra_framework_names[writers[i]->framework];
+
+    if (strlen(name) != n || strncmp(name, target, n) != 0)
+      continue;
+    for (guint v = 0; writers[i]->versions[v]; v++) {
+      *out_version = v;
+      if (!at || g_str_equal(at + 1, writers[i]->versions[v]))
+        return writers[i];
+    }
+  }
+  all = all_targets();
+  g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
+              "--to: unknown '%s', expected one of %s", target, all);
+  return NULL;
+}
+
+RaExport *
+ra_export_plan(const RaExportSource *from, const char *target, GError **error)
+{
+  g_return_val_if_fail(from != NULL && from->plan != NULL, NULL);
+
+  RaExportRoles roles = ra_export_roles(from->plan->workload);
+  guint version;
+  const RaExportWriter *writer = find_writer(target, &version, error);
+  g_autoptr(RaExport) export = NULL;
+  g_autofree char *script = NULL;
+  GError *cause = NULL;
+  const char *name;
+
+  if (!writer)
+    return NULL;
+  name = ra_framework_names[writer->framework];
+  if (roles.call[RA_RECIPE_GENERATE] == RA_NONE ||
+      roles.call[RA_RECIPE_ACTOR_TRAIN] == RA_NONE) {
+    g_set_error(error, RA_ERROR, RA_ERROR_NEGATIVE,
+                "%s: no model both generates and is trained, as %s requires",
+                from->plan_path, name);
+    return NULL;
+  }
+  export = new_export(from->plan_path, name, writer->versions[version]);
+  writer->put(export, from, &roles, version);
+  script = ra_export_script(export);
+  if (!ra_export_compare(export, from, &roles, script, &cause)) {
+    g_set_error(error, RA_ERROR, RA_ERROR_NEGATIVE,
+                "%s: %s cannot run the closest configuration: %s",
+                from->plan_path, name, cause->message);
+    g_error_free(cause);
+    return NULL;
+  }
+  return g_steal_pointer(&export);
 }

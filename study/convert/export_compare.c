@@ -32,7 +32,8 @@ compare_keys(RaExport *export, const char *where, const RaKeyFile *a, int at_a,
     const char *theirs = ra_key_file_get(b, (guint)at_b, key);
 
     /* compared with the workload's, which a framework has instead */
-    if ((missing && theirs) || strcmp(key, "mini-batches") == 0)
+    if ((missing && theirs) || strcmp(key, "mini-batches") == 0 ||
+        (export->is_apart && strcmp(key, "mesh") == 0))
       continue;
     if (g_strcmp0(mine, theirs) != 0)
       ra_export_lose(export, where, key, missing ? NULL : mine,
@@ -141,7 +142,8 @@ compare_workloads(RaExport *export, const RaPlan *plan,
   const RaWorkload *mine = plan->workload;
   static const char *const texts[] = {
       "prompt-length", "response-length", "response-correlation",
-      "trip-prompts",  "turns",           "algorithm"};
+      "trip-prompts",  "max-trips",       "turns",
+      "tool-tokens",   "algorithm"};
 
   compare_count(export, "[workload]", "prompts", mine->n_prompts,
                 theirs->n_prompts);
@@ -211,6 +213,16 @@ configs_of(const RaWorkload *workload, const RaExportRoles *roles)
   return g_string_free(out, FALSE);
 }
 
+static RaFramework
+framework_of(const RaExport *export)
+{
+  guint i = 0;
+
+  while (!g_str_equal(ra_framework_names[i], export->framework))
+    i++;
+  return (RaFramework)i;
+}
+
 gboolean
 ra_export_compare(RaExport *export, const RaExportSource *from,
                   const RaExportRoles *roles, const char *script,
@@ -232,7 +244,7 @@ ra_export_compare(RaExport *export, const RaExportSource *from,
   g_autoptr(RaKeyFile) mine = NULL, theirs = NULL;
 
   if (settings)
-    recipe = ra_recipe_read(settings, RA_FRAMEWORK_VERL, error);
+    recipe = ra_recipe_read(settings, framework_of(export), error);
   if (recipe)
     files = ra_recipe_make(recipe, &options, error);
   if (files)

@@ -8,17 +8,44 @@
 typedef struct {
   char *key, *value; /* owned */
   gboolean is_text;  /* somebody's; else a number, a list of ours ... */
+  gboolean is_added; /* a version's configuration may lack the key: `++key` */
 } RaExportPair;
 
 struct _RaExport {
-  char *source;     /* owned: the plan's file */
-  GPtrArray *pairs; /* (element-type RaExportPair) owned, in order */
-  RaTable *lost;    /* owned until it is taken */
+  char *source;          /* owned: the plan's file */
+  const char *framework; /* static: "verl" */
+  const char *version;   /* static: "2026-08" */
+  const char *launcher;  /* static: "python3 -m" */
+  const char *entry;     /* static: "verl.trainer.main_ppo" */
+  const char *config;    /* nullable, static: flags that name the framework's
+                            configuration, `--config-name=x` */
+  gboolean has_flags;    /* `--key value`, not `key=value` */
+  gboolean is_apart;     /* generation has GPUs of its own */
+  GPtrArray *pairs;      /* (element-type RaExportPair) owned, in order */
+  RaTable *lost;         /* owned until it is taken */
 };
 
-RaExport *ra_export_new(const char *source);
+/* Calls of a workload by the kinds of a recipe; %RA_NONE: no such call. */
+typedef struct {
+  uint32_t call[RA_N_RECIPE_CALLS];
+} RaExportRoles;
 
-/* Adds PREFIX + KEY = a value of ours: a number, True, a list of modules. */
+RaExportRoles ra_export_roles(const RaWorkload *workload);
+
+/* A framework that plans are exported to.  A new one is a file with this record
+ * and a row in study/convert/export.c. */
+typedef struct {
+  RaFramework framework;
+  const char *const *versions; /* NULL-terminated, newest first */
+  /* Puts the settings of @from as version versions[@version] names them. */
+  void (*put)(RaExport *export, const RaExportSource *from,
+              const RaExportRoles *roles, guint version);
+} RaExportWriter;
+
+extern const RaExportWriter ra_export_writer_verl;
+
+/* Adds PREFIX + KEY = a value of ours: a number, True, a list of modules; with
+ * `+` before @prefix a key that a version's configuration may lack. */
 void ra_export_put(RaExport *export, const char *prefix, const char *key,
                    const char *format, ...) G_GNUC_PRINTF(4, 5);
 
@@ -30,12 +57,14 @@ void ra_export_put_text(RaExport *export, const char *prefix, const char *key,
 void ra_export_lose(RaExport *export, const char *where, const char *key,
                     const char *plan, const char *exported);
 
-/* Calls of a workload by the kinds of a recipe; %RA_NONE: no such call. */
-typedef struct {
-  uint32_t call[RA_N_RECIPE_CALLS];
-} RaExportRoles;
+/* Name under which a model's config is published; @config if it is not. */
+const char *ra_export_model_name(const char *config);
 
-RaExportRoles ra_export_roles(const RaWorkload *workload);
+/* Sequences of one micro-batch of a replica of call @c. */
+uint32_t ra_export_micro(const RaPlan *plan, uint32_t c);
+
+/* Share of a GPU's memory for weights and keys of the generate call @c. */
+double ra_export_memory_frac(const RaPlan *plan, uint32_t c);
 
 /* Reads @script back and adds a row for everything that differs.  FALSE with
  * @error: it is no plan. */

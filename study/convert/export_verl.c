@@ -1,324 +1,515 @@
-/* A plan as overrides of verl.trainer.main_ppo; study/convert/recipe_verl.c
- * reads them.
- */
+/* A plan as overrides of a trainer of verl; study/convert/recipe_verl.c reads
+ * them.  Keys as of 1dda039 (2026-08), b178a3c (2026-01) and v0.5.0. */
 #include "config.h"
 
 #include <string.h>
 
-#include "base/error.h"
 #include "graph/input/length.h"
 #include "graph/input/lora.h"
+#include "graph/input/plan_service.h"
+#include "graph/input/turns.h"
 #include "study/convert/export_impl.h"
 
 #define ACTOR "actor_rollout_ref.actor."
 #define ROLLOUT "actor_rollout_ref.rollout."
 #define REF "actor_rollout_ref.ref."
+#define MODEL "actor_rollout_ref.model."
+#define TRANSFORMER "megatron.override_transformer_config."
+#define MAX_SEQUENCES 256 /* rollout.yaml of 2026-08 */
 #define WORD(x) ((x) ? "True" : "False")
 
-/* Where models are published. */
-static const struct {
-  const char *config, *name;
-} published[] = {
-    {"llama-2-7b.json", "meta-llama/Llama-2-7b-hf"},
-    {"llama-2-13b.json", "meta-llama/Llama-2-13b-hf"},
-    {"llama-2-70b.json", "meta-llama/Llama-2-70b-hf"},
-    {"llama-3-8b.json", "meta-llama/Meta-Llama-3-8B"},
-    {"llama-3-70b.json", "meta-llama/Meta-Llama-3-70B"},
-    {"llama-3.1-405b.json", "meta-llama/Llama-3.1-405B"},
-    {"llama-3.2-1b.json", "meta-llama/Llama-3.2-1B"},
-    {"qwen2.5-1.5b.json", "Qwen/Qwen2.5-1.5B"},
-    {"qwen2.5-7b.json", "Qwen/Qwen2.5-7B"},
-    {"qwen2.5-32b.json", "Qwen/Qwen2.5-32B"},
-    {"qwen2.5-72b.json", "Qwen/Qwen2.5-72B"},
-    {"qwen3-8b.json", "Qwen/Qwen3-8B"},
-    {"qwen3-32b.json", "Qwen/Qwen3-32B"},
-    {"qwen3-30b-a3b.json", "Qwen/Qwen3-30B-A3B"},
-    {"qwen3-235b-a22b.json", "Qwen/Qwen3-235B-A22B"},
-    {"mistral-7b.json", "mistralai/Mistral-7B-v0.1"},
-    {"mixtral-8x7b.json", "mistralai/Mixtral-8x7B-v0.1"},
-};
+/* Newest first, as versions[] has them. */
+typedef enum { V2026_08, V2026_01, V2025_07 } Version;
 
-static const char *
-published_name(const char *config)
+static const char *const versions[] = {"2026-08", "2026-01", "2025-07", NULL};
+
+/* What all functions here share. */
+typedef struct {
+  RaExport *export;
+  const RaPlan *plan;
+  const RaExportRoles *roles;
+  Version version;
+  gboolean is_megatron; /* verl has one back end for all that trains */
+} Writer;
+
+static const RaCallPlan *
+plan_of(const Writer *w, RaRecipeKind kind)
 {
-  g_autofree char *base = g_path_get_basename(config);
+  uint32_t c = w->roles->call[kind];
 
-  for (guint i = 0; i < G_N_ELEMENTS(published); i++) {
-    if (g_str_equal(base, published[i].config))
-      return published[i].name;
+  return c == RA_NONE ? NULL : &w->plan->calls[c];
+}
+
+/* FSDP cuts by ZeRO alone; all else is Megatron's. */
+static gboolean
+is_megatron(const RaCallPlan *how)
+{
+  return how->tp > 1 || how->pp > 1 || how->ep > 1 || how->zero < 2;
+}
+
+/* (transfer full): peft's modules are our targets with `_proj`; Megatron's have
+ * several of them. */
+static char *
+modules_of(const char *targets, gboolean is_megatron)
+{
+  static const struct {
+    const char *target, *module;
+  } fused[] = {{"q", "linear_qkv"},    {"k", "linear_qkv"},
+               {"v", "linear_qkv"},    {"o", "linear_proj"},
+               {"gate", "linear_fc1"}, {"up", "linear_fc1"},
+               {"down", "linear_fc2"}};
+  g_auto(GStrv) words = g_strsplit(targets, ", ", -1);
+  GString *out = g_string_new("[");
+
+  for (guint i = 0; words[i]; i++) {
+    g_autofree char *module = g_strconcat(words[i], "_proj", NULL);
+
+    for (guint k = 0; is_megatron && k < G_N_ELEMENTS(fused); k++) {
+      if (g_str_equal(words[i], fused[k].target)) {
+        g_free(module);
+        module = g_strdup(fused[k].module);
+      }
+    }
+    if (!strstr(out->str, module))
+      g_string_append_printf(out, "%s%s", out->len > 1 ? "," : "", module);
   }
-  return config;
+  g_string_append_c(out, ']');
+  return g_string_free(out, FALSE);
 }
 
-/* The role of @call: by its kind, and by its model's head and training. */
-static RaRecipeKind
-role_of(const RaWorkload *workload, const RaCall *call)
-{
-  const RaWorkloadModel *model;
-  gboolean value;
-
-  if (call->kind == RA_CALL_HOST)
-    return RA_N_RECIPE_CALLS;
-  model = &workload->models[call->model];
-  value = model->head != RA_HEAD_LM;
-  if (call->kind == RA_CALL_GENERATE)
-    return RA_RECIPE_GENERATE;
-  if (call->kind == RA_CALL_TRAIN)
-    return value ? RA_RECIPE_CRITIC_TRAIN : RA_RECIPE_ACTOR_TRAIN;
-  if (model->trainable)
-    return value ? RA_RECIPE_CRITIC_INFERENCE : RA_RECIPE_ACTOR_INFERENCE;
-  return value ? RA_RECIPE_REWARD_INFERENCE : RA_RECIPE_REF_INFERENCE;
-}
-
-RaExportRoles
-ra_export_roles(const RaWorkload *workload)
-{
-  RaExportRoles roles;
-
-  for (guint k = 0; k < RA_N_RECIPE_CALLS; k++)
-    roles.call[k] = RA_NONE;
-  for (guint i = 0; i < workload->n_calls; i++) {
-    uint32_t c = workload->order[i];
-    RaRecipeKind kind = role_of(workload, &workload->calls[c]);
-
-    if (kind < RA_N_RECIPE_CALLS && roles.call[kind] == RA_NONE)
-      roles.call[kind] = c;
-  }
-  return roles;
-}
-
-/* Sequences of one micro-batch of a replica. */
-static uint32_t
-micro_of(const RaPlan *plan, uint32_t c)
-{
-  const RaCall *call = &plan->workload->calls[c];
-  const RaCallPlan *how = &plan->calls[c];
-
-  return MAX(1, call->n_sequences / MAX(1, ra_call_plan_n_pieces(call, how) *
-                                               how->dp * how->n_micro_batches));
-}
-
-/* Adapters of what @c trains; peft's modules are our targets with `_proj`. */
+/* Adapters of what @kind trains. */
 static void
-put_lora(RaExport *export, const RaWorkload *workload, uint32_t c,
-         const char *prefix)
+put_lora(const Writer *w, RaRecipeKind kind, const char *prefix)
 {
-  const RaModel *model = workload->models[workload->calls[c].model].model;
-  g_autofree char *text = NULL;
-  g_auto(GStrv) words = NULL;
-  g_autoptr(GString) modules = g_string_new(NULL);
+  const RaWorkload *workload = w->plan->workload;
+  const RaModel *model =
+      workload->models[workload->calls[w->roles->call[kind]].model].model;
+  g_autofree char *text = NULL, *modules = NULL;
 
-  if (model->lora_rank == 0)
+  if (model->lora_rank == 0 || (w->is_megatron && w->version == V2025_07))
     return;
-  ra_export_put(export, prefix, "lora_rank", "%u", model->lora_rank);
+  ra_export_put(w->export, prefix, w->is_megatron ? "lora.rank" : "lora_rank",
+                "%u", model->lora_rank);
   text = ra_lora_targets_text(model);
-  words = g_strsplit(text ? text : "", ", ", -1);
-  for (guint i = 0; words[i]; i++)
-    g_string_append_printf(modules, "%s%s_proj", i ? "," : "", words[i]);
-  if (text)
-    ra_export_put(export, prefix, "target_modules", "[%s]", modules->str);
-  else
-    ra_export_put(export, prefix, "target_modules", "all-linear");
+  modules = text ? modules_of(text, w->is_megatron) : g_strdup("all-linear");
+  if (text || !w->is_megatron)
+    ra_export_put(w->export, prefix,
+                  w->is_megatron ? "lora.target_modules" : "target_modules",
+                  "%s", modules);
 }
 
-/* How @call's engine is cut, under @prefix; FSDP's keys are below @fsdp. */
+/* Layers of the stages at the ends, where only these differ; of actors only,
+ * as the others have no such key. */
 static void
-put_engine(RaExport *export, const RaCallPlan *how, const char *prefix,
-           const char *fsdp)
+put_stages(const Writer *w, const RaCallPlan *how, uint32_t n_layers)
 {
-  gboolean is_fsdp = how->zero == 3 && how->tp == 1 && how->pp == 1;
+  static const char *const names[] = {"num_layers_in_first_pipeline_stage",
+                                      "num_layers_in_last_pipeline_stage"};
+  g_autofree uint32_t *even = g_new(uint32_t, how->pp);
+  uint32_t last = how->pp - 1;
 
-  ra_export_put(export, prefix, "strategy", is_fsdp ? "fsdp" : "megatron");
-  if (is_fsdp) {
-    ra_export_put(export, prefix, "ulysses_sequence_parallel_size", "%u",
-                  how->cp);
-    if (how->zero_group < how->dp)
-      ra_export_put(export, fsdp, "fsdp_size", "%u", how->zero_group * how->cp);
-    ra_export_put(export, fsdp, "param_offload", "%s",
-                  WORD(how->residency == RA_RESIDENCY_HOST));
-    ra_export_put(export, fsdp, "optimizer_offload", "%s",
+  if (how->pp < 2 || how->n_virtual > 1)
+    return;
+  ra_stage_layers_even(n_layers, how->pp, even);
+  if (memcmp(even, how->stage_layers, how->pp * sizeof *even) == 0)
+    return;
+  ra_export_put(w->export, "+" ACTOR TRANSFORMER, names[0], "%u",
+                how->stage_layers[0]);
+  ra_export_put(w->export, "+" ACTOR TRANSFORMER, names[1], "%u",
+                how->stage_layers[last]);
+}
+
+/* Keys of Megatron that stand in dictionaries without a schema. */
+static void
+put_overrides(const Writer *w, const RaCallPlan *how, const char *prefix)
+{
+  if (how->overlap_grad_reduce)
+    ra_export_put(w->export, prefix,
+                  "megatron.override_ddp_config.overlap_grad_reduce", "True");
+  if (how->ep > 1 && how->dispatch == RA_DISPATCH_ONCE) {
+    ra_export_put(w->export, prefix, TRANSFORMER "moe_enable_deepep", "True");
+    ra_export_put(w->export, prefix, TRANSFORMER "moe_token_dispatcher_type",
+                  "flex");
+  }
+}
+
+static void
+put_recompute(const Writer *w, const RaCallPlan *how, const char *prefix)
+{
+  gboolean full = how->recompute == RA_RECOMPUTE_FULL;
+
+  if (how->recompute == RA_RECOMPUTE_NONE)
+    return;
+  ra_export_put(w->export, prefix, TRANSFORMER "recompute_granularity", "%s",
+                full ? "full" : "selective");
+  if (!full)
+    return;
+  ra_export_put(w->export, prefix, TRANSFORMER "recompute_method", "uniform");
+  ra_export_put(w->export, prefix, TRANSFORMER "recompute_num_layers", "1");
+}
+
+static void
+put_megatron(const Writer *w, const RaCallPlan *how, const char *prefix,
+             gboolean is_train)
+{
+  RaExport *x = w->export;
+
+  ra_export_put(x, prefix, "megatron.tensor_model_parallel_size", "%u",
+                how->tp);
+  ra_export_put(x, prefix, "megatron.pipeline_model_parallel_size", "%u",
+                how->pp);
+  if (is_train && how->n_virtual > 1)
+    ra_export_put(x, prefix, "megatron.virtual_pipeline_model_parallel_size",
+                  "%u", how->n_virtual);
+  ra_export_put(x, prefix, "megatron.context_parallel_size", "%u", how->cp);
+  ra_export_put(x, prefix, "megatron.expert_model_parallel_size", "%u",
+                MAX(1, how->ep));
+  ra_export_put(x, prefix, "megatron.sequence_parallel", "%s",
+                WORD(how->sequence_parallel || how->tp == 1));
+  ra_export_put(x, prefix, "megatron.param_offload", "%s",
+                WORD(how->residency == RA_RESIDENCY_HOST));
+  if (is_train)
+    ra_export_put(x, prefix, "megatron.optimizer_offload", "%s",
                   WORD(how->optimizer_residency == RA_RESIDENCY_HOST));
+}
+
+/* FSDP's keys are below @fsdp. */
+static void
+put_fsdp(const Writer *w, const RaCallPlan *how, const char *prefix,
+         const char *fsdp, gboolean is_train)
+{
+  RaExport *x = w->export;
+
+  ra_export_put(x, prefix, "ulysses_sequence_parallel_size", "%u", how->cp);
+  if (how->zero_group < how->dp)
+    ra_export_put(x, fsdp, "fsdp_size", "%u", how->zero_group * how->cp);
+  if (how->zero == 2)
+    ra_export_put(x, fsdp, "reshard_after_forward", "False");
+  ra_export_put(x, fsdp, "param_offload", "%s",
+                WORD(how->residency == RA_RESIDENCY_HOST));
+  if (is_train)
+    ra_export_put(x, fsdp, "optimizer_offload", "%s",
+                  WORD(how->optimizer_residency == RA_RESIDENCY_HOST));
+}
+
+/* ---- The parts ----------------------------------------------------------- */
+
+/* TRUE if @a and @b share no GPU. */
+static gboolean
+is_apart(const RaCluster *cluster, const RaMesh *a, const RaMesh *b)
+{
+  for (uint32_t i = 0; i < ra_mesh_n_gpus(a); i++) {
+    for (uint32_t k = 0; k < ra_mesh_n_gpus(b); k++) {
+      if (ra_mesh_gpu(a, cluster, i) == ra_mesh_gpu(b, cluster, k))
+        return FALSE;
+    }
+  }
+  return TRUE;
+}
+
+/* Nodes and GPUs of the mesh of @how, for a pool of verl. */
+static void
+put_pool(const Writer *w, const char *prefix, const RaCallPlan *how)
+{
+  guint n_gpus = ra_mesh_n_gpus(&how->mesh);
+  guint each = MIN(n_gpus, how->mesh.gpus_per_node);
+
+  ra_export_put(w->export, prefix, "nnodes", "%u", n_gpus / each);
+  ra_export_put(w->export, prefix, "n_gpus_per_node", "%u", each);
+}
+
+/* The trainer: all calls in turn on all GPUs, or generation apart, for the next
+ * iteration or as a service. */
+static void
+put_trainer(const Writer *w)
+{
+  static const char *const one_step[] = {
+      "verl.experimental.one_step_off_policy.main_ppo",
+      "verl.experimental.one_step_off_policy.main_ppo",
+      "recipe.one_step_off_policy.main_ppo"};
+  const RaCallPlan *generate = plan_of(w, RA_RECIPE_GENERATE);
+  const RaCallPlan *train = plan_of(w, RA_RECIPE_ACTOR_TRAIN);
+  RaExport *x = w->export;
+  gboolean is_service =
+      generate->service != RA_SERVICE_NONE && w->version != V2025_07;
+
+  x->launcher = "python3 -m";
+  x->entry = "verl.trainer.main_ppo";
+  x->is_apart = is_apart(w->plan->cluster, &generate->mesh, &train->mesh);
+  if (w->is_megatron && w->version == V2026_08)
+    ra_export_put(x, "", "model_engine", "megatron");
+  if (!x->is_apart) {
+    ra_export_put(x, "trainer.", "nnodes", "%u", w->plan->cluster->n_nodes);
+    ra_export_put(x, "trainer.", "n_gpus_per_node", "%u",
+                  w->plan->cluster->gpus_per_node);
+    if (w->is_megatron && w->version != V2026_08)
+      x->config = "--config-name=ppo_megatron_trainer";
     return;
   }
-  ra_export_put(export, prefix, "megatron.tensor_model_parallel_size", "%u",
-                how->tp);
-  ra_export_put(export, prefix, "megatron.pipeline_model_parallel_size", "%u",
-                how->pp);
-  ra_export_put(export, prefix, "megatron.context_parallel_size", "%u",
-                how->cp);
-  ra_export_put(export, prefix, "megatron.expert_model_parallel_size", "%u",
-                MAX(1, how->ep));
-  ra_export_put(export, prefix, "megatron.sequence_parallel", "%s",
-                WORD(how->sequence_parallel));
-  ra_export_put(export, prefix, "megatron.param_offload", "%s",
-                WORD(how->residency == RA_RESIDENCY_HOST));
-  ra_export_put(export, prefix, "megatron.optimizer_offload", "%s",
-                WORD(how->optimizer_residency == RA_RESIDENCY_HOST));
+  x->entry = is_service ? "verl.experimental.fully_async_policy."
+                          "fully_async_main"
+                        : one_step[w->version];
+  if (w->is_megatron)
+    x->config = is_service ? "--config-name=fully_async_ppo_megatron_trainer"
+                           : "--config-name=one_step_off_ppo_megatron_trainer";
+  ra_export_put(x, "actor_rollout_ref.", "hybrid_engine", "False");
+  put_pool(w, "trainer.", train);
+  put_pool(w, "rollout.", generate);
+}
+
+/* Batches of the fully asynchronous trainer. */
+static void
+put_service(const Writer *w, uint32_t n_pieces)
+{
+  const RaCallPlan *how = plan_of(w, RA_RECIPE_GENERATE);
+  const RaCall *call =
+      &w->plan->workload->calls[w->roles->call[RA_RECIPE_GENERATE]];
+
+#define ASYNC "async_training."
+  ra_export_put(w->export, "data.", "train_batch_size", "0");
+  ra_export_put(w->export, ASYNC, "require_batches", "%u", n_pieces);
+  ra_export_put(w->export, ASYNC, "trigger_parameter_sync_step", "%u",
+                ra_plan_sync_interval(how));
+  ra_export_put(w->export, ASYNC, "staleness_threshold", "%u",
+                MAX(1, call->staleness));
+  ra_export_put(w->export, ASYNC, "partial_rollout", "%s",
+                WORD(how->service != RA_SERVICE_DRAIN));
+#undef ASYNC
+}
+
+/* Trips: a filter of groups, since 2026-08 in the trainer of all. */
+static void
+put_trips(const Writer *w)
+{
+  const RaWorkload *workload = w->plan->workload;
+
+  if (workload->n_trip_prompts == 0 || w->version != V2026_08)
+    return;
+  ra_export_put(w->export, "algorithm.filter_groups.", "enable", "True");
+  ra_export_put(w->export, "algorithm.filter_groups.", "max_num_gen_batches",
+                "%u", workload->max_trips);
+  ra_export_put(w->export, "data.", "gen_batch_size", "%u",
+                workload->n_trip_prompts);
+}
+
+/* Turns: as many as the workload has at most.  Returns the longest answer, with
+ * those of the tools. */
+static uint64_t
+put_turns(const Writer *w)
+{
+  const RaWorkload *workload = w->plan->workload;
+
+  if (!ra_turns_are_set(workload))
+    return workload->response_length.max_tokens;
+#define TURN ROLLOUT "multi_turn."
+  ra_export_put(w->export, TURN, "enable", "True");
+  ra_export_put(w->export, TURN, "max_assistant_turns", "%u",
+                workload->turns.max_tokens);
+  ra_export_put(w->export, TURN, "max_tool_response_length", "%u",
+                workload->tool_tokens.max_tokens);
+#undef TURN
+  return ra_turns_max_tokens(workload);
 }
 
 /* Tokens of the longest sequences, which verl's limits are. */
 static void
-put_common(RaExport *export, const RaExportSource *from,
-           const RaExportRoles *roles)
+put_common(const Writer *w)
 {
-  const RaWorkload *workload = from->plan->workload;
+  const RaWorkload *workload = w->plan->workload;
+  const RaExportRoles *roles = w->roles;
   const RaCall *generate = &workload->calls[roles->call[RA_RECIPE_GENERATE]];
-  uint32_t at = roles->call[RA_RECIPE_ACTOR_TRAIN];
-  const RaCall *train = &workload->calls[at];
-  const char *algorithm = workload->algorithm;
+  uint32_t c = roles->call[RA_RECIPE_ACTOR_TRAIN];
+  const RaCall *train = &workload->calls[c];
+  uint32_t n_pieces = ra_call_plan_n_pieces(train, &w->plan->calls[c]);
+  RaExport *x = w->export;
 
-  ra_export_put_text(
-      export, "algorithm.", "adv_estimator",
-      roles->call[RA_RECIPE_CRITIC_TRAIN] != RA_NONE ? "gae" : algorithm);
-  ra_export_put(export, "algorithm.", "use_kl_in_reward", "False");
-  ra_export_put(export, "data.", "train_batch_size", "%u", workload->n_prompts);
-  ra_export_put(export, "data.", "max_prompt_length", "%u",
+  ra_export_put_text(x, "algorithm.", "adv_estimator",
+                     roles->call[RA_RECIPE_CRITIC_TRAIN] != RA_NONE
+                         ? "gae"
+                         : workload->algorithm);
+  ra_export_put(x, "algorithm.", "use_kl_in_reward", "False");
+  ra_export_put(x, "data.", "max_prompt_length", "%u",
                 workload->prompt_length.max_tokens);
-  ra_export_put(export, "data.", "max_response_length", "%u",
-                workload->response_length.max_tokens);
-  ra_export_put(export, "trainer.", "nnodes", "%u",
-                from->plan->cluster->n_nodes);
-  ra_export_put(export, "trainer.", "n_gpus_per_node", "%u",
-                from->plan->cluster->gpus_per_node);
-  ra_export_put(export, ROLLOUT, "n", "%u", generate->samples_per_prompt);
-  ra_export_put(
-      export, ACTOR, "ppo_mini_batch_size", "%u",
-      MAX(1, workload->n_prompts /
-                 ra_call_plan_n_pieces(train, &from->plan->calls[at])));
-  ra_export_put(export, ACTOR, "ppo_epochs", "%u", train->n_epochs);
-  ra_export_put(export, ACTOR, "use_kl_loss", "%s",
+  ra_export_put(x, "data.", "max_response_length", "%" G_GUINT64_FORMAT,
+                put_turns(w));
+  if (x->is_apart && plan_of(w, RA_RECIPE_GENERATE)->service &&
+      w->version != V2025_07)
+    put_service(w, n_pieces);
+  else
+    ra_export_put(x, "data.", "train_batch_size", "%u", workload->n_prompts);
+  put_trips(w);
+  ra_export_put(x, ROLLOUT, "n", "%u", generate->samples_per_prompt);
+  ra_export_put(x, ACTOR, "ppo_mini_batch_size", "%u",
+                MAX(1, workload->n_prompts / n_pieces));
+  ra_export_put(x, ACTOR, "ppo_epochs", "%u", train->n_epochs);
+  ra_export_put(x, ACTOR, "use_kl_loss", "%s",
                 WORD(roles->call[RA_RECIPE_REF_INFERENCE] != RA_NONE));
+  if (w->version != V2025_07)
+    ra_export_put(x, "algorithm.rollout_correction.", "bypass_mode", "%s",
+                  WORD(roles->call[RA_RECIPE_ACTOR_INFERENCE] == RA_NONE));
 }
 
 static void
-put_rollout(RaExport *export, const RaExportSource *from, uint32_t c)
+put_rollout(const Writer *w)
 {
-  const RaCallPlan *how = &from->plan->calls[c];
-  const RaWorkloadModel *model =
-      &from->plan->workload->models[from->plan->workload->calls[c].model];
-  double weights_bytes =
-      2.0 * (double)ra_model_n_params(model->model) / (how->tp * how->pp);
+  const RaCallPlan *how = plan_of(w, RA_RECIPE_GENERATE);
+  RaExport *x = w->export;
 
-  ra_export_put(export, ROLLOUT, "name", "vllm");
-  ra_export_put(export, ROLLOUT, "tensor_model_parallel_size", "%u", how->tp);
+  ra_export_put(x, ROLLOUT, "name", "vllm");
+  ra_export_put(x, ROLLOUT, "tensor_model_parallel_size", "%u", how->tp);
   if (how->pp > 1)
-    ra_export_put(export, ROLLOUT, "pipeline_model_parallel_size", "%u",
+    ra_export_put(x, "+" ROLLOUT, "pipeline_model_parallel_size", "%u",
                   how->pp);
-  ra_export_put(export, ROLLOUT, "enforce_eager", "%s",
+  if (how->ep > 1 && w->version != V2025_07)
+    ra_export_put(x, ROLLOUT, "expert_parallel_size", "%u", how->ep);
+  ra_export_put(x, ROLLOUT, "enforce_eager", "%s",
                 WORD(how->launch != RA_LAUNCH_GRAPH));
+  ra_export_put(x, "+" ROLLOUT, "enable_prefix_caching", "%s",
+                WORD(how->prefix_sharing));
+  /* verl knows no static batches; a number makes all versions alike. */
+  ra_export_put(x, ROLLOUT, "max_num_seqs", "%u",
+                how->batching == RA_BATCHING_CONTINUOUS ? how->max_sequences
+                                                        : MAX_SEQUENCES);
   if (how->batching != RA_BATCHING_CONTINUOUS)
     return;
-  ra_export_put(export, ROLLOUT, "max_num_seqs", "%u", how->max_sequences);
-  ra_export_put(export, ROLLOUT, "max_num_batched_tokens", "%u",
+  ra_export_put(x, ROLLOUT, "max_num_batched_tokens", "%u",
                 how->prefill_tokens);
   if (how->kv_memory_bytes > 0)
-    ra_export_put(export, ROLLOUT, "gpu_memory_utilization", "%.6f",
-                  ((double)how->kv_memory_bytes + weights_bytes) /
-                      from->plan->cluster->device.memory_bytes);
+    ra_export_put(
+        x, ROLLOUT, "gpu_memory_utilization", "%.6f",
+        ra_export_memory_frac(w->plan, w->roles->call[RA_RECIPE_GENERATE]));
 }
 
 static void
-put_actor(RaExport *export, const RaExportSource *from,
-          const RaExportRoles *roles)
+put_actor(const Writer *w)
 {
-  uint32_t c = roles->call[RA_RECIPE_ACTOR_TRAIN];
-  uint32_t infer = roles->call[RA_RECIPE_ACTOR_INFERENCE];
-  const RaCallPlan *how = &from->plan->calls[c];
-  const char *config =
-      from->plan->workload->models[from->plan->workload->calls[c].model].config;
+  uint32_t c = w->roles->call[RA_RECIPE_ACTOR_TRAIN];
+  uint32_t infer = w->roles->call[RA_RECIPE_ACTOR_INFERENCE];
+  const RaCallPlan *how = &w->plan->calls[c];
+  const RaWorkloadModel *model =
+      &w->plan->workload->models[w->plan->workload->calls[c].model];
+  RaExport *x = w->export;
 
-  ra_export_put_text(export, "actor_rollout_ref.model.", "path",
-                     published_name(config));
-  put_lora(export, from->plan->workload, c, "actor_rollout_ref.model.");
-  ra_export_put(export, "actor_rollout_ref.model.",
-                "enable_gradient_checkpointing", "%s",
-                WORD(how->recompute == RA_RECOMPUTE_FULL));
-  put_engine(export, how, ACTOR, ACTOR "fsdp_config.");
-  if (how->recompute == RA_RECOMPUTE_SELECTIVE &&
-      (how->zero != 3 || how->tp > 1 || how->pp > 1))
-    ra_export_put(export, ACTOR,
-                  "megatron.override_transformer_config.recompute_granularity",
-                  "selective");
-  ra_export_put(export, ACTOR, "ppo_micro_batch_size_per_gpu", "%u",
-                micro_of(from->plan, c));
+  ra_export_put_text(x, MODEL, "path", ra_export_model_name(model->config));
+  put_lora(w, RA_RECIPE_ACTOR_TRAIN, MODEL);
+  if (w->is_megatron) {
+    put_megatron(w, how, ACTOR, TRUE);
+    put_stages(w, how, model->model->n_layers);
+    put_recompute(w, how, "+" ACTOR);
+    put_overrides(w, how, "+" ACTOR);
+    if (how->ep > 1)
+      ra_export_put(x, ACTOR, "megatron.expert_tensor_parallel_size", "%u",
+                    how->tp);
+  } else {
+    ra_export_put(x, MODEL, "enable_gradient_checkpointing", "%s",
+                  WORD(how->recompute == RA_RECOMPUTE_FULL));
+    put_fsdp(w, how, ACTOR, ACTOR "fsdp_config.", TRUE);
+  }
+  ra_export_put(x, ACTOR, "ppo_micro_batch_size_per_gpu", "%u",
+                ra_export_micro(w->plan, c));
   if (infer != RA_NONE)
-    ra_export_put(export, ROLLOUT, "log_prob_micro_batch_size_per_gpu", "%u",
-                  micro_of(from->plan, infer));
+    ra_export_put(x, ROLLOUT, "log_prob_micro_batch_size_per_gpu", "%u",
+                  ra_export_micro(w->plan, infer));
 }
 
-/* Models other than the actor. */
 static void
-put_others(RaExport *export, const RaExportSource *from,
-           const RaExportRoles *roles)
+put_critic(const Writer *w)
 {
-  const RaPlan *plan = from->plan;
-  uint32_t ref = roles->call[RA_RECIPE_REF_INFERENCE];
-  uint32_t reward = roles->call[RA_RECIPE_REWARD_INFERENCE];
-  uint32_t critic = roles->call[RA_RECIPE_CRITIC_TRAIN];
-  uint32_t values = roles->call[RA_RECIPE_CRITIC_INFERENCE];
-  const RaWorkload *workload = from->plan->workload;
+  static const char *const fsdp[] = {
+      "critic.fsdp.", "critic.model.fsdp_config.", "critic.model.fsdp_config."};
+  const RaWorkload *workload = w->plan->workload;
+  uint32_t c = w->roles->call[RA_RECIPE_CRITIC_TRAIN];
+  uint32_t values = w->roles->call[RA_RECIPE_CRITIC_INFERENCE];
+  const RaCallPlan *how = c == RA_NONE ? NULL : &w->plan->calls[c];
+  RaExport *x = w->export;
+
+  if (!how)
+    return;
+  ra_export_put_text(
+      x, "critic.", "model.path",
+      ra_export_model_name(workload->models[workload->calls[c].model].config));
+  put_lora(w, RA_RECIPE_CRITIC_TRAIN, "critic.model.");
+  if (w->is_megatron) {
+    put_megatron(w, how, "critic.", TRUE);
+    put_recompute(w, how, "+critic.");
+    put_overrides(w, how, "+critic.");
+  } else {
+    ra_export_put(x, "critic.model.", "enable_gradient_checkpointing", "%s",
+                  WORD(how->recompute == RA_RECOMPUTE_FULL));
+    put_fsdp(w, how, "critic.", fsdp[w->version], TRUE);
+  }
+  ra_export_put(x, "critic.", "ppo_micro_batch_size_per_gpu", "%u",
+                ra_export_micro(w->plan, c));
+  if (values != RA_NONE && !w->is_megatron)
+    ra_export_put(x, "critic.", "forward_micro_batch_size_per_gpu", "%u",
+                  ra_export_micro(w->plan, values));
+}
+
+/* The reference and the reward model. */
+static void
+put_others(const Writer *w)
+{
+  const RaWorkload *workload = w->plan->workload;
+  uint32_t ref = w->roles->call[RA_RECIPE_REF_INFERENCE];
+  uint32_t c = w->roles->call[RA_RECIPE_REWARD_INFERENCE];
+  gboolean is_new = w->version == V2026_08;
+  RaExport *x = w->export;
+  const char *name;
 
   if (ref != RA_NONE) {
-    put_engine(export, &plan->calls[ref], REF, REF "fsdp_config.");
-    ra_export_put(export, REF, "log_prob_micro_batch_size_per_gpu", "%u",
-                  micro_of(plan, ref));
+    if (w->is_megatron)
+      put_megatron(w, &w->plan->calls[ref], REF, FALSE);
+    else
+      put_fsdp(w, &w->plan->calls[ref], REF, REF "fsdp_config.", FALSE);
+    ra_export_put(x, REF, "log_prob_micro_batch_size_per_gpu", "%u",
+                  ra_export_micro(w->plan, ref));
   }
-  if (critic != RA_NONE) {
-    ra_export_put_text(
-        export, "critic.", "model.path",
-        published_name(workload->models[workload->calls[critic].model].config));
-    put_lora(export, workload, critic, "critic.model.");
-    ra_export_put(export, "critic.", "model.enable_gradient_checkpointing",
-                  "%s",
-                  WORD(plan->calls[critic].recompute == RA_RECOMPUTE_FULL));
-    put_engine(export, &plan->calls[critic], "critic.",
-               "critic.model.fsdp_config.");
-    ra_export_put(export, "critic.", "ppo_micro_batch_size_per_gpu", "%u",
-                  micro_of(plan, critic));
-  }
-  if (values != RA_NONE)
-    ra_export_put(export, "critic.", "forward_micro_batch_size_per_gpu", "%u",
-                  micro_of(plan, values));
-  if (reward == RA_NONE)
+  if (c == RA_NONE)
     return;
-  ra_export_put(export, "reward_model.", "enable", "True");
+  name =
+      ra_export_model_name(workload->models[workload->calls[c].model].config);
+  ra_export_put(x, is_new ? "reward.reward_model." : "reward_model.", "enable",
+                "True");
   ra_export_put_text(
-      export, "reward_model.", "model.path",
-      published_name(workload->models[workload->calls[reward].model].config));
-  put_engine(export, &plan->calls[reward], "reward_model.",
-             "reward_model.model.fsdp_config.");
-  ra_export_put(export, "reward_model.", "micro_batch_size_per_gpu", "%u",
-                micro_of(plan, reward));
+      x, is_new ? "reward." : "",
+      is_new ? "reward_model.model_path" : "reward_model.model.path", name);
+  if (w->version != V2025_07) {
+    ra_export_put(x, is_new ? "reward." : "", "reward_model.rollout.name",
+                  "vllm");
+    ra_export_put(x, is_new ? "reward." : "",
+                  "reward_model.rollout.tensor_model_parallel_size", "%u",
+                  w->plan->calls[c].tp);
+    return;
+  }
+  if (w->is_megatron)
+    put_megatron(w, &w->plan->calls[c], "reward_model.", FALSE);
+  else
+    put_fsdp(w, &w->plan->calls[c], "reward_model.",
+             "reward_model.model.fsdp_config.", FALSE);
+  ra_export_put(x, "reward_model.", "micro_batch_size_per_gpu", "%u",
+                ra_export_micro(w->plan, c));
 }
 
-RaExport *
-ra_export_verl(const RaExportSource *from, GError **error)
+static void
+put_verl(RaExport *export, const RaExportSource *from,
+         const RaExportRoles *roles, guint version)
 {
-  g_return_val_if_fail(from != NULL && from->plan != NULL, NULL);
+  Writer w = {.export = export,
+              .plan = from->plan,
+              .roles = roles,
+              .version = (Version)version};
 
-  RaExportRoles roles = ra_export_roles(from->plan->workload);
-  g_autoptr(RaExport) export = ra_export_new(from->plan_path);
-  g_autofree char *script = NULL;
-  GError *cause = NULL;
-
-  if (roles.call[RA_RECIPE_GENERATE] == RA_NONE ||
-      roles.call[RA_RECIPE_ACTOR_TRAIN] == RA_NONE) {
-    g_set_error(error, RA_ERROR, RA_ERROR_NEGATIVE,
-                "%s: no model both generates and is trained, as verl requires",
-                from->plan_path);
-    return NULL;
-  }
-  put_common(export, from, &roles);
-  put_actor(export, from, &roles);
-  put_rollout(export, from, roles.call[RA_RECIPE_GENERATE]);
-  put_others(export, from, &roles);
-  script = ra_export_script(export);
-  if (!ra_export_compare(export, from, &roles, script, &cause)) {
-    g_set_error(error, RA_ERROR, RA_ERROR_NEGATIVE,
-                "%s: verl cannot run the closest configuration: %s",
-                from->plan_path, cause->message);
-    g_error_free(cause);
-    return NULL;
-  }
-  return g_steal_pointer(&export);
+  w.is_megatron = is_megatron(plan_of(&w, RA_RECIPE_ACTOR_TRAIN));
+  put_trainer(&w);
+  put_common(&w);
+  put_actor(&w);
+  put_rollout(&w);
+  put_critic(&w);
+  put_others(&w);
 }
+
+const RaExportWriter ra_export_writer_verl = {
+    .framework = RA_FRAMEWORK_VERL,
+    .versions = versions,
+    .put = put_verl,
+};

@@ -82,7 +82,8 @@ typedef struct {
   gboolean optimizer_host; /* train: optimizer state in host memory */
   gboolean fp32_grads;
   gboolean overlap; /* train: gradient reduction overlaps with the backward */
-  gboolean graph;   /* generate: CUDA graphs */
+  gboolean dispatches_once; /* experts: a token goes once to a rank (DeepEP) */
+  gboolean graph;           /* generate: CUDA graphs */
   uint32_t max_sequences, prefill_tokens; /* generate; 0: static batches */
   gboolean prefix_sharing; /* generate: samples share their prompt's keys */
   double memory_frac; /* generate: share of a GPU for weights and cache; 0: as

@@ -7,8 +7,20 @@
 #include "graph/input/lora.h"
 #include "study/convert/recipe_impl.h"
 
+/* What no list says: every matrix of a layer. */
+#define ALL "q, k, v, o, gate, up, down"
+
+/* Matrices that Megatron fuses (megatron/core/transformer). */
+static const struct {
+  const char *module, *targets;
+} fused[] = {{"linear_qkv", "q, k, v"},
+             {"linear_proj", "o"},
+             {"linear_fc1", "gate, up"},
+             {"linear_fc2", "down"}};
+
 /* (transfer full) (nullable): "q" of "q_proj", or of "*.self_attn.q_proj", as
- * peft names the matrices of Hugging Face's decoders. */
+ * peft names the matrices of Hugging Face's decoders; "q, k, v" of
+ * "linear_qkv". */
 static char *
 target_of(const char *module)
 {
@@ -16,6 +28,10 @@ target_of(const char *module)
   g_autofree char *word = g_strdup(dot ? dot + 1 : module);
   char *end = strstr(word, "_proj");
 
+  for (guint i = 0; i < G_N_ELEMENTS(fused); i++) {
+    if (g_str_equal(word, fused[i].module))
+      return g_strdup(fused[i].targets);
+  }
   if (!end || end[5])
     return NULL;
   *end = '\0';
@@ -61,10 +77,12 @@ read_targets(RaSettings *s, const char *key, char **out, GError **error)
     if (!target)
       return ra_settings_fail(s, key, error,
                               "all-linear, or of q_proj, k_proj, v_proj, "
-                              "o_proj, gate_proj, up_proj, down_proj");
+                              "o_proj, gate_proj, up_proj, down_proj, or of "
+                              "linear_qkv, linear_proj, linear_fc1, "
+                              "linear_fc2");
     g_string_append_printf(targets, "%s%s", targets->len ? ", " : "", target);
   }
-  if (targets->len > 0)
+  if (targets->len > 0 && !g_str_equal(targets->str, ALL))
     *out = g_string_free(g_steal_pointer(&targets), FALSE);
   return TRUE;
 }

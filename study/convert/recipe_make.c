@@ -421,12 +421,16 @@ put_generate(RaRecipe *recipe, const RaWorkload *workload, double device_bytes,
                          call->max_sequences);
   if (call->prefill_tokens > 0)
     g_string_append_printf(out, "prefill-tokens = %u\n", call->prefill_tokens);
-  if (call->prefix_sharing && recipe->n_samples > 1)
-    g_string_append(out, "prefix-sharing = true\n");
-  if (recipe->async.is_service)
+  if (recipe->async.is_service) {
     g_string_append_printf(out, "service = %s\nsync-interval = %u\n",
                            recipe->async.interrupts ? "interrupt" : "drain",
                            MAX(1, recipe->async.sync_interval));
+    ra_recipe_note(recipe, "generate: a service's KV cache is not limited, and "
+                           "answers do not share their prompt's keys");
+    return;
+  }
+  if (call->prefix_sharing && recipe->n_samples > 1)
+    g_string_append(out, "prefix-sharing = true\n");
   if (call->memory_frac <= 0)
     return;
   kv_bytes = kv_memory_bytes(call, model, device_bytes);
@@ -509,6 +513,8 @@ put_call(RaRecipe *recipe, RaRecipeKind kind, const char *name,
     g_string_append_printf(out, "cp = %u\n", call->cp);
   if (call->ep > 1)
     g_string_append_printf(out, "ep = %u\n", call->ep);
+  if (call->ep > 1 && call->dispatches_once)
+    g_string_append(out, "dispatch = once\n");
   if (call->etp > 0 && call->etp != call->tp)
     g_string_append_printf(out, "expert-tp = %u\n", call->etp);
   put_stage_layers(recipe, call, model_of(workload, kind)->n_layers, out);

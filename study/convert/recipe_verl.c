@@ -172,10 +172,15 @@ read_megatron(RaSettings *s, const Engine *engine, const Engine *base,
     return FALSE;
   call->zero = 1;
   call->fp32_grads = TRUE;
+  text = ra_settings_get(s, at(like, TRANSFORMER "moe_token_dispatcher_type"));
+  call->dispatches_once = g_strcmp0(text, "flex") == 0;
   text = ra_settings_get(s, at(like, TRANSFORMER "recompute_granularity"));
   call->selective_recompute = g_strcmp0(text, "selective") == 0;
   call->full_recompute = g_strcmp0(text, "full") == 0;
-  return ra_settings_bool(s, at(own, "megatron.sequence_parallel"), TRUE,
+  return ra_settings_bool(
+             s, at(like, "megatron.override_ddp_config.overlap_grad_reduce"),
+             FALSE, &call->overlap, error) &&
+         ra_settings_bool(s, at(own, "megatron.sequence_parallel"), TRUE,
                           &call->sequence_parallel, error) &&
          read_offload(s, at(own, "megatron."), call, error);
 #undef TRANSFORMER
@@ -418,10 +423,11 @@ find_trainer(RaSettings *s, Trainer *out, GError **error)
   if (!ra_settings_bool(s, "actor_rollout_ref.hybrid_engine", TRUE, &hybrid,
                         error))
     return FALSE;
-  out->one_step_off =
-      strstr(entry, "one_step_off") || g_strcmp0(v1, "separate_async") == 0;
   out->fully_async = strstr(entry, "fully_async") != NULL ||
                      ra_settings_has(s, "async_training.");
+  out->one_step_off =
+      strstr(entry, "one_step_off") || g_strcmp0(v1, "separate_async") == 0 ||
+      (!hybrid && !out->fully_async && ra_settings_has(s, "rollout.nnodes"));
   out->is_apart = out->one_step_off || out->fully_async || !hybrid;
   return TRUE;
 }
@@ -499,13 +505,12 @@ static gboolean
 read_adapters(RaRecipe *recipe, RaSettings *s, RaRecipeModel model,
               const char *prefix, GError **error)
 {
-  const char *rank =
-      one_of(s, at(prefix, "lora_rank"), at(prefix, "lora.rank"), NULL);
-  gboolean is_new = g_str_has_suffix(rank, "lora.rank");
+  const char *old = ra_settings_get(s, at(prefix, "lora_rank"));
+  gboolean is_new = !old || g_str_equal(old, "0");
 
   recipe->lora_ref = TRUE;
   return ra_recipe_lora(
-      recipe, s, model, rank,
+      recipe, s, model, at(prefix, is_new ? "lora.rank" : "lora_rank"),
       at(prefix, is_new ? "lora.target_modules" : "target_modules"), error);
 }
 
@@ -535,8 +540,13 @@ read_old_logprobs(RaRecipe *recipe, RaSettings *s, const Trainer *trainer,
 {
   gboolean bypass;
 
+  /* one_step_off_ppo_trainer.yaml, fully_async_ppo_trainer.yaml */
+  gboolean is_late =
+      trainer->fully_async ||
+      (trainer->one_step_off && strstr(ra_settings_entry(s), "experimental"));
+
   return ra_settings_bool(s, "algorithm.rollout_correction.bypass_mode",
-                          trainer->fully_async, &bypass, error) &&
+                          is_late, &bypass, error) &&
          (bypass || read_engine(recipe, s, RA_RECIPE_ACTOR_INFERENCE,
                                 RA_RECIPE_ACTOR_TRAIN, error));
 }
@@ -623,15 +633,26 @@ read_verl(RaRecipe *recipe, RaSettings *s, GError **error)
   if (!find_trainer(s, &trainer, error))
     return FALSE;
   read_algorithm(recipe, s);
-  return read_pools(recipe, s, trainer.is_apart, error) &&
-         read_batches(recipe, s, &trainer, error) &&
-         read_rollout(recipe, s, error) && read_turns(recipe, s, error) &&
-         read_adapters(recipe, s, RA_RECIPE_ACTOR, MODEL, error) &&
-         read_engine(recipe, s, RA_RECIPE_ACTOR_TRAIN, RA_RECIPE_ACTOR_TRAIN,
-                     error) &&
-         read_old_logprobs(recipe, s, &trainer, error) &&
-         read_ref(recipe, s, error) && read_critic(recipe, s, error) &&
-         read_reward(recipe, s, error);
+  if (!read_pools(recipe, s, trainer.is_apart, error) ||
+      !read_batches(recipe, s, &trainer, error) ||
+      !read_rollout(recipe, s, error) || !read_turns(recipe, s, error) ||
+      !read_adapters(recipe, s, RA_RECIPE_ACTOR, MODEL, error) ||
+      !read_engine(recipe, s, RA_RECIPE_ACTOR_TRAIN, RA_RECIPE_ACTOR_TRAIN,
+                   error) ||
+      !read_old_logprobs(recipe, s, &trainer, error) ||
+      !read_ref(recipe, s, error) || !read_critic(recipe, s, error) ||
+      !read_reward(recipe, s, error))
+    return FALSE;
+  /* Keys of models that the algorithm does not have say nothing. */
+  if (!recipe->calls[RA_RECIPE_CRITIC_TRAIN].is_there)
+    ra_settings_ignore(s, "critic.*");
+  if (!recipe->calls[RA_RECIPE_REF_INFERENCE].is_there)
+    ra_settings_ignore(s, REF "*");
+  if (!recipe->calls[RA_RECIPE_REWARD_INFERENCE].is_there) {
+    ra_settings_ignore(s, "reward_model.*");
+    ra_settings_ignore(s, REWARD "*");
+  }
+  return TRUE;
 }
 
 const RaRecipeReader ra_recipe_reader_verl = {

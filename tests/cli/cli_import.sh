@@ -213,5 +213,33 @@ run export "$plans/sft-llama3-8b-8.plan"
 [ "$rc" -eq 1 ] && grep -q 'no model both generates' err
 result $? "what verl does not do is exit status 1"
 fails '--to' export "$plan" --to=nobody
+fails "unknown 'verl@2019-01', expected one of verl@2026-08, verl@2026-01" \
+  export "$plan" --to=verl@2019-01
+
+# Every key that a version gets is one that hydra found in that version
+# (tests/data/import/verl-keys.tsv); `++` adds those of open dictionaries.
+unknown_keys() { # VERSION: keys of exports of all shipped plans
+  for p in "$plans"/*.plan; do
+    "$reallot" export "$p" --to="verl@$1" 2>/dev/null
+  done | sed -n 's/^ *\([a-z][a-zA-Z0-9_.]*\)=.*/\1/p' | sort -u >exported
+  awk -F'\t' -v v="$1" '$2 ~ v { print $1 }' "$data/verl-keys.tsv" |
+    sort -u >known
+  [ "$(wc -l <exported)" -gt 40 ] && comm -23 exported known
+}
+for version in 2026-08 2026-01 2025-07; do
+  [ -z "$(unknown_keys $version)" ]
+  result $? "exports to verl@$version set keys that it has"
+done
+# The fault to find: keys of one version in another.
+cp exported older
+awk -F'\t' '$2 ~ "2026-08" { print $1 }' "$data/verl-keys.tsv" | sort -u |
+  comm -13 - older | grep -q '^critic.model.fsdp_config'
+result $? "a key that is gone is found"
+grep -q one_step_off "$(
+  "$reallot" export "$plans/grpo-qwen2.5-32b-128-async.plan" -o apart.sh \
+    >/dev/null
+  echo apart.sh
+)" && grep -q 'rollout.nnodes=8' apart.sh && grep -q 'trainer.nnodes=8' apart.sh
+result $? "a pool of its own for generation is the one-step-off trainer"
 
 echo "1..$n"
