@@ -1,4 +1,4 @@
-/* Copies of intervals, and the transpose. */
+/* Copies of intervals. */
 #include "kernels/device.cuh"
 #include "kernels/intervals.h"
 
@@ -79,65 +79,5 @@ ra_k_copy_intervals(size_t n, const RaKInterval *intervals, uint64_t n_pieces,
   RA_LAUNCH(kernel, (unsigned)(n_pieces < MOST_BLOCKS ? n_pieces : MOST_BLOCKS),
             THREADS, 0, stream, n, intervals, n_pieces,
             static_cast<const uint4 *>(from), static_cast<uint4 *>(to));
-  return cudaGetLastError();
-}
-
-#define TILE 64
-
-/* Where vector @c (of eight columns) of row @r of a tile lies: shifted within
- * the row by the eight rows that r is one of, so that the same column of eight
- * such groups is in different banks. */
-__device__ static inline int
-tile_at(int r, int c)
-{
-  return r * (TILE / 8) + (c ^ r / 8);
-}
-
-/* A tile of 64 x 64 through shared memory: 128 bytes of a row or a column in
- * eight lanes' vectors, in and out. */
-__global__ static void
-__launch_bounds__(THREADS) transpose_kernel(size_t n_rows, size_t n_cols,
-                                            const uint16_t *__restrict__ in,
-                                            uint16_t *__restrict__ out)
-{
-  RA_SHARED(uint4, tile, TILE * TILE / 8);
-  const uint16_t *columns = reinterpret_cast<const uint16_t *>(tile);
-  size_t row = (size_t)blockIdx.x * TILE, col = (size_t)blockIdx.y * TILE;
-
-  for (int i = (int)threadIdx.x; i < TILE * TILE / 8; i += THREADS) {
-    int r = i / (TILE / 8), c = i % (TILE / 8);
-
-    if (row + r < n_rows && col + 8 * c < n_cols)
-      tile[tile_at(r, c)] = *reinterpret_cast<const uint4 *>(
-          in + (row + r) * n_cols + col + 8 * c);
-  }
-  __syncthreads();
-  for (int i = (int)threadIdx.x; i < TILE * TILE / 8; i += THREADS) {
-    int c = i / (TILE / 8), r = i % (TILE / 8) * 8; /* eight rows of column c */
-    RaVector v;
-
-    if (row + r >= n_rows || col + c >= n_cols)
-      continue;
-    RA_UNROLL
-    for (int e = 0; e < 8; e++)
-      v.bf16[e] = columns[8 * tile_at(r + e, c / 8) + c % 8];
-    *reinterpret_cast<uint4 *>(out + (col + c) * n_rows + row + r) = v.raw;
-  }
-}
-
-extern "C" int
-ra_k_transpose(size_t n_rows, size_t n_cols, const uint16_t *in, uint16_t *out,
-               void *stream)
-{
-  auto kernel = transpose_kernel;
-  size_t n_x = (n_rows + TILE - 1) / TILE, n_y = (n_cols + TILE - 1) / TILE;
-
-  if (n_rows % 8 != 0 || n_cols % 8 != 0 || n_x > 0x7fffffff || n_y > 65535 ||
-      !ra_is_aligned(in) || !ra_is_aligned(out))
-    return cudaErrorInvalidValue;
-  if (n_rows == 0 || n_cols == 0)
-    return cudaSuccess;
-  RA_LAUNCH(kernel, dim3((unsigned)n_x, (unsigned)n_y), THREADS, 0, stream,
-            n_rows, n_cols, in, out);
   return cudaGetLastError();
 }

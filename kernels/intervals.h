@@ -1,5 +1,4 @@
-/* Copies of parts of arrays on a GPU, of which a reallocation plan consists,
- * and the transpose.
+/* Copies of parts of arrays on a GPU, of which a reallocation plan consists.
  *
  * An interval consists of 16-byte units, possibly in strided rows.  Intervals
  * are cut into pieces of 32 KiB, and a block copies pieces in turn, so that one
@@ -44,11 +43,6 @@ uint64_t ra_k_intervals_number(size_t n, RaKInterval *intervals);
 int ra_k_copy_intervals(size_t n, const RaKInterval *intervals,
                         uint64_t n_pieces, const void *from, void *to,
                         void *stream);
-
-/* @out (n_cols, n_rows) = transpose of @in (n_rows, n_cols), bf16; n_rows and
- * n_cols are multiples of 8, arrays 16-byte aligned. */
-int ra_k_transpose(size_t n_rows, size_t n_cols, const uint16_t *in,
-                   uint16_t *out, void *stream);
 
 #ifdef __cplusplus
 }

@@ -47,7 +47,6 @@ libkernels_cuda_a_SOURCES += %D%/intervals.cu %D%/intervals.h
 libkernels_cuda_a_SOURCES += %D%/layernorm.cu %D%/layernorm.h
 libkernels_cuda_a_SOURCES += %D%/logprob.cu %D%/logprob.h
 libkernels_cuda_a_SOURCES += %D%/pointwise.cu %D%/pointwise.h
-libkernels_cuda_a_SOURCES += %D%/policy.cu %D%/policy.h
 libkernels_cuda_a_SOURCES += %D%/rmsnorm.cu
 libkernels_cuda_a_SOURCES += %D%/rmsnorm_backward.cu
 libkernels_cuda_a_SOURCES += %D%/sample.cu %D%/sample.h

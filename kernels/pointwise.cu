@@ -1,4 +1,4 @@
-/* Rotary positions, activations, embedding, cache rows, sums, casts. */
+/* Rotary positions, activations, embedding, cache rows, sums. */
 #include "kernels/device.cuh"
 #include "kernels/pointwise.h"
 
@@ -403,65 +403,18 @@ add_kernel(size_t n, const uint4 *__restrict__ x, uint4 *__restrict__ y)
   y[i] = b.raw;
 }
 
-/* Four elements a thread, so that whole sectors go in and out; n: eights. */
-__global__ static void
-narrow_kernel(size_t n, const float4 *__restrict__ x, uint2 *__restrict__ y)
+extern "C" int
+ra_k_add(size_t n, const uint16_t *x, uint16_t *y, void *stream)
 {
-  size_t i = thread_number();
-  float4 in;
-
-  if (i >= 2 * n)
-    return;
-  in = x[i];
-  y[i] = {ra_pack_bf16(in.x, in.y), ra_pack_bf16(in.z, in.w)};
-}
-
-__global__ static void
-widen_kernel(size_t n, const uint2 *__restrict__ x, float4 *__restrict__ y)
-{
-  size_t i = thread_number();
-  uint2 in;
-
-  if (i >= 2 * n)
-    return;
-  in = x[i];
-  y[i] = make_float4(
-      ra_bf16_to_f32((uint16_t)in.x), ra_bf16_to_f32((uint16_t)(in.x >> 16)),
-      ra_bf16_to_f32((uint16_t)in.y), ra_bf16_to_f32((uint16_t)(in.y >> 16)));
-}
-
-/* Starts @kernel on @n elements of two arrays, @of_eight threads for eight. */
-template <typename X, typename Y, typename KERNEL>
-static int
-start(KERNEL kernel, size_t n, int of_eight, const void *x, void *y,
-      void *stream)
-{
+  auto kernel = add_kernel;
   unsigned n_blocks;
 
   if (n % 8 != 0 || !ra_is_aligned(x) || !ra_is_aligned(y) ||
-      !blocks_for(n / 8 * of_eight, &n_blocks))
+      !blocks_for(n / 8, &n_blocks))
     return cudaErrorInvalidValue;
   if (n == 0)
     return cudaSuccess;
   RA_LAUNCH(kernel, n_blocks, THREADS, 0, stream, n / 8,
-            static_cast<const X *>(x), static_cast<Y *>(y));
+            reinterpret_cast<const uint4 *>(x), reinterpret_cast<uint4 *>(y));
   return cudaGetLastError();
-}
-
-extern "C" int
-ra_k_add(size_t n, const uint16_t *x, uint16_t *y, void *stream)
-{
-  return start<uint4, uint4>(add_kernel, n, 1, x, y, stream);
-}
-
-extern "C" int
-ra_k_narrow(size_t n, const float *x, uint16_t *y, void *stream)
-{
-  return start<float4, uint2>(narrow_kernel, n, 2, x, y, stream);
-}
-
-extern "C" int
-ra_k_widen(size_t n, const uint16_t *x, float *y, void *stream)
-{
-  return start<uint2, float4>(widen_kernel, n, 2, x, y, stream);
 }

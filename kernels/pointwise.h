@@ -1,5 +1,5 @@
 /* Pointwise kernels on a GPU, bf16 with fp32 inside: rotary positions, SwiGLU,
- * the embedding table, sums, casts.
+ * the embedding table, sums.
  *
  * Formulas and layouts are those of kernels/cpu/cpu_pointwise.h, whose
  * functions on the widened inputs are the reference; @width and head_dim / 2
@@ -107,10 +107,6 @@ int ra_k_cache_rows(size_t n, size_t width, const uint32_t *rows,
 
 /* y += x, (n), n a multiple of 8 */
 int ra_k_add(size_t n, const uint16_t *x, uint16_t *y, void *stream);
-
-/* Casts (n) fp32 to bf16, and back; n a multiple of 8 */
-int ra_k_narrow(size_t n, const float *x, uint16_t *y, void *stream);
-int ra_k_widen(size_t n, const uint16_t *x, float *y, void *stream);
 
 #ifdef __cplusplus
 }

@@ -176,12 +176,6 @@ run_intervals(BenchGpu *g)
 }
 
 static int
-run_transpose(BenchGpu *g)
-{
-  return ra_k_transpose(TOKENS, 16384, g->array[0], g->array[1], NULL);
-}
-
-static int
 run_add(BenchGpu *g)
 {
   return ra_k_add((gsize)TOKENS * 16384, g->array[0], g->array[1], NULL);
@@ -205,7 +199,6 @@ static const struct {
     {"cross_entropy", run_cross_entropy, 6.0 * LOGIT_ROWS *VOCABULARY},
     {"adamw", run_adamw, 30.0 * PARAMETERS},
     {"intervals", run_intervals, 32.0 * N_INTERVALS *INTERVAL_UNITS},
-    {"transpose", run_transpose, 4.0 * TOKENS * 16384},
     {"add", run_add, 6.0 * TOKENS * 16384},
 };
 

@@ -143,27 +143,9 @@ intervals(void)
 }
 
 static gboolean
-transpose(void)
-{
-  return !ra_k_transpose(256, 256, BF16(0), BF16(1), NULL);
-}
-
-static gboolean
 add(void)
 {
   return !ra_k_add(ROWS * HIDDEN, BF16(0), BF16(1), NULL);
-}
-
-static gboolean
-narrow(void)
-{
-  return !ra_k_narrow(ROWS * HIDDEN, F32(0), BF16(1), NULL);
-}
-
-static gboolean
-widen(void)
-{
-  return !ra_k_widen(ROWS * HIDDEN, BF16(0), F32(1), NULL);
 }
 
 static gboolean
@@ -304,10 +286,7 @@ const RaSectorCase ra_sector_cases[] = {
     {"adamw", adamw, TRUE},
     {"sum_squares", sum_squares, TRUE},
     {"intervals", intervals, TRUE},
-    {"transpose", transpose, TRUE},
     {"add", add, TRUE},
-    {"narrow", narrow, TRUE},
-    {"widen", widen, TRUE},
     {"reduce_bf16", reduce_bf16, TRUE},
     {"reduce_f32", reduce_f32, TRUE},
     {"add_bias", add_bias, TRUE},

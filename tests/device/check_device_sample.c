@@ -1,155 +1,16 @@
-/* CUDA kernels of advantages, losses and sampling, run thread by thread on the
+/* CUDA kernels of log-probabilities and sampling, run thread by thread on the
  * CPU (tests/emulator) or on a device: log-probabilities against their formula
- * in double, the others against the CPU's kernels, whose own reference is the
+ * in double, samples against the CPU's kernels, whose own reference is the
  * formula (check_cpu_policy).
  */
 #include "config.h"
 
 #include "kernels/logprob.h"
-#include "kernels/policy.h"
 #include "kernels/sample.h"
 #include "tests/device/device_array.h"
 
 #define U 0x1p-24 /* fp32 */
 #define UB 0x1p-8 /* bf16 */
-
-/* Lengths of none, one, a warp, a warp and one, and several: carries. */
-START_TEST(test_gae)
-{
-  static const uint32_t starts[] = {0, 0, 1, 33, 66, 266};
-  enum { N_SEQUENCES = 5, N = 266 };
-  const float gamma = 0.99f, lambda = 0.95f;
-  RaRng rng = ra_rng_init(1, 0);
-  float *r = device_f32(&rng, N, -1, 1), *v = device_f32(&rng, N, -2, 2);
-  float *a = device_poisoned(N * sizeof(float));
-  float *ret = device_poisoned(N * sizeof(float));
-  float expected[N], expected_ret[N];
-  uint32_t *begin = device_copy(starts, sizeof starts);
-
-  ck_assert_int_eq(device_done(ra_k_gae(N_SEQUENCES, begin, r, v, gamma, lambda,
-                                        a, ret, NULL)),
-                   0);
-  ra_cpu_gae(N_SEQUENCES, begin, r, v, gamma, lambda, expected, expected_ret);
-  for (uint32_t s = 0; s < N_SEQUENCES; s++) {
-    double size = 0;
-
-    for (uint32_t t = begin[s + 1]; t-- > begin[s];) {
-      size = (double)gamma * (double)lambda * size + fabs((double)r[t]) +
-             fabs((double)v[t]) +
-             (t + 1 < begin[s + 1] ? fabs((double)v[t + 1]) : 0);
-      /* 12 u, and 6 u of the CPU's own */
-      device_assert_near((double)a[t], (double)expected[t], 18 * U * size,
-                         "advantage", t);
-      device_assert_near((double)ret[t], (double)a[t] + (double)v[t],
-                         U * fabs((double)ret[t]), "return", t);
-    }
-  }
-  device_free(r);
-  device_free(v);
-  device_free(a);
-  device_free(ret);
-  device_free(begin);
-}
-END_TEST
-
-/* 300 groups are two blocks; one group of equal rewards: advantages 0. */
-START_TEST(test_group)
-{
-  enum { GROUPS = 300, SAMPLES = 7, N = GROUPS * SAMPLES };
-  RaRng rng = ra_rng_init(2, 0);
-  float *r = device_f32(&rng, N, 0, 1), *a = device_poisoned(N * sizeof(float));
-  float expected[N];
-
-  for (int i = 0; i < SAMPLES; i++)
-    r[i] = 0.5f;
-  ck_assert_int_eq(
-      device_done(ra_k_group_advantages(GROUPS, SAMPLES, r, a, NULL)), 0);
-  ra_cpu_group_advantages(GROUPS, SAMPLES, r, expected);
-  for (int i = 0; i < N; i++)
-    device_assert_near((double)a[i], (double)expected[i],
-                       4 * U * fabs((double)expected[i]), "advantage",
-                       (gsize)i);
-  ck_assert_double_eq((double)a[0], 0);
-  device_free(r);
-  device_free(a);
-}
-END_TEST
-
-/* More tokens than the blocks have threads (128 x 256), with and without a
- * reference; ratios on both sides of the clip. */
-START_TEST(test_policy)
-{
-  enum { N = 128 * 256 + 77 };
-  const float clip = 0.2f, weight = 0.1f, scale = 1.0f / N;
-  RaRng rng = ra_rng_init(3, 0);
-  float *lp = device_f32(&rng, N, -2, 0), *old = device_f32(&rng, N, -2, 0);
-  float *ref = device_f32(&rng, N, -2, 0), *a = device_f32(&rng, N, -2, 2);
-  float *d = device_poisoned(N * sizeof(float));
-  float *expected = device_poisoned(N * sizeof(float));
-  RaCpuLoss *workspace = device_poisoned(RA_K_LOSS_BLOCKS * sizeof *workspace);
-  RaCpuLoss *got = device_new(sizeof *got), sum = {0};
-  const float *reference = _i == 0 ? NULL : ref;
-  double size = 0;
-
-  *got = (RaCpuLoss){0};
-  ck_assert_int_eq(
-      device_done(ra_k_policy_loss(N, lp, old, reference, a, clip, weight,
-                                   scale, d, workspace, got, NULL)),
-      0);
-  ra_cpu_policy_loss(N, lp, old, reference, a, clip, weight, scale, expected,
-                     &sum);
-  for (gsize i = 0; i < N; i++) {
-    double term = (1 + exp((double)(lp[i] - old[i]))) * fabs((double)a[i]);
-
-    if (reference)
-      term += (double)weight * (1 + exp(fabs((double)(ref[i] - lp[i]))));
-    size += term;
-    device_assert_near((double)d[i], (double)expected[i],
-                       16 * U * term * (double)scale, "gradient", i);
-  }
-  device_assert_near(got->loss, sum.loss, 16 * U * size, "loss", 0);
-  device_assert_near(got->kl, sum.kl, 16 * U * N * exp(2), "kl", 0);
-  ck_assert_double_eq(got->clipped, sum.clipped);
-  ck_assert_double_gt(sum.clipped, N / 10);
-  device_free(lp);
-  device_free(old);
-  device_free(ref);
-  device_free(a);
-  device_free(d);
-  device_free(expected);
-  device_free(workspace);
-  device_free(got);
-}
-END_TEST
-
-START_TEST(test_value)
-{
-  enum { N = 1000 };
-  const float clip = _i == 0 ? 0.2f : 0;
-  RaRng rng = ra_rng_init(4, 0);
-  float *v = device_f32(&rng, N, -1, 1), *old = device_f32(&rng, N, -1, 1);
-  float *ret = device_f32(&rng, N, -1, 1);
-  float *d = device_poisoned(N * sizeof(float)), expected[N];
-  RaCpuLoss *workspace = device_poisoned(RA_K_LOSS_BLOCKS * sizeof *workspace);
-  RaCpuLoss *got = device_new(sizeof *got), sum = {0};
-
-  *got = (RaCpuLoss){0};
-  ck_assert_int_eq(device_done(ra_k_value_loss(N, v, old, ret, clip, 0.5f, d,
-                                               workspace, got, NULL)),
-                   0);
-  ra_cpu_value_loss(N, v, old, ret, clip, 0.5f, expected, &sum);
-  for (gsize i = 0; i < N; i++)
-    device_assert_near((double)d[i], (double)expected[i], 4 * U, "gradient", i);
-  device_assert_near(got->loss, sum.loss, 16 * U * N, "loss", 0);
-  ck_assert_double_eq(got->clipped, sum.clipped);
-  device_free(v);
-  device_free(old);
-  device_free(ret);
-  device_free(d);
-  device_free(workspace);
-  device_free(got);
-}
-END_TEST
 
 /* Two ranks that share 2,064 tokens as 1,037 and 1,027: rows of 1,040 and 1,032
  * columns, of which the last are not a number.  Token 1,037, the second rank's
@@ -359,16 +220,12 @@ START_TEST(test_ties)
 END_TEST
 
 static Suite *
-device_policy_suite(void)
+device_sample_suite(void)
 {
-  Suite *suite = suite_create("device_policy");
-  TCase *tcase = tcase_create("policy");
+  Suite *suite = suite_create("device_sample");
+  TCase *tcase = tcase_create("sample");
 
   tcase_set_timeout(tcase, 60);
-  tcase_add_test(tcase, test_gae);
-  tcase_add_test(tcase, test_group);
-  tcase_add_loop_test(tcase, test_policy, 0, 2);
-  tcase_add_loop_test(tcase, test_value, 0, 2);
   tcase_add_test(tcase, test_logprob);
   tcase_add_loop_test(tcase, test_sample, 0, (int)G_N_ELEMENTS(samplings));
   tcase_add_test(tcase, test_ties);
@@ -376,4 +233,4 @@ device_policy_suite(void)
   return suite;
 }
 
-RA_DEVICE_MAIN(device_policy_suite)
+RA_DEVICE_MAIN(device_sample_suite)
