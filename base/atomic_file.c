@@ -103,10 +103,3 @@ ra_atomic_file_end(RaAtomicFile *aside, GError **error)
     g_set_error(error, RA_ERROR, RA_ERROR_IO, "%s: %s", path, g_strerror(code));
   return code == 0;
 }
-
-void
-ra_atomic_file_drop(RaAtomicFile *aside)
-{
-  if (aside)
-    aside_free(aside);
-}

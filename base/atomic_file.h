@@ -26,7 +26,7 @@ typedef struct _RaAside RaAtomicFile;
  * be replaced.  A @path of "-" is not special.  The mode is 0666 less the
  * umask.
  *
- * Returns: (transfer full): ra_atomic_file_end() or ra_atomic_file_drop() it
+ * Returns: (transfer full): ra_atomic_file_end() it
  */
 RaAtomicFile *ra_atomic_file_new(const char *path);
 
@@ -41,8 +41,5 @@ void ra_atomic_file_put(RaAtomicFile *aside, const void *bytes, gsize n_bytes);
  * Renames the temporary file to the path; after an error removes it instead.
  */
 gboolean ra_atomic_file_end(RaAtomicFile *aside, GError **error);
-
-/* (transfer full): removes the temporary file; the old file stays. */
-void ra_atomic_file_drop(RaAtomicFile *aside);
 
 #endif

@@ -71,11 +71,8 @@ const RaFitLaw *ra_fit_law_at(guint index);
 /* (nullable): the fit of law @name. */
 const RaFitLaw *ra_fit_law(const char *name);
 
-/* The fits for rows of a host back end: more laws, those of its ops, and with
- * the bounds of a core (estimator/fit_host.c). */
-guint ra_fit_n_host_laws(void);
-const RaFitLaw *ra_fit_host_law_at(guint index);
-/* (nullable): the fit of law @name. */
+/* (nullable): the fit of law @name for rows of a host back end, which has more
+ * laws, those of its ops, with the bounds of a core (estimator/fit_host.c). */
 const RaFitLaw *ra_fit_host_law(const char *name);
 
 /* The fits for rows of a trace: those of published tables, then those of laws

@@ -118,18 +118,6 @@ static const RaFitLaw laws[] = {
     LAW("host-copy", host_copy, NULL, 0, 0, "memory to memory", ""),
 };
 
-guint
-ra_fit_n_host_laws(void)
-{
-  return G_N_ELEMENTS(laws);
-}
-
-const RaFitLaw *
-ra_fit_host_law_at(guint index)
-{
-  return &laws[index];
-}
-
 const RaFitLaw *
 ra_fit_host_law(const char *name)
 {

@@ -203,12 +203,18 @@ span_of(const RaExperienceSet *set, const RaColumn *column, uint32_t at)
   return (RaSpan){set->begin[at], set->begin[at + 1]};
 }
 
+/* The call that made the texts of @call's set. */
+static uint32_t
+set_of(const RaExperience *experience, uint32_t call)
+{
+  return experience->plan->workload->calls[call].set;
+}
+
 void
 ra_experience_transfer(RaExperience *experience, uint32_t producer,
                        uint32_t reader, uint32_t first, uint32_t last)
 {
-  const RaExperienceSet *s =
-      &experience->sets[ra_experience_set(experience, producer)];
+  const RaExperienceSet *s = &experience->sets[set_of(experience, producer)];
 
   for (guint i = 0; i < 2; i++) {
     const RaColumn *from =
@@ -228,17 +234,11 @@ ra_experience_transfer(RaExperience *experience, uint32_t producer,
   }
 }
 
-uint32_t
-ra_experience_set(const RaExperience *experience, uint32_t call)
-{
-  return experience->plan->workload->calls[call].set;
-}
-
 RaTokens *
 ra_experience_tokens(const RaExperience *experience, uint32_t reader,
                      uint32_t first, uint32_t last, gboolean prompts)
 {
-  uint32_t set = ra_experience_set(experience, reader), n = last - first;
+  uint32_t set = set_of(experience, reader), n = last - first;
   const RaExperienceSet *s = &experience->sets[set];
   const RaColumn *text = ra_experience_column(experience, set, TRUE, reader);
   g_autofree uint32_t *lengths = g_new(uint32_t, n + 1);

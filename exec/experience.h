@@ -90,7 +90,4 @@ void ra_experience_transfer(RaExperience *experience, uint32_t producer,
 RaTokens *ra_experience_tokens(const RaExperience *experience, uint32_t reader,
                                uint32_t first, uint32_t last, gboolean prompts);
 
-/* The call that made the texts of @call's set. */
-uint32_t ra_experience_set(const RaExperience *experience, uint32_t call);
-
 #endif

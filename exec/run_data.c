@@ -6,9 +6,11 @@
 #include "exec/run_learn.h"
 #include "kernels/cpu/cpu_preference.h"
 
-gboolean
-ra_run_next_entries(const RaExperienceSet *set, const RaMicroBatch *micro,
-                    uint32_t i, RaEntries *entries)
+/* Advances @entries, at first zeroed, to the next entries of sequence @i of a
+ * micro-batch; a whole sequence gives all of them at once.  FALSE: no more. */
+static gboolean
+next_entries(const RaExperienceSet *set, const RaMicroBatch *micro, uint32_t i,
+             RaEntries *entries)
 {
   const RaTokens *t = micro->tokens;
   uint32_t at = set->seqs->order[micro->first + i];
@@ -29,9 +31,10 @@ ra_run_next_entries(const RaExperienceSet *set, const RaMicroBatch *micro,
   return entries->n > 0;
 }
 
-uint32_t
-ra_run_last_token(const RaExperienceSet *set, const RaMicroBatch *micro,
-                  uint32_t i)
+/* Index in the micro-batch of the last token of sequence @i; RA_NONE: it is in
+ * another part of the sequence. */
+static uint32_t
+last_token(const RaExperienceSet *set, const RaMicroBatch *micro, uint32_t i)
 {
   const RaTokens *t = micro->tokens;
   uint32_t at = set->seqs->order[micro->first + i], end = t->begin[i + 1];
@@ -54,15 +57,14 @@ write_sequence(RaRank *rank, const RaNode *node, const RaMicroBatch *micro,
   const float *numbers = c->kind == RA_COLUMN_LOG_PROB ? micro->pass->log_prob
                                                        : micro->pass->values;
   uint32_t at = set->seqs->order[micro->first + i];
-  uint32_t last = ra_run_last_token(set, micro, i);
+  uint32_t last = last_token(set, micro, i);
   RaEntries some = {0};
 
   if (c->kind == RA_COLUMN_REWARD && last != RA_NONE) {
     c->values[at] = numbers[last];
     ra_rank_publish(rank, node->call, FALSE, at, 1);
   }
-  while (c->kind != RA_COLUMN_REWARD &&
-         ra_run_next_entries(set, micro, i, &some)) {
+  while (c->kind != RA_COLUMN_REWARD && next_entries(set, micro, i, &some)) {
     memcpy(c->values + set->begin[at] + some.entry, numbers + some.token,
            some.n * sizeof *numbers);
     ra_rank_publish(rank, node->call, FALSE, set->begin[at] + some.entry,
@@ -149,13 +151,12 @@ own_sides(const RaLearnInputs *in, const RaMicroBatch *micro)
 
   for (uint32_t i = 0; i < n; i++) {
     uint32_t at = set->seqs->order[micro->first + i];
-    uint32_t last = ra_run_last_token(set, micro, i);
+    uint32_t last = last_token(set, micro, i);
     RaEntries some = {0};
 
     if (in->rule != RA_TRAIN_DPO && last != RA_NONE)
       sides[i] = (double)micro->pass->values[last];
-    while (in->rule == RA_TRAIN_DPO &&
-           ra_run_next_entries(set, micro, i, &some))
+    while (in->rule == RA_TRAIN_DPO && next_entries(set, micro, i, &some))
       sides[i] += ra_cpu_log_ratio(some.n, micro->pass->log_prob + some.token,
                                    in->reference + set->begin[at] + some.entry);
   }
@@ -186,13 +187,12 @@ static void
 side_gradient(const RaLearnInputs *in, const RaMicroBatch *micro, uint32_t i,
               float of_side, float *d)
 {
-  uint32_t last = ra_run_last_token(in->set, micro, i);
+  uint32_t last = last_token(in->set, micro, i);
   RaEntries some = {0};
 
   if (in->rule != RA_TRAIN_DPO && last != RA_NONE)
     d[last] = of_side;
-  while (in->rule == RA_TRAIN_DPO &&
-         ra_run_next_entries(in->set, micro, i, &some))
+  while (in->rule == RA_TRAIN_DPO && next_entries(in->set, micro, i, &some))
     for (uint32_t t = 0; t < some.n; t++)
       d[some.token + t] = of_side;
 }
@@ -254,7 +254,7 @@ ra_rank_loss(RaRank *rank, RaTaskId task, RaMicroBatch *micro,
   for (uint32_t i = 0; i < micro->tokens->n_sequences && !pairs; i++) {
     RaEntries some = {0};
 
-    while (ra_run_next_entries(in.set, micro, i, &some))
+    while (next_entries(in.set, micro, i, &some))
       entries_loss(run, c, &in, in.set->seqs->order[micro->first + i], &some,
                    micro->pass->log_prob + some.token, scale,
                    d ? d + some.token : NULL, &loss);

@@ -260,10 +260,6 @@ ra_run_node(const RaRun *run, RaTaskId task)
   return &run->graph->augmented->nodes[run->graph->node[task]];
 }
 
-/* Version of the parameters that @call reads in @iteration: the number of
- * trainings before it; 0 for a model that is not trained. */
-uint32_t ra_run_version(const RaRun *run, uint32_t call, uint32_t iteration);
-
 /* TRUE if @gpu is in the mesh of @call.  The readers of a transfer run it: they
  * copy the data from the source's memory, so a source that computes does not
  * delay them. */
@@ -394,11 +390,9 @@ RaSpan ra_run_replicas_met(const RaRun *run, uint32_t call, uint32_t replica);
 
 /* --- exec/run_train.c ---
  *
- * ra_run_has_shards(): whether the ranks of @call have a shard of the moments
- * each.  ra_rank_cut() cuts @params accordingly, for the rank's part in @call,
- * which trains.
+ * ra_rank_cut() cuts @params to the rank's part in @call, which trains: where
+ * the ranks have a shard of the moments each, to that shard.
  */
-gboolean ra_run_has_shards(const RaRun *run, uint32_t call);
 void ra_rank_cut(const RaRank *rank, uint32_t call, RaParams *params);
 
 /* Rank of the run at coordinates @coord of @call. */

@@ -53,8 +53,9 @@ reads_of(const RaWorkload *w, uint32_t call)
   return reads;
 }
 
-RaLearnRule
-ra_learn_rule(const RaWorkload *w, uint32_t call)
+/* Learning rule of train call @call of @workload. */
+static RaLearnRule
+learn_rule(const RaWorkload *w, uint32_t call)
 {
   const RaCall *c = &w->calls[call];
   Reads reads = reads_of(w, call);
@@ -78,7 +79,7 @@ ra_learn_check(const RaPlan *plan, uint32_t call, GError **error)
 {
   const RaCall *c = &plan->workload->calls[call];
   const RaCallPlan *p = &plan->calls[call];
-  RaLearnRule rule = ra_learn_rule(plan->workload, call);
+  RaLearnRule rule = learn_rule(plan->workload, call);
   uint32_t share =
       c->n_sequences / ra_call_plan_n_pieces(c, p) / p->dp / p->n_micro_batches;
 
@@ -116,7 +117,7 @@ ra_run_is_greedy(const RaRun *run, uint32_t call)
       continue;
     if (run->workload->calls[i].set == call)
       return FALSE;
-    found |= ra_learn_rule(run->workload, i) == RA_TRAIN_REMAX;
+    found |= learn_rule(run->workload, i) == RA_TRAIN_REMAX;
   }
   return found;
 }
@@ -126,7 +127,7 @@ ra_learn_inputs(const RaRun *run, const RaNode *node)
 {
   const RaExperience *e = run->experience[node->iteration];
   const RaCall *call = &run->workload->calls[node->call];
-  RaLearnInputs in = {.rule = ra_learn_rule(run->workload, node->call),
+  RaLearnInputs in = {.rule = learn_rule(run->workload, node->call),
                       .set = &e->sets[call->set]};
 
   for (guint i = 0; i < call->n_inputs; i++) {

@@ -43,9 +43,6 @@ ra_learn_rule_is_of_pairs(RaLearnRule rule)
   return rule == RA_TRAIN_DPO || rule == RA_TRAIN_PAIRS;
 }
 
-/* Learning rule of train call @call of @workload. */
-RaLearnRule ra_learn_rule(const RaWorkload *workload, uint32_t call);
-
 /**
  * ra_learn_check:
  * @error: %RA_ERROR_INPUT: pairs that are not two answers to a prompt, or that
@@ -69,16 +66,5 @@ typedef struct {
   uint32_t entry; /* first entry of the response */
   uint32_t n;
 } RaEntries;
-
-/* Advances @entries, at first zeroed, to the next entries of sequence @i of a
- * micro-batch; a whole sequence gives all of them at once.  FALSE: no more. */
-gboolean ra_run_next_entries(const RaExperienceSet *set,
-                             const RaMicroBatch *micro, uint32_t i,
-                             RaEntries *entries);
-
-/* Index in the micro-batch of the last token of sequence @i; RA_NONE: it is in
- * another part of the sequence. */
-uint32_t ra_run_last_token(const RaExperienceSet *set,
-                           const RaMicroBatch *micro, uint32_t i);
 
 #endif

@@ -11,8 +11,10 @@
  */
 #define RECEIVES 3
 
-uint32_t
-ra_run_version(const RaRun *run, uint32_t call, uint32_t iteration)
+/* Version of the parameters that @call reads in @iteration: the number of
+ * trainings before it; 0 for a model that is not trained. */
+static uint32_t
+version_of(const RaRun *run, uint32_t call, uint32_t iteration)
 {
   const RaCall *c = &run->workload->calls[call];
 
@@ -27,7 +29,7 @@ uint32_t
 ra_rank_copy_index(const RaRank *rank, uint32_t call, uint32_t iteration)
 {
   const RaRankCall *c = &rank->calls[call];
-  uint32_t version = ra_run_version(rank->run, call, iteration);
+  uint32_t version = version_of(rank->run, call, iteration);
 
   if (!c->is_own)
     return version % c->n_versions;

@@ -70,8 +70,9 @@ is_of_piece(const RaParam *param, const RaPiece *piece, gboolean first_stage)
   return piece->has_head;
 }
 
-gboolean
-ra_run_has_shards(const RaRun *run, uint32_t call)
+/* TRUE if the ranks of @call have a shard of the moments each. */
+static gboolean
+has_shards(const RaRun *run, uint32_t call)
 {
   return ra_call_plan_zero_ranks(&run->plan->calls[call]) > 1;
 }
@@ -83,7 +84,7 @@ ra_rank_cut(const RaRank *rank, uint32_t call, RaParams *params)
   uint32_t data = ra_call_plan_data_rank(p, &rank->calls[call].coord);
   uint32_t n = p->dp * p->cp, ep = ra_call_plan_ep(p);
 
-  if (ra_run_has_shards(rank->run, call))
+  if (has_shards(rank->run, call))
     ra_params_cut(params, &(RaCut){data, n}, &(RaCut){data / ep, n / ep});
 }
 
@@ -116,8 +117,7 @@ ra_rank_reduce(RaRank *rank, RaTaskId task)
   RaParams *params = stage->params;
   const RaPiece *piece = bucket_piece(rank->run, task);
   gboolean experts = ra_run_is_experts(rank->run, task);
-  gboolean scatter =
-      ra_run_has_shards(rank->run, ra_run_node(rank->run, task)->call);
+  gboolean scatter = has_shards(rank->run, ra_run_node(rank->run, task)->call);
   RaPending pending = {task, rank->begin_s, experts ? c->experts : c->dp, NULL};
   RaSpan at = {0, 0};
   gsize n = 0;
@@ -221,7 +221,7 @@ find_clip(RaRank *rank, RaTaskId task, RaRankCall *c, RaStage *stage)
   const RaModel *model = stage->model;
   const RaCallPlan *p = &run->plan->calls[node->call];
   uint32_t data = ra_call_plan_data_rank(p, &c->coord);
-  gboolean shards = ra_run_has_shards(run, node->call);
+  gboolean shards = has_shards(run, node->call);
   const RaGradParts parts = {
       .dense = shards || data == 0,
       .experts = shards || data < ra_call_plan_ep(p),

@@ -67,23 +67,6 @@ RaBreakdown *ra_breakdown_new(const RaSim *sim, const RaTaskGraph *graph);
 void ra_breakdown_free(RaBreakdown *breakdown);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(RaBreakdown, ra_breakdown_free)
 
-/* Step of the critical path: consecutive tasks of one call (or node) and cause.
- */
-typedef struct {
-  uint32_t node; /* augmented node; RA_NONE: waiting */
-  uint8_t kind;  /* RaTaskKind */
-  double begin_s, end_s;
-  uint32_t n_tasks;
-} RaPathStep;
-
-typedef struct {
-  RaPathStep *steps; /* (n_steps) in time order */
-  guint n_steps;
-  double compute_s, comm_s, host_s, bubble_s, realloc_s,
-      interference_s; /* shares of the makespan */
-  double makespan_s;
-} RaCriticalPath;
-
 /**
  * ra_critical_tasks:
  * @sim: has run
@@ -102,10 +85,5 @@ typedef struct {
  */
 RaTaskId *ra_critical_tasks(const RaSim *sim, const RaTaskGraph *graph,
                             uint32_t *out_n);
-
-RaCriticalPath *ra_critical_path_new(const RaSim *sim,
-                                     const RaTaskGraph *graph);
-void ra_critical_path_free(RaCriticalPath *path);
-G_DEFINE_AUTOPTR_CLEANUP_FUNC(RaCriticalPath, ra_critical_path_free)
 
 #endif

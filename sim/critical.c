@@ -1,8 +1,7 @@
-/* Critical path of a run: its tasks, and its steps by cause. */
+/* Critical path of a run: its tasks. */
 #include "config.h"
 
 #include "sim/breakdown.h"
-#include "sim/task_class.h"
 
 /* Tasks that may be next on the path: all paths that are first so far. */
 typedef struct {
@@ -132,98 +131,4 @@ ra_critical_tasks(const RaSim *sim, const RaTaskGraph *graph, uint32_t *out_n)
   g_array_unref(walk.next);
   *out_n = tasks->len;
   return (RaTaskId *)(void *)g_array_free(tasks, FALSE);
-}
-
-/* Charges a task of the path, by its cause. */
-static void
-add_task(RaCriticalPath *path, const RaTaskGraph *graph, RaTaskId task,
-         const RaCost *cost, double added_s)
-{
-  double causes_s = cost->compute_s + cost->comm_s + cost->host_s;
-
-  switch (ra_task_class(graph->kind[task])) {
-  case RA_TASK_CLASS_MOVE:
-    path->realloc_s += cost->total_s + added_s;
-    break;
-  case RA_TASK_CLASS_COMM:
-    path->comm_s += cost->total_s + added_s;
-    break;
-  case RA_TASK_CLASS_HOST:
-    path->host_s += cost->total_s;
-    break;
-  default:
-    path->compute_s += cost->compute_s;
-    path->comm_s += cost->comm_s;
-    path->host_s += cost->host_s;
-    path->bubble_s += MAX(cost->total_s - causes_s, 0);
-    path->interference_s += added_s;
-  }
-}
-
-/* Appends the task to the last step, or as a new one.  Walking backwards, so
- * it ends where that begins. */
-static void
-add_step(GArray *steps, const RaTaskGraph *graph, const RaSimResult *result,
-         RaTaskId task)
-{
-  RaPathStep *last =
-      steps->len > 0 ? &g_array_index(steps, RaPathStep, steps->len - 1) : NULL;
-  RaPathStep step = {.node = graph->node[task],
-                     .kind = graph->kind[task],
-                     .begin_s = result->begin_s[task],
-                     .end_s = result->end_s[task],
-                     .n_tasks = 1};
-
-  if (last && last->node == step.node && last->kind == step.kind) {
-    last->begin_s = step.begin_s;
-    last->n_tasks++;
-  } else {
-    g_array_append_val(steps, step);
-  }
-}
-
-static void
-reverse(RaPathStep *steps, guint n)
-{
-  for (guint i = 0; i < n / 2; i++) {
-    RaPathStep swap = steps[i];
-
-    steps[i] = steps[n - 1 - i];
-    steps[n - 1 - i] = swap;
-  }
-}
-
-RaCriticalPath *
-ra_critical_path_new(const RaSim *sim, const RaTaskGraph *graph)
-{
-  const RaSimResult *result = ra_sim_result(sim);
-  const RaCost *costs = ra_sim_costs(sim);
-  g_autofree RaTaskId *tasks = NULL;
-  GArray *steps;
-  RaCriticalPath *path;
-  uint32_t n;
-
-  g_return_val_if_fail(result, NULL);
-  tasks = ra_critical_tasks(sim, graph, &n);
-  path = g_new0(RaCriticalPath, 1);
-  steps = g_array_new(FALSE, FALSE, sizeof(RaPathStep));
-  for (uint32_t i = 0; i < n; i++) {
-    add_task(path, graph, tasks[i], &costs[tasks[i]],
-             ra_sim_added_s(result, tasks[i]));
-    add_step(steps, graph, result, tasks[i]);
-  }
-  path->makespan_s = result->makespan_s;
-  path->n_steps = steps->len;
-  path->steps = (RaPathStep *)(void *)g_array_free(steps, FALSE);
-  reverse(path->steps, path->n_steps);
-  return path;
-}
-
-void
-ra_critical_path_free(RaCriticalPath *path)
-{
-  if (!path)
-    return;
-  g_free(path->steps);
-  g_free(path);
 }

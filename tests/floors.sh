@@ -72,7 +72,7 @@ status=0
 calls() { echo "(^|[^A-Za-z0-9_])($1)[ ]*\\("; }
 words() { echo "(^|[^A-Za-z0-9_])($1)([^A-Za-z0-9_]|\$)"; }
 
-echo "1..20"
+echo "1..21"
 
 grep -E '^[^:]*:[0-9]*:[[:space:]]*#[[:space:]]*include' "$tmp/code" \
   >"$tmp/includes"
@@ -318,5 +318,41 @@ grep -E '^[^:]*\.h:[0-9]*:[A-Za-z]' "$tmp/code" |
         print $2 ":" $3 ": ra_" $1 "_ is of " home[$1] " already"
     }' >"$tmp/found"
 rule "a prefix of functions is in one room, but for shared nouns"
+
+# Counters and views by which a test sees what an interface hides.
+views='comm_groups_find cache_held_bytes evaluator_program evaluator_work
+  network_used network_visit op_program_n_steps run_n_ahead
+  validate_level_at validate_n_levels'
+# A function is public for another file, or for a test of what its own uses.
+awk -v views="$views" '
+  BEGIN { n = split(views, names, /[ \n]+/)
+    for (i = 1; i <= n; i++) is_view["ra_" names[i]] = 1 }
+  {
+    split($0, part, ":"); file = part[1]
+    rest = substr($0, length(file) + length(part[2]) + 3)
+    at_start = rest ~ /^[A-Za-z]/
+    is_test = file ~ /^tests\//; is_header = file ~ /\.h$/
+    while (match(rest, /[A-Za-z_][A-Za-z0-9_]*/)) {
+      name = substr(rest, RSTART, RLENGTH)
+      rest = substr(rest, RSTART + RLENGTH)
+      if (name !~ /^ra_/) continue
+      if (at_start && rest ~ /^\(/) {
+        if (!is_header) own[name, file] = 1
+        else if (!is_test && file !~ /^bench\//) line[name] = file ":" part[2]
+      } else if (is_test) tested[name] = 1
+      else if (!((name, file) in seen)) {
+        seen[name, file] = 1; users[name] = users[name] " " file
+      }
+    }
+  }
+  END {
+    for (name in line) {
+      n = split(users[name], user, " "); used = 0
+      for (i = 1; i <= n; i++)
+        if (!((name, user[i]) in own) || name in tested) used = 1
+      if (!used && !(name in is_view)) print line[name] ": " name "()"
+    }
+  }' "$tmp/code" | LC_ALL=C sort >"$tmp/found"
+rule "a public function is used by another file"
 
 exit $status

@@ -93,7 +93,7 @@ broken 7 sim/own.c '#include <cuda_runtime_api.h>'
 broken 7 cli/own.c 'static int launch(void) { return cudaSetDevice(0); }'
 broken 7 tests/sim/check_sim.c 'ncclComm_t comm;'
 broken 8 kernels/own.c '#include <glib.h>'
-broken 8 kernels/own.h 'gboolean ra_k_ok(void);'
+broken 8 kernels/own.h 'gboolean is_ok;'
 broken 9 base/own.c 'int ra_gpu_count(void);'
 broken 9 base/own.h 'typedef struct _RaMesh RaMesh;'
 broken 9 base/own.h 'typedef int RaWorkloadId;'
@@ -170,6 +170,25 @@ clean_tree
   yes '  x++;' | head -n 61; echo '}'; } >>"$tmp/tree/sim/own.c"
 sh "$floors" "$tmp/tree" | grep -A1 '^# sim/own.c:11:' | grep -q '^not ok 15 '
 result $? "rule 15: a body of 61 lines"
+
+# FILE LINE...: appended; the function in sim/own.h is for nobody else.
+useless() {
+  clean_tree
+  header sim/own.h
+  printf '%s\n' 'int ra_own_n(void);' >>"$tmp/tree/sim/own.h"
+  printf '%s\n' 'int' 'ra_own_n(void) { return 1; }' >>"$tmp/tree/sim/own.c"
+  [ $# -eq 0 ] || { file=$1; shift; printf '%s\n' "$@" >>"$tmp/tree/$file"; }
+  sh "$floors" "$tmp/tree" | grep -A1 '^# sim/own.h:4:' |
+    grep -q '^not ok 21 '
+}
+useless
+result $? "rule 21: nobody calls it"
+useless sim/own.c '  return ra_own_n();'
+result $? "rule 21: only its own file calls it"
+useless tests/own.c '  return ra_own_n();'
+result $? "rule 21: only a test calls it"
+! useless exec/own.c '  return ra_own_n();'
+result $? "rule 21: another file calls it"
 
 echo "1..$n"
 exit $failed

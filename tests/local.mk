@@ -433,7 +433,7 @@ noinst_HEADERS += %D%/support/plan_sample.h
 noinst_HEADERS += %D%/support/plan_run.h %D%/support/zero_run.h
 noinst_HEADERS += %D%/support/workload_sample.h
 noinst_HEADERS += %D%/support/batcher_reference.h
-noinst_HEADERS += %D%/support/graph_builder.h
+noinst_HEADERS += %D%/support/critical_path.h %D%/support/graph_builder.h
 
 LOG_DRIVER = env AM_TAP_AWK='$(AWK)' $(SHELL) $(top_srcdir)/tests/driver.sh \
 	$(top_srcdir)/build-aux/tap-driver.sh

@@ -39,8 +39,6 @@ void *ra_cuda_scratch(RaCudaRoom which, gsize n_bytes);
  * there. */
 const uint32_t *ra_cuda_upload(RaCudaRoom which, gsize n,
                                const uint32_t *numbers);
-/* A word in pinned memory, initially 0. */
-uint32_t *ra_cuda_flag(void);
 
 /* (nullable) (transfer none) */
 RaCudaGemm *ra_cuda_thread_gemm(void);

@@ -183,8 +183,9 @@ ra_cuda_keep_words(gsize n, const uint32_t *words)
   m->n_kept = n;
 }
 
-uint32_t *
-ra_cuda_flag(void)
+/* A word in pinned memory, initially 0. */
+static uint32_t *
+spin_flag(void)
 {
   Mine *m = mine();
 
@@ -254,7 +255,7 @@ gboolean
 ra_cuda_look(gsize n, const void *x, gboolean f32)
 {
   Mine *m = mine();
-  volatile uint32_t *flag = ra_cuda_flag();
+  volatile uint32_t *flag = spin_flag();
   uint32_t code = m->captures ? ++m->n_looks : 1;
 
   ra_cuda_check(ra_k_find_odd(n, x, f32, code, (uint32_t *)(gpointer)flag,
@@ -266,7 +267,7 @@ ra_cuda_look(gsize n, const void *x, gboolean f32)
 uint32_t
 ra_cuda_odd(void)
 {
-  volatile uint32_t *flag = ra_cuda_flag();
+  volatile uint32_t *flag = spin_flag();
   uint32_t code = *flag;
 
   if (code)
@@ -282,7 +283,7 @@ ra_cuda_begin_capture(gboolean anew)
   Mine *m = mine();
   int code;
 
-  ra_cuda_flag();
+  spin_flag();
   if (anew)
     m->n_looks = 0;
   code = ra_device_capture_begin();

@@ -2,7 +2,6 @@
 #include "config.h"
 
 #include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 
 #include "exec/backend/floats.h"
@@ -28,13 +27,4 @@ ra_floats_new(gsize n)
   (void)madvise(data, n_bytes / PAGE_BYTES * PAGE_BYTES, MADV_HUGEPAGE);
 #endif
   return data;
-}
-
-float *
-ra_floats_new0(gsize n)
-{
-  float *x = ra_floats_new(n);
-
-  memset(x, 0, (n + 1) * sizeof *x);
-  return x;
 }

@@ -23,7 +23,4 @@
  */
 float *ra_floats_new(gsize n);
 
-/* As ra_floats_new(), all elements 0. */
-float *ra_floats_new0(gsize n);
-
 #endif

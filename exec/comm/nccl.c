@@ -69,8 +69,9 @@ ra_nccl_look(RaNccl *nccl, const RaNcclHandle *handles, guint n,
   return is_done;
 }
 
-char *
-ra_nccl_why(const RaNccl *nccl, RaNcclHandle handle, int result)
+/* (transfer full): message why @result ends a wait. */
+static char *
+result_text(const RaNccl *nccl, RaNcclHandle handle, int result)
 {
   if (result == RA_NCCL_BUSY)
     return g_strdup_printf(
@@ -98,7 +99,7 @@ void
 ra_nccl_fail(RaNccl *nccl, const char *group, RaNcclHandle handle,
              const char *what, int result)
 {
-  g_autofree char *why = ra_nccl_why(nccl, handle, result);
+  g_autofree char *why = result_text(nccl, handle, result);
   g_autofree char *line = g_strdup_printf("nccl: %s on rank %u (%s): %s", what,
                                           nccl->rank, group, why);
 
@@ -192,7 +193,7 @@ static gboolean
 set_error(const RaNccl *nccl, const char *what, RaNcclHandle handle, int result,
           GError **error)
 {
-  g_autofree char *why = ra_nccl_why(nccl, handle, result);
+  g_autofree char *why = result_text(nccl, handle, result);
 
   g_set_error(error, RA_ERROR, RA_ERROR_DEVICE, "nccl: %s on rank %u: %s", what,
               nccl->rank, why);

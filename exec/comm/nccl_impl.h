@@ -115,9 +115,6 @@ void ra_nccl_pass_ops(RaNcclEnd *e, RaNcclMark before, const char *what);
 /* Polls until no collective is in progress. */
 void ra_nccl_pass_all(RaNccl *nccl);
 
-/* (transfer full): message why @result ends a wait. */
-char *ra_nccl_why(const RaNccl *nccl, RaNcclHandle handle, int result);
-
 /* Aborts all communicators and ends the run. */
 void ra_nccl_fail(RaNccl *nccl, const char *group, RaNcclHandle handle,
                   const char *what, int result);

@@ -102,8 +102,6 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(RaProbe, ra_probe_free)
 /* TRUE if back ends run ops of @kind; other kinds (scores in memory, host work)
  * have no point. */
 gboolean ra_probe_has(RaOpKind kind);
-/* TRUE if @kind is measured on devices only: ops of experts. */
-gboolean ra_probe_is_of_device(RaOpKind kind);
 
 /**
  * ra_probe_run:

@@ -19,12 +19,6 @@ ra_probe_has(RaOpKind kind)
   }
 }
 
-gboolean
-ra_probe_is_of_device(RaOpKind kind)
-{
-  return kind == RA_OP_ROUTER || kind == RA_OP_PERMUTE;
-}
-
 /* A GEMM came before: its weights, 1 MiB and more, have gone through the core's
  * cache and evicted part of the inputs. */
 #define PASSED_FLOATS ((gsize)1 << 18)

@@ -41,9 +41,10 @@ ra_reshard_slices(const RaModel *model, const RaCallPlan *from,
   return sorted;
 }
 
-void
-ra_reshard_copy_rect(gsize n_rows, gsize n_cols, const float *in,
-                     gsize in_stride, float *out, gsize out_stride)
+/* Copies a rectangle of floats in host memory. */
+static void
+copy_rect(gsize n_rows, gsize n_cols, const float *in, gsize in_stride,
+          float *out, gsize out_stride)
 {
   ra_backend_host_memory()->copy_rect(n_rows, n_cols, ra_host_elems(in),
                                       in_stride, ra_host_elems(out),
@@ -125,11 +126,11 @@ ra_reshard_copy_part(const RaParams *params, uint32_t tensor,
   if (out && room)
     b->read_elems(ra_param_n(param), here, room);
   if (out)
-    ra_reshard_copy_rect(rect->n_rows, rect->n_cols, mine, rect->n_cols, there,
-                         whole->cols);
+    copy_rect(rect->n_rows, rect->n_cols, mine, rect->n_cols, there,
+              whole->cols);
   else
-    ra_reshard_copy_rect(rect->n_rows, rect->n_cols, there, whole->cols, mine,
-                         rect->n_cols);
+    copy_rect(rect->n_rows, rect->n_cols, there, whole->cols, mine,
+              rect->n_cols);
   if (!out && room)
     b->write_elems(ra_param_n(param), room, here);
 }
@@ -251,8 +252,7 @@ send_slice(Mover *m, const RaSlice *s)
 
   if (!ra_reshard_is_dense(&v->rect, s)) {
     packed = take(m, slice_n(s));
-    ra_reshard_copy_rect(s->n_rows, s->n_cols, at, v->rect.n_cols, packed,
-                         s->n_cols);
+    copy_rect(s->n_rows, s->n_cols, at, v->rect.n_cols, packed, s->n_cols);
   }
   r->world->table->send(r->world, r->rank_of_gpu[s->to], packed ? packed : at,
                         slice_n(s) * sizeof *at);
@@ -267,8 +267,8 @@ receive_slice(Mover *m, guint index, const RaSlice *s)
   g_assert(c && c->slice == index);
   m->r->world->table->wait(m->r->world, c->request);
   if (c->packed)
-    ra_reshard_copy_rect(s->n_rows, s->n_cols, c->packed, s->n_cols,
-                         place(&m->to, s->row, s->col), m->to.rect.n_cols);
+    copy_rect(s->n_rows, s->n_cols, c->packed, s->n_cols,
+              place(&m->to, s->row, s->col), m->to.rect.n_cols);
   ra_slabs_give(m->slabs, c->packed);
 }
 
@@ -336,10 +336,9 @@ move_parts(Mover *m, guint next)
   m->to = open_part(m, m->target, FALSE);
   both = ra_reshard_common(&m->from.rect, &m->to.rect);
   if (both.n_rows > 0)
-    ra_reshard_copy_rect(both.n_rows, both.n_cols,
-                         place(&m->from, both.row, both.col),
-                         m->from.rect.n_cols, place(&m->to, both.row, both.col),
-                         m->to.rect.n_cols);
+    copy_rect(both.n_rows, both.n_cols, place(&m->from, both.row, both.col),
+              m->from.rect.n_cols, place(&m->to, both.row, both.col),
+              m->to.rect.n_cols);
   next = pass_slices(m, next);
   close_part(m, m->source, &m->from, FALSE);
   close_part(m, m->target, &m->to, TRUE);

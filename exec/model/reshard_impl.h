@@ -24,10 +24,6 @@ gboolean ra_reshard_is_dense(const RaRect *rect, const RaSlice *s);
 void ra_reshard_find_whole(const RaReshard *r, const RaParams *source,
                            const RaParams *target, gboolean *is_whole);
 
-/* Copies a rectangle of floats in host memory. */
-void ra_reshard_copy_rect(gsize n_rows, gsize n_cols, const float *in,
-                          gsize in_stride, float *out, gsize out_stride);
-
 /* Copies the part of @tensor that @params have to its place in the whole or, if
  * not @out, from there.  In transit parameters are fp32 in host memory,
  * whatever their type. */

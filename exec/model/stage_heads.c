@@ -21,8 +21,8 @@ norm_offset(const RaModel *m, RaLayerNorm which)
   }
 }
 
-const RaElem *
-ra_stage_norm_weight(const RaStage *s, gint32 layer, RaLayerNorm which)
+static const RaElem *
+norm_weight(const RaStage *s, gint32 layer, RaLayerNorm which)
 {
   return ra_stage_at(s, ra_stage_weight(s, RA_TENSOR_NORM, layer, FALSE),
                      norm_offset(s->model, which));
@@ -143,10 +143,10 @@ ra_stage_head_norms(RaStage *s, gsize t, gint32 layer, RaElem *qkv, RaElem *raw,
     gsize width = heads[i] * dim;
 
     s->backend->copy_rect(t, width, qkv, stride, raw, width);
-    s->backend->norm(t * heads[i], dim, s->numerics.norm_eps, raw,
-                     ra_stage_norm_weight(
-                         s, layer, i == 0 ? RA_LAYER_NORM_Q : RA_LAYER_NORM_K),
-                     normed, inv);
+    s->backend->norm(
+        t * heads[i], dim, s->numerics.norm_eps, raw,
+        norm_weight(s, layer, i == 0 ? RA_LAYER_NORM_Q : RA_LAYER_NORM_K),
+        normed, inv);
     s->backend->copy_rect(t, width, normed, width, qkv, stride);
     qkv = ra_stage_at(s, qkv, width);
     raw = ra_stage_at(s, raw, t * width);
@@ -171,7 +171,7 @@ ra_stage_head_norms_backward(RaStage *s, gsize t, gint32 layer,
 
     s->backend->copy_rect(t, width, d_qkv, stride, d, width);
     s->backend->norm_backward(t * heads[i], dim, s->numerics.norm_eps, raw,
-                              ra_stage_norm_weight(s, layer, which), inv, d, d,
+                              norm_weight(s, layer, which), inv, d, d,
                               ra_stage_norm_grad(s, layer, which));
     s->backend->copy_rect(t, width, d, width, d_qkv, stride);
     d_qkv = ra_stage_at(s, d_qkv, width);

@@ -193,8 +193,6 @@ void ra_stage_embedding_backward(RaStage *s, gsize t, const uint32_t *tokens,
 /* --- logits of this rank: (t, its part of the vocabulary), logits_row elements
  * from row to row, exec/model/stage_logits.c --- */
 
-/* TRUE if rows of some rank have padding columns, of undefined value. */
-gboolean ra_stage_logits_padded(const RaStage *stage);
 /* Logits of the normed rows @x (t, hidden) by the head.  Padded logits are
  * checked in the results computed from them. */
 void ra_stage_logits(RaStage *s, gsize t, const RaElem *x, RaElem *logits);
@@ -218,9 +216,6 @@ void ra_stage_row_logits(RaStage *s, gsize n, const RaElem *normed,
 /* Copies @all to @out (n, vocab) in host memory; if the stage samples, stores
  * the samples instead. */
 void ra_stage_end_logits(RaStage *s, gsize n, const RaElem *all, float *out);
-/* (t, vocab) of all ranks from (t, this rank's); @out: in device memory. */
-void ra_stage_gather_logits(RaStage *s, gsize t, const RaElem *logits,
-                            RaElem *out);
 
 /* Norms of a layer, in the order of their tensors; only some models have the
  * first two. */
@@ -231,8 +226,6 @@ typedef enum {
   RA_LAYER_NORM_MLP
 } RaLayerNorm;
 
-const RaElem *ra_stage_norm_weight(const RaStage *s, gint32 layer,
-                                   RaLayerNorm which);
 float *ra_stage_norm_grad(const RaStage *s, gint32 layer, RaLayerNorm which);
 RaStageNorm ra_stage_layer_norm(const RaStage *s, gint32 layer,
                                 RaLayerNorm which);

@@ -54,8 +54,9 @@ ra_stage_head_grad(const RaStage *stage)
   return param ? stage->params->grads + param->offset : NULL;
 }
 
-gboolean
-ra_stage_logits_padded(const RaStage *stage)
+/* TRUE if rows of some rank have padding columns, of undefined value. */
+static gboolean
+logits_padded(const RaStage *stage)
 {
   return stage->logits_row * stage->n_tp != stage->model->vocab;
 }
@@ -69,7 +70,7 @@ ra_stage_logits(RaStage *s, gsize t, const RaElem *x, RaElem *logits)
   if (t > 0)
     s->backend->gemm(RA_CPU_PLAIN, RA_CPU_TRANSPOSED, t, n, k, x, k,
                      ra_stage_head_weight(s), k, 0, logits, s->logits_row);
-  if (!ra_stage_logits_padded(s))
+  if (!logits_padded(s))
     ra_stage_look(s, RA_OP_GEMM, t * n, logits);
   ra_stage_record(s, RA_OP_GEMM, start, t, n, k, 1);
 }
@@ -145,8 +146,9 @@ ra_stage_log_prob_backward(RaStage *s, gsize t, const uint32_t *targets,
                   0);
 }
 
-void
-ra_stage_gather_logits(RaStage *s, gsize t, const RaElem *logits, RaElem *out)
+/* (t, vocab) of all ranks from (t, this rank's); @out: in device memory. */
+static void
+gather_logits(RaStage *s, gsize t, const RaElem *logits, RaElem *out)
 {
   double start;
   gsize n_mine = n_vocab(s), vocab = s->model->vocab;
@@ -190,8 +192,8 @@ ra_stage_row_logits(RaStage *s, gsize n, const RaElem *normed, RaElem *all)
   ra_stage_logits(s, n, normed, logits);
   if (are_all)
     return;
-  ra_stage_gather_logits(s, n, logits, all);
-  if (ra_stage_logits_padded(s))
+  gather_logits(s, n, logits, all);
+  if (logits_padded(s))
     ra_stage_look(s, RA_OP_GEMM, n * s->model->vocab, all);
   ra_stage_give(s, logits);
 }

@@ -40,13 +40,3 @@ ra_tokens_free(RaTokens *tokens)
   g_free(tokens->targets);
   g_free(tokens);
 }
-
-uint32_t
-ra_tokens_longest(const RaTokens *tokens)
-{
-  uint32_t longest = 0;
-
-  for (uint32_t s = 0; s < tokens->n_sequences; s++)
-    longest = MAX(longest, tokens->begin[s + 1] - tokens->begin[s]);
-  return longest;
-}

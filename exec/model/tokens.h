@@ -36,7 +36,4 @@ RaTokens *ra_tokens_new(uint32_t n_sequences, const uint32_t *lengths,
 void ra_tokens_free(RaTokens *tokens);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(RaTokens, ra_tokens_free)
 
-/* The longest sequence, tokens. */
-uint32_t ra_tokens_longest(const RaTokens *tokens);
-
 #endif

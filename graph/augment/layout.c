@@ -139,8 +139,9 @@ ra_tensor_table_free(RaTensorTable *table)
   g_free(table);
 }
 
-uint32_t
-ra_tensor_table_unit(const RaTensorTable *table, uint32_t index)
+/* Unit to which tensor @index of the model belongs.  O(layers). */
+static uint32_t
+unit_of(const RaTensorTable *table, uint32_t index)
 {
   g_return_val_if_fail(table, 0);
   uint32_t unit = 2;
@@ -257,7 +258,7 @@ ra_layout_rect(const RaTensorTable *table, const RaCallPlan *plan,
                uint32_t rank, uint32_t index, RaRect *out_rect)
 {
   g_return_val_if_fail(table && plan && out_rect, FALSE);
-  uint32_t unit = ra_tensor_table_unit(table, index);
+  uint32_t unit = unit_of(table, index);
   RaCoord coord = ra_call_plan_coord(plan, rank);
   g_autofree RaUnitStages *stages = g_new(RaUnitStages, table->n_units);
   RaTensor tensor;

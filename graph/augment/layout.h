@@ -19,7 +19,7 @@
  * of a tp group are in the order of the ranks, and cover the tensor.
  *
  * Layers of one kind are identical, so a model of 37,000 tensors has some 30
- * tensor classes.  Only ra_tensor_table_unit() deals with single tensors.
+ * tensor classes.
  */
 #ifndef RA_GRAPH_AUGMENT_LAYOUT_H
 #define RA_GRAPH_AUGMENT_LAYOUT_H
@@ -89,9 +89,6 @@ typedef struct {
 RaTensorTable *ra_tensor_table_new(const RaModel *model);
 void ra_tensor_table_free(RaTensorTable *table);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(RaTensorTable, ra_tensor_table_free)
-
-/* Unit to which tensor @index of the model belongs.  O(layers). */
-uint32_t ra_tensor_table_unit(const RaTensorTable *table, uint32_t index);
 
 /**
  * ra_layout_span:

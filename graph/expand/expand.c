@@ -257,14 +257,3 @@ ra_expand(const RaAugmented *augmented, RaFidelity fidelity, uint64_t seed,
   RaExpandOptions options = {.fidelity = fidelity, .seed = seed};
   return ra_expand_with(augmented, &options, error);
 }
-
-RaTaskGraph *
-ra_expand_call(const RaAugmented *augmented, uint32_t call, uint64_t seed,
-               GError **error)
-{
-  RaExpandOptions options = {.fidelity = RA_FIDELITY_STAGE,
-                             .seed = seed,
-                             .one_call = TRUE,
-                             .call = call};
-  return ra_expand_with(augmented, &options, error);
-}

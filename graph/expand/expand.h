@@ -47,21 +47,11 @@ typedef struct {
  * @options: scope and fidelity
  * @error: as for ra_expand()
  *
- * General form of ra_expand() and ra_expand_call(), which do not fold.
+ * General form of ra_expand(), which does not fold.
  *
  * Returns: (transfer full): ra_task_graph_free() it
  */
 RaTaskGraph *ra_expand_with(const RaAugmented *augmented,
                             const RaExpandOptions *options, GError **error);
-
-/**
- * ra_expand_call:
- * @call: a call of the plan's workload
- *
- * Like ra_expand() at stage fidelity, for the parts of one call of iteration 0
- * alone: the isolated call.
- */
-RaTaskGraph *ra_expand_call(const RaAugmented *augmented, uint32_t call,
-                            uint64_t seed, GError **error);
 
 #endif

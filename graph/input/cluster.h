@@ -251,10 +251,6 @@ uint32_t ra_mesh_n_gpus(const RaMesh *mesh);
 uint32_t ra_mesh_gpu(const RaMesh *mesh, const RaCluster *cluster,
                      uint32_t rank);
 
-/* Rank of the cluster's GPU @gpu in @mesh, which has whole nodes; UINT32_MAX if
- * it is not in the mesh.  O(runs). */
-uint32_t ra_mesh_rank(const RaMesh *mesh, uint32_t gpu);
-
 /* Kinds of the nodes of @mesh, a bit mask; 1 where all are of one kind. */
 uint32_t ra_cluster_kinds(const RaCluster *cluster, const RaMesh *mesh);
 

@@ -36,8 +36,8 @@ ra_link_graph_free(RaLinkGraph *graph)
   g_free(graph);
 }
 
-uint32_t
-ra_link_graph_n_vertices(const RaLinkGraph *graph)
+static uint32_t
+n_vertices(const RaLinkGraph *graph)
 {
   return graph->n_cards + graph->switches->len;
 }
@@ -246,7 +246,7 @@ drop_replaced(RaLinkGraph *graph)
 static void
 list_ways(RaLinkGraph *graph)
 {
-  uint32_t n = ra_link_graph_n_vertices(graph);
+  uint32_t n = n_vertices(graph);
   g_autofree uint32_t *at = g_new0(uint32_t, (gsize)n + 1);
 
   graph->begin = g_new0(uint32_t, (gsize)n + 1);
@@ -340,7 +340,7 @@ gboolean
 ra_link_graph_finish(RaLinkGraph *graph, const RaKeyFile *file, guint group,
                      GError **error)
 {
-  uint32_t n = ra_link_graph_n_vertices(graph), n_parts = 0, node = 0;
+  uint32_t n = n_vertices(graph), n_parts = 0, node = 0;
   g_autoptr(GArray) todo = g_array_new(FALSE, FALSE, sizeof(uint32_t));
 
   if (graph->n_cards > MAX_CARDS)
@@ -371,7 +371,7 @@ ra_link_graph_finish(RaLinkGraph *graph, const RaKeyFile *file, guint group,
 uint16_t *
 ra_link_graph_distances(const RaLinkGraph *graph, uint32_t to)
 {
-  uint32_t n = ra_link_graph_n_vertices(graph), head = 0, tail = 0;
+  uint32_t n = n_vertices(graph), head = 0, tail = 0;
   uint16_t *distance = g_new(uint16_t, (gsize)n + 1);
   g_autofree uint32_t *queue = g_new(uint32_t, (gsize)n + 1);
 

@@ -79,8 +79,6 @@ gboolean ra_link_graph_add(RaLinkGraph *graph, const RaKeyFile *file,
 gboolean ra_link_graph_finish(RaLinkGraph *graph, const RaKeyFile *file,
                               guint group, GError **error);
 
-uint32_t ra_link_graph_n_vertices(const RaLinkGraph *graph);
-
 /* (transfer full): "node3/nic0", "leaf1". */
 char *ra_link_graph_name(const RaLinkGraph *graph, uint32_t vertex);
 

@@ -50,8 +50,9 @@ all_targets(const RaModel *model)
   return bits;
 }
 
-void
-ra_lora_set(RaModel *model, guint32 rank, guint32 bits)
+/* @bits: by RaTensorKind, not empty. */
+static void
+set_adapters(RaModel *model, guint32 rank, guint32 bits)
 {
   g_return_if_fail(model && rank > 0 && bits != 0);
   model->lora_rank = rank;
@@ -69,8 +70,9 @@ copy_of(const RaModel *model)
   return copy;
 }
 
-RaModel *
-ra_lora_base_new(const RaModel *model)
+/* (transfer full): @model, which has adapters, without them. */
+static RaModel *
+base_new(const RaModel *model)
 {
   RaModel *base = copy_of(model);
 
@@ -78,8 +80,9 @@ ra_lora_base_new(const RaModel *model)
   return base;
 }
 
-RaModel *
-ra_lora_adapters_new(const RaModel *model)
+/* (transfer full): the adapters of @model alone. */
+static RaModel *
+adapters_new(const RaModel *model)
 {
   RaModel *adapters = copy_of(model);
 
@@ -228,10 +231,10 @@ ra_lora_read(RaWorkload *workload, RaWorkloadModel *model,
   for (guint i = 0; keys->targets && keys->targets[i]; i++)
     if (!read_target(workload, model, keys->targets[i], &bits, error))
       return FALSE;
-  ra_lora_set(model->model, keys->rank,
-              bits ? bits : all_targets(model->model));
-  model->base = ra_lora_base_new(model->model);
-  model->adapters = ra_lora_adapters_new(model->model);
+  set_adapters(model->model, keys->rank,
+               bits ? bits : all_targets(model->model));
+  model->base = base_new(model->model);
+  model->adapters = adapters_new(model->model);
   return TRUE;
 }
 

@@ -90,19 +90,6 @@ gboolean ra_lora_is_target(const char *word);
  * `base-of` must not be trained. */
 gboolean ra_lora_check_bases(const RaWorkload *workload, GError **error);
 
-/**
- * ra_lora_set:
- * @model: fresh from a reader, not yet shared
- * @rank: >= 1
- * @targets: bits by RaTensorKind, not empty
- */
-void ra_lora_set(RaModel *model, guint32 rank, guint32 targets);
-
-/* (transfer full): @model, which has adapters, without them (base), or the
- * adapters alone. */
-RaModel *ra_lora_base_new(const RaModel *model);
-RaModel *ra_lora_adapters_new(const RaModel *model);
-
 /* TRUE if @kind's matrices have adapters. */
 static inline gboolean
 ra_lora_has(const RaModel *model, RaTensorKind kind)

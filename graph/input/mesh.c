@@ -287,22 +287,6 @@ ra_mesh_gpu(const RaMesh *mesh, const RaCluster *cluster, uint32_t rank)
          rank % mesh->gpus_per_node;
 }
 
-uint32_t
-ra_mesh_rank(const RaMesh *mesh, uint32_t gpu)
-{
-  uint32_t node = gpu / mesh->gpus_per_node, before = 0;
-
-  for (uint32_t i = 0; i < mesh->n_runs; i++) {
-    const RaNodeRun *run = &mesh->runs[i];
-
-    if (node >= run->first && node < run->first + run->n)
-      return (before + node - run->first) * mesh->gpus_per_node +
-             gpu % mesh->gpus_per_node;
-    before += run->n;
-  }
-  return UINT32_MAX;
-}
-
 gboolean
 ra_mesh_equal(const RaMesh *a, const RaMesh *b)
 {

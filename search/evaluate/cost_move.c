@@ -19,9 +19,10 @@
 #define RELATION_BEFORE 1u /* in other nodes, the source first */
 #define RELATION_AFTER 2u
 
-/* As a task of the graph has it. */
-double
-ra_cost_table_op_s(const RaCostTable *table, RaOp op, uint32_t kinds)
+/* Seconds of @op as an isolated task, as a task of the graph has it, on the
+ * slowest of @kinds of nodes. */
+static double
+op_s(const RaCostTable *table, RaOp op, uint32_t kinds)
 {
   RaWork work = {.shard = RA_NONE, .op = op};
   RaTaskGraph graph = {.n_works = 1, .works = &work};
@@ -39,7 +40,7 @@ least_op_s(const RaCostTable *table, RaOp op)
   double least_s = (double)INFINITY;
 
   for (guint k = 0; k < ra_estimator_n_kinds(table->estimator); k++) {
-    double seconds = ra_cost_table_op_s(table, op, 1u << k);
+    double seconds = op_s(table, op, 1u << k);
     least_s = MIN(least_s, seconds);
   }
   return least_s;
@@ -65,7 +66,7 @@ ra_cost_table_transfer_s(const RaCostTable *table,
              .dim = {one_node ? most : 0, one_node ? 0 : most,
                      (many + few - 1) / few}};
 
-  return ra_cost_table_op_s(table, op, kinds);
+  return op_s(table, op, kinds);
 }
 
 double
@@ -74,7 +75,7 @@ ra_cost_table_host_s(const RaCostTable *table, uint32_t call)
   double host_s = table->space->workload->calls[call].host_s;
   RaOp op = {.kind = RA_OP_HOST, .dim = {(uint64_t)llround(host_s * 1e9)}};
 
-  return ra_cost_table_op_s(table, op, 0);
+  return op_s(table, op, 0);
 }
 
 static uint32_t
@@ -347,7 +348,7 @@ realloc_s(const RaCostTable *table, uint32_t model, const RaCandidate *from,
   op.dim[0] = r->load.max_intra_bytes;
   op.dim[1] = r->load.max_inter_bytes;
   op.dim[2] = r->load.n_steps;
-  return ra_cost_table_op_s(table, op, from->kinds | to->kinds);
+  return op_s(table, op, from->kinds | to->kinds);
 }
 
 gboolean
@@ -416,7 +417,7 @@ ra_cost_table_copy_s(RaCostTable *table, uint32_t call, uint32_t candidate,
     op.dim[0] = (uint64_t)ceil(
         most *
         ra_mesh_n_sharing_host(&lone->plan->calls[call].mesh, space->cluster));
-    seconds = ra_cost_table_op_s(table, op, c->kinds);
+    seconds = op_s(table, op, c->kinds);
     g_mutex_lock(&table->lock);
     *slot = seconds;
     g_mutex_unlock(&table->lock);

@@ -52,9 +52,6 @@ void ra_cost_table_note_realloc(RaCostTable *table, uint64_t key,
 /* Number of doubles per candidate of @call. */
 gsize ra_cost_table_width(const RaCostTable *table, uint32_t call);
 
-/* Seconds of @op as an isolated task on the slowest of @kinds of nodes. */
-double ra_cost_table_op_s(const RaCostTable *table, RaOp op, uint32_t kinds);
-
 /* Computes the inputs of ra_cost_table_realloc_bound_s(). */
 void ra_cost_table_init_moves(RaCostTable *table);
 

@@ -187,16 +187,12 @@ void ra_evaluator_run(RaEvaluator *evaluator, guint n, RaScore *out_scores);
 double ra_evaluator_penalised_s(const RaEvaluator *evaluator,
                                 const RaScore *score);
 
-/* As ra_evaluator_run(), but the exact peak is computed only where the
- * penalised time may be at most limit_s[lane]. Elsewhere over_bytes is a bound,
- * too: an upper bound where run_s exceeds the limit, otherwise a lower bound
- * with which the penalised time exceeds it. */
-void ra_evaluator_run_below(RaEvaluator *evaluator, guint n,
-                            const double *limit_s, RaScore *out_scores);
-
-/* As ra_evaluator_run_below() for the lanes whose bits are in @lanes, but
- * computes no new costs.  Unknown costs count with their bounds, and is_bound
- * is then set. */
+/* As ra_evaluator_run() for the lanes whose bits are in @lanes, but computes no
+ * new costs: unknown costs count with their bounds, and is_bound is then set.
+ * @limit_s: (nullable): the exact peak is computed only where the penalised
+ * time may be at most limit_s[lane].  Elsewhere over_bytes is a bound, too: an
+ * upper bound where run_s exceeds the limit, otherwise a lower bound with which
+ * the penalised time exceeds it. */
 void ra_evaluator_run_asked(RaEvaluator *evaluator, guint lanes,
                             const double *limit_s, RaScore *out_scores);
 
@@ -222,12 +218,9 @@ void ra_evaluator_exact_peak(RaEvaluator *evaluator, guint lane,
 void ra_evaluate(RaEvaluator *evaluator, const RaPoint *point,
                  RaScore *out_score);
 
-/* Program of @lane in the last replay, borrowed, and the end of each of its
- * nodes, for explanations of a plan. */
+/* Program of @lane in the last replay, borrowed. */
 const RaFlatGraph *ra_evaluator_program(const RaEvaluator *evaluator,
                                         guint lane);
-double ra_evaluator_node_end_s(const RaEvaluator *evaluator, guint lane,
-                               uint32_t node);
 
 /* Counters of the work so far. */
 const RaEvaluatorWork *ra_evaluator_work(const RaEvaluator *evaluator);

@@ -273,8 +273,7 @@ ra_cells_of(const RaEvaluator *e, uint32_t begin, uint32_t end)
   return UINT64_MAX >> (63 - (last - first)) << first;
 }
 
-/* Rank of @gpu in @set of whole nodes, or RA_NONE; as ra_mesh_rank(), without a
- * division. */
+/* Rank of @gpu in @set of whole nodes, or RA_NONE; without a division. */
 static inline uint32_t
 ra_set_rank(const RaMesh *set, uint32_t gpu)
 {

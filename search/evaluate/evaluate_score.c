@@ -127,16 +127,9 @@ weigh_peak(RaEvaluator *e, guint lane, double limit_s, RaScore *score)
 void
 ra_evaluator_run(RaEvaluator *evaluator, guint n, RaScore *out_scores)
 {
-  ra_evaluator_run_below(evaluator, n, NULL, out_scores);
-}
-
-void
-ra_evaluator_run_below(RaEvaluator *evaluator, guint n, const double *limit_s,
-                       RaScore *out_scores)
-{
   for (guint lane = 0; lane < n; lane++)
     ra_simd_learn(evaluator, lane);
-  ra_evaluator_run_asked(evaluator, (1u << n) - 1, limit_s, out_scores);
+  ra_evaluator_run_asked(evaluator, (1u << n) - 1, NULL, out_scores);
 }
 
 void
@@ -183,12 +176,6 @@ const RaFlatGraph *
 ra_evaluator_program(const RaEvaluator *evaluator, guint lane)
 {
   return evaluator->lanes[lane].use->program;
-}
-
-double
-ra_evaluator_node_end_s(const RaEvaluator *evaluator, guint lane, uint32_t node)
-{
-  return evaluator->end_s[node].of[lane];
 }
 
 uint32_t

@@ -85,13 +85,6 @@ ra_draft_offer(RaDraft *draft, uint32_t call, GArray *shapes)
 }
 
 void
-ra_draft_host(RaDraft *draft, uint32_t call, const RaMesh *mesh)
-{
-  draft->plan->calls[call].set = TRUE;
-  draft->plan->calls[call].mesh = *mesh;
-}
-
-void
 ra_draft_say(RaDraft *draft, uint32_t call, const char *format, ...)
 {
   GString *reason = draft->reasons[call];

@@ -33,9 +33,6 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(RaDraft, ra_draft_free)
  * use. */
 void ra_draft_offer(RaDraft *draft, uint32_t call, GArray *shapes);
 
-/* Places a host call on @mesh. */
-void ra_draft_host(RaDraft *draft, uint32_t call, const RaMesh *mesh);
-
 /* Appends a sentence to the comment of @call. */
 void ra_draft_say(RaDraft *draft, uint32_t call, const char *format, ...)
     G_GNUC_PRINTF(3, 4);

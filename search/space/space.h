@@ -99,26 +99,17 @@ typedef struct {
 } RaLimit;
 
 /**
- * ra_limit_parse:
+ * ra_limits_add:
+ * @limits: (element-type RaLimit): appended to, untouched on error
  * @text: `CALL.KEY=VALUE[,VALUE...]`: actor_train.tp=4,8,
  *   ref_inference.mesh=node[0-1], actor_train.recompute=none,
- *   actor_train.schedule=1f1b,interleaved:2; or `CALL.KEY=<=N` or `>=N`
+ *   actor_train.schedule=1f1b,interleaved:2; or `CALL.KEY=<=N` or `>=N`; a CALL
+ *   of `all` means every call to which the key applies
  * @workload: workload of the calls
  * @cluster: cluster of the meshes
- * @out_limit: (out): untouched on error
  * @error: %RA_ERROR_INPUT: what is wrong with @text
  *
  * Returns: %TRUE on success
- */
-gboolean ra_limit_parse(const char *text, const RaWorkload *workload,
-                        const RaCluster *cluster, RaLimit *out_limit,
-                        GError **error);
-
-/**
- * ra_limits_add:
- * @limits: (element-type RaLimit): appended to
- * @text: as for ra_limit_parse(); a CALL of `all` means every call to which the
- *   key applies
  */
 gboolean ra_limits_add(GArray *limits, const char *text,
                        const RaWorkload *workload, const RaCluster *cluster,
@@ -128,8 +119,8 @@ gboolean ra_limits_add(GArray *limits, const char *text,
  * ra_limits_read:
  * @limits: (element-type RaLimit): appended to
  * @file: groups `[call NAME]` or `[call all]`, as in a plan, with the keys of
- *   limits; each value as after ra_limit_parse()'s `=`
- * @error: %RA_ERROR_INPUT `file:line: ...`: errors of ra_limit_parse(), an
+ *   limits; each value as after ra_limits_add()'s `=`
+ * @error: %RA_ERROR_INPUT `file:line: ...`: errors of ra_limits_add(), an
  *   unknown group or call
  */
 gboolean ra_limits_read(GArray *limits, const RaKeyFile *file,

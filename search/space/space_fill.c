@@ -31,8 +31,9 @@ ra_space_allows(const RaSpace *space, uint32_t call, RaLimitKind kind,
   return TRUE;
 }
 
-const RaLimit *
-ra_space_pin(const RaSpace *space, uint32_t call)
+/* The mesh to which @call is pinned; %NULL: none. */
+static const RaLimit *
+pin_of(const RaSpace *space, uint32_t call)
 {
   for (guint i = 0; i < space->options.n_limits; i++)
     if (space->limits[i].call == call && space->limits[i].kind == RA_LIMIT_MESH)
@@ -89,8 +90,9 @@ ra_space_names(const RaSpace *space, uint32_t call, RaLimitKind kind,
   return FALSE;
 }
 
-gboolean
-ra_space_limits(const RaSpace *space, uint32_t call, RaLimitKind kind)
+/* TRUE if @call has a limit of @kind. */
+static gboolean
+has_limit(const RaSpace *space, uint32_t call, RaLimitKind kind)
 {
   for (guint i = 0; i < space->options.n_limits; i++)
     if (space->limits[i].call == call && space->limits[i].kind == (int)kind)
@@ -199,7 +201,7 @@ make_mini_batches(RaSpaceMaker *m)
   const RaCall *call = m->call;
   uint32_t most = UINT16_MAX / MAX(call->n_epochs, 1u), n_allowed = 0;
 
-  if (!ra_space_limits(space, m->sink->call, RA_LIMIT_MINI_BATCHES)) {
+  if (!has_limit(space, m->sink->call, RA_LIMIT_MINI_BATCHES)) {
     if (degrees_divide(m))
       ra_space_fill_strategies(m);
     return;
@@ -359,7 +361,7 @@ make_mesh(RaSpaceMaker *m, uint32_t n_gpus)
 {
   const RaSpace *space = m->sink->space;
   const RaCluster *cluster = space->cluster;
-  const RaLimit *pin = ra_space_pin(space, m->sink->call);
+  const RaLimit *pin = pin_of(space, m->sink->call);
   uint32_t step = ra_space_step(cluster, n_gpus);
   uint32_t n_all = ra_space_n_gpus(space);
 

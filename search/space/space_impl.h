@@ -43,15 +43,9 @@ void ra_space_fill_strategies(RaSpaceMaker *maker);
 gboolean ra_space_names(const RaSpace *space, uint32_t call, RaLimitKind kind,
                         uint32_t value);
 
-/* TRUE if @call has a limit of @kind. */
-gboolean ra_space_limits(const RaSpace *space, uint32_t call, RaLimitKind kind);
-
 /* TRUE if @value is allowed; without a limit, every value is. */
 gboolean ra_space_allows(const RaSpace *space, uint32_t call, RaLimitKind kind,
                          uint32_t value);
-
-/* The mesh to which @call is pinned; %NULL: none. */
-const RaLimit *ra_space_pin(const RaSpace *space, uint32_t call);
 
 /* A mesh of @n_gpus from GPU @begin on: a slice of a node or whole nodes. */
 RaMesh ra_space_mesh(const RaCluster *cluster, uint32_t begin, uint32_t n_gpus);

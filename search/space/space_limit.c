@@ -263,23 +263,6 @@ ra_limits_add(GArray *limits, const char *text, const RaWorkload *workload,
 }
 
 gboolean
-ra_limit_parse(const char *text, const RaWorkload *workload,
-               const RaCluster *cluster, RaLimit *out_limit, GError **error)
-{
-  g_autoptr(GArray) limits = g_array_new(FALSE, FALSE, sizeof(RaLimit));
-
-  if (!ra_limits_add(limits, text, workload, cluster, error))
-    return FALSE;
-  if (limits->len != 1) {
-    g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
-                "'%s' limits %u calls, expected one", text, limits->len);
-    return FALSE;
-  }
-  *out_limit = g_array_index(limits, RaLimit, 0);
-  return TRUE;
-}
-
-gboolean
 ra_limits_read(GArray *limits, const RaKeyFile *file,
                const RaWorkload *workload, const RaCluster *cluster,
                GError **error)

@@ -103,11 +103,9 @@ run_one_stage(const RaDecodeSource *source, const RaDynamic *dynamic,
   }
 }
 
-/* @walk: step by step even where the steps of one stage have a sum; where laps
- * of several groups are told, as they come one after another. */
-static void
-run_source(const RaDecodeSource *source, const RaDynamic *dynamic,
-           gboolean walk, RaDecodeResult *inout_result)
+void
+ra_decode_run_source(const RaDecodeSource *source, const RaDynamic *dynamic,
+                     gboolean walk, RaDecodeResult *inout_result)
 {
   RaDecodeGroup *groups;
   g_autofree RaDecodeEnd *ends = NULL;
@@ -126,13 +124,6 @@ run_source(const RaDecodeSource *source, const RaDynamic *dynamic,
   else
     ra_decode_pipe(source, dynamic, groups, ends, inout_result);
   ra_decode_groups_free(groups, dynamic->n_groups);
-}
-
-void
-ra_decode_run_source(const RaDecodeSource *source, const RaDynamic *dynamic,
-                     RaDecodeResult *inout_result)
-{
-  run_source(source, dynamic, FALSE, inout_result);
 }
 
 /* The estimator as a source. */
@@ -215,7 +206,7 @@ ra_decode_run_kinds(const RaEstimator *estimator, const RaShard *shard,
   RaDecodeSource source = {estimator_line, estimator_send_s, &replica, NULL,
                            NULL};
 
-  run_source(&source, dynamic, FALSE, inout_result);
+  ra_decode_run_source(&source, dynamic, FALSE, inout_result);
 }
 
 void
@@ -235,5 +226,5 @@ ra_decode_walk(const RaEstimator *estimator, const RaShard *shard,
   RaDecodeSource source = {estimator_line, estimator_send_s, &replica, visit,
                            data};
 
-  run_source(&source, dynamic, TRUE, inout_result);
+  ra_decode_run_source(&source, dynamic, TRUE, inout_result);
 }

@@ -21,9 +21,11 @@ typedef struct {
   void *visit_data; /* argument of visit */
 } RaDecodeSource;
 
-/* Like ra_decode_run(); @dynamic's shard, pieces and send are not read. */
+/* Like ra_decode_run(); @dynamic's shard, pieces and send are not read.
+ * @walk: step by step even where the steps of one stage have a sum; where laps
+ * of several groups are told, as they come one after another. */
 void ra_decode_run_source(const RaDecodeSource *source,
-                          const RaDynamic *dynamic,
+                          const RaDynamic *dynamic, gboolean walk,
                           RaDecodeResult *inout_result);
 
 #endif

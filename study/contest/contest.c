@@ -11,8 +11,6 @@
 #include "study/contest/neighbour.h"
 #include "study/contest/rejected.h"
 
-/* Times that differ by less are the same plan, or as good. */
-#define SAME_FRAC 1e-9
 /* They take off what the last plan was over, four and sixteen times that. */
 #define TIGHTER_TRIES 3
 
@@ -459,35 +457,4 @@ ra_contest_free(RaContest *contest)
   for (guint i = 0; i < contest->n_rounds; i++)
     ra_mcmc_result_clear(&contest->rounds[i].found);
   g_free(contest);
-}
-
-/* The same plan, or as good. */
-static gboolean
-is_same(const RaWorth *a, const RaWorth *b)
-{
-  return a->n_gpus == b->n_gpus &&
-         fabs(a->iteration_s - b->iteration_s) <= b->iteration_s * SAME_FRAC;
-}
-
-uint32_t
-ra_contest_second(const RaContest *contest)
-{
-  const RaContender *winner;
-  uint32_t second = RA_NONE;
-
-  if (contest->winner == RA_NONE)
-    return RA_NONE;
-  winner = at(contest, contest->winner);
-  for (guint i = 0; i < contest->contenders->len; i++) {
-    const RaContender *c = at(contest, i);
-
-    if (!c->text || !c->fits || is_same(&c->worth, &winner->worth) ||
-        ra_objective_better(&contest->objective, &c->worth, &winner->worth) ||
-        (c->is_found && winner->is_found))
-      continue;
-    if (second == RA_NONE || ra_objective_better(&contest->objective, &c->worth,
-                                                 &at(contest, second)->worth))
-      second = i;
-  }
-  return second;
 }

@@ -29,7 +29,7 @@
 
 typedef struct {
   RaSpaceKind kind;          /* candidates of a call */
-  const char *const *limits; /* nullable, NULL-terminated: ra_limit_parse() */
+  const char *const *limits; /* nullable, NULL-terminated: ra_limits_add() */
   const char *pins;          /* nullable: a file of limits: ra_limits_read() */
   RaObjective objective;     /* criterion of the winner */
   gboolean families_only;    /* no search: n_rounds is 0 */
@@ -113,14 +113,6 @@ RaContest *ra_contest_new(RaSetup *setup, const RaSetupFlags *flags,
                           const RaContestOptions *options, GError **error);
 void ra_contest_free(RaContest *contest);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(RaContest, ra_contest_free)
-
-/**
- * ra_contest_second:
- *
- * Returns: the best contender that fits and is worse than the winner; only a
- * family if the search found the winner; %RA_NONE: there is none
- */
-uint32_t ra_contest_second(const RaContest *contest);
 
 /* One row per contender: the plan and its time, or why it has no plan. */
 RaTable *ra_contest_table(const RaContest *contest);

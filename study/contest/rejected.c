@@ -136,8 +136,9 @@ mesh_rule(const char *why_none, double n_merged, double n_left)
   return n_merged > 0 ? "images under an exchange of equal nodes" : "-";
 }
 
-RaTable *
-ra_rejected_meshes(const RaSpace *space)
+/* Table of meshes of whole nodes by size (transfer full). */
+static RaTable *
+meshes_table(const RaSpace *space)
 {
   const RaCluster *cluster = space->cluster;
   const char *why_none = ra_node_sets_why_none(space->sets);
@@ -183,7 +184,7 @@ ra_rejected_new(RaSetup *setup, const RaContestOptions *options,
     return NULL;
   tables = g_ptr_array_new_with_free_func((GDestroyNotify)ra_table_free);
   g_ptr_array_add(tables, ra_rejected_counts(field.space));
-  g_ptr_array_add(tables, ra_rejected_meshes(field.space));
+  g_ptr_array_add(tables, meshes_table(field.space));
   g_ptr_array_add(tables, list(field.space, which));
   return tables;
 }

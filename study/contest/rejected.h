@@ -18,7 +18,11 @@
  *   candidate
  *
  * Makes three tables: the numbers of shapes of each call that were tried and
- * rejected, by reason; ra_rejected_meshes(); and one row per rejected shape of
+ * rejected, by reason; meshes of whole nodes by size: how many are runs, how
+ * many are sets of nodes, how many are left out because an exchange of equal
+ * nodes makes them one of those, and how many are left
+ * (search/space/node_set.h), or why there are no sets; and one row per rejected
+ * shape of
  * @call, with its degrees and strategy as far as they were chosen, the reason,
  * the rule in words, and the bytes by which a GPU would be exceeded.
  *
@@ -31,11 +35,5 @@ GPtrArray *ra_rejected_new(RaSetup *setup, const RaContestOptions *options,
 
 /* The first of these tables (transfer full). */
 RaTable *ra_rejected_counts(const RaSpace *space);
-
-/* Table of meshes of whole nodes by size (transfer full): how many are runs,
- * how many are sets of nodes, how many are left out because an exchange of
- * equal nodes makes them one of those, and how many are left
- * (search/space/node_set.h); or why there are no sets. */
-RaTable *ra_rejected_meshes(const RaSpace *space);
 
 #endif

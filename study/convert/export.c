@@ -287,8 +287,8 @@ role_of(const RaWorkload *workload, const RaCall *call)
   return value ? RA_RECIPE_REWARD_INFERENCE : RA_RECIPE_REF_INFERENCE;
 }
 
-RaExportRoles
-ra_export_roles(const RaWorkload *workload)
+static RaExportRoles
+roles_of(const RaWorkload *workload)
 {
   RaExportRoles roles;
 
@@ -353,7 +353,7 @@ ra_export_plan(const RaExportSource *from, const char *target, GError **error)
 {
   g_return_val_if_fail(from != NULL && from->plan != NULL, NULL);
 
-  RaExportRoles roles = ra_export_roles(from->plan->workload);
+  RaExportRoles roles = roles_of(from->plan->workload);
   guint version;
   const RaExportWriter *writer = find_writer(target, &version, error);
   g_autoptr(RaExport) export = NULL;

@@ -30,8 +30,6 @@ typedef struct {
   uint32_t call[RA_N_RECIPE_CALLS];
 } RaExportRoles;
 
-RaExportRoles ra_export_roles(const RaWorkload *workload);
-
 /* A framework that plans are exported to.  A new one is a file with this record
  * and a row in study/convert/export.c. */
 typedef struct {

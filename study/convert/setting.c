@@ -22,8 +22,8 @@ free_setting(void *item)
   g_free(setting);
 }
 
-RaSettings *
-ra_settings_new(const char *name)
+static RaSettings *
+settings_new(const char *name)
 {
   RaSettings *settings = g_new0(RaSettings, 1);
 
@@ -77,7 +77,7 @@ ra_settings_parse(const char *name, const char *text, gsize n_bytes,
 {
   g_return_val_if_fail(name != NULL && text != NULL, NULL);
 
-  g_autoptr(RaSettings) settings = ra_settings_new(name);
+  g_autoptr(RaSettings) settings = settings_new(name);
 
   if (!(yaml ? ra_settings_read_yaml(settings, text, n_bytes, 0, error)
              : ra_settings_read_script(settings, text, n_bytes, error)))

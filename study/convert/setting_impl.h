@@ -15,8 +15,6 @@ struct _RaSettings {
   GPtrArray *texts; /* (element-type utf8) resolved values, owned */
 };
 
-RaSettings *ra_settings_new(const char *name);
-
 /* Adds a setting found in line @line.  FALSE with @error: there are too many.
  */
 gboolean ra_settings_add(RaSettings *settings, const char *key,

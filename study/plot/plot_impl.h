@@ -38,8 +38,4 @@ char *ra_plot_data(const RaTimeline *timeline, const RaPlotHead *head);
  */
 char *ra_plot_time(const RaTimeline *timeline, double time_s);
 
-/* Unit of times that suits a window; times in it are seconds times @out_scale.
- */
-const char *ra_plot_unit(double window_s, double *out_scale);
-
 #endif

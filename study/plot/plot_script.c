@@ -43,8 +43,10 @@ typedef struct {
   guint n_styles;   /* of the timeline */
 } Sheet;
 
-const char *
-ra_plot_unit(double window_s, double *out_scale)
+/* Unit of times that suits a window; times in it are seconds times @out_scale.
+ */
+static const char *
+time_unit(double window_s, double *out_scale)
 {
   static const struct {
     double from_s; /* windows at least this long */
@@ -71,7 +73,7 @@ ra_plot_time(const RaTimeline *timeline, double time_s)
 {
   char number[G_ASCII_DTOSTR_BUF_SIZE];
   double scale;
-  const char *unit = ra_plot_unit(timeline->to_s - timeline->from_s, &scale);
+  const char *unit = time_unit(timeline->to_s - timeline->from_s, &scale);
 
   g_ascii_formatd(number, sizeof number, "%.3g", time_s * scale);
   if (time_s * scale >= 1000)
@@ -415,7 +417,7 @@ ra_plot_script(const RaTimeline *timeline, const RaPlotHead *head,
   sheet.lane_px =
       (double)(sheet.height_px - RA_PLOT_ABOVE_PX - RA_PLOT_BELOW_PX) /
       timeline->lanes->len;
-  sheet.unit = ra_plot_unit(window_s, &sheet.scale);
+  sheet.unit = time_unit(window_s, &sheet.scale);
   sheet.used = g_new0(gboolean, sheet.n_styles);
   append_terminal(out, &sheet, format);
   append_text_at(out, &sheet, MARGIN_PX, 26, head->title,

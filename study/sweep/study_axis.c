@@ -43,8 +43,9 @@ kind_of(const char *key, int *out_file)
   return g_str_has_prefix(key, "failures.") ? RA_AXIS_FAILURES : RA_AXIS_CHANGE;
 }
 
-guint
-ra_study_split(const char *text, uint32_t *out)
+/* Parses `4:1` into @out (RA_STUDY_SPLIT_MAX); 0: invalid. */
+static guint
+split_counts(const char *text, uint32_t *out)
 {
   g_auto(GStrv) parts = g_strsplit(text, ":", -1);
   guint n = 0;
@@ -87,7 +88,7 @@ check_word(const RaStudy *study, RaAxisKind kind, const char *key,
          g_strv_contains(ra_strategy_names, value);
     break;
   case RA_AXIS_SPLIT:
-    ok = ra_study_split(value, split) > 0;
+    ok = split_counts(value, split) > 0;
     break;
   case RA_AXIS_BATCHING:
     ok = g_strv_contains(ra_strategy_batchings, value);
@@ -286,7 +287,7 @@ apply(RaStudyPoint *point, const char *key, RaAxisKind kind, const char *value)
     break;
   case RA_AXIS_SPLIT:
     spec->split = point->split;
-    spec->n_split = ra_study_split(value, point->split);
+    spec->n_split = split_counts(value, point->split);
     break;
   case RA_AXIS_BATCHING:
     spec->batching = 0;

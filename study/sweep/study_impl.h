@@ -20,9 +20,6 @@ void ra_study_axis_clear(RaStudyAxis *axis);
  * none. */
 gboolean ra_study_label_number(const char *label, double *out_x);
 
-/* Parses `4:1` into @out (RA_STUDY_SPLIT_MAX); 0: invalid. */
-guint ra_study_split(const char *text, uint32_t *out);
-
 /* Sets a key of [failures], such as `failures.interval`. */
 gboolean ra_study_set_failures(RaFailures *failures, const char *key,
                                const char *value, GError **error);

@@ -19,8 +19,8 @@ static const char *const bench_columns[] = {
 
 enum { BENCH_WORDS = 7, BENCH_NUMBERS = 17 };
 
-void
-ra_train_row_free(RaTrainRow *row)
+static void
+row_free(RaTrainRow *row)
 {
   if (row == NULL)
     return;
@@ -130,7 +130,7 @@ ra_train_rows(const char *data, RaTrainSet set, GError **error)
   g_autofree char *folder = g_build_filename(data, sets[set].folder, NULL);
   g_autoptr(GPtrArray) files = ra_csv_find(folder, sets[set].prefix);
   g_autoptr(GPtrArray) rows =
-      g_ptr_array_new_with_free_func((GDestroyNotify)ra_train_row_free);
+      g_ptr_array_new_with_free_func((GDestroyNotify)row_free);
 
   for (guint i = 0; i < files->len; i++)
     if (!ra_csv_read(g_ptr_array_index(files, i), sets[set].columns,

@@ -58,6 +58,5 @@ typedef struct {
  * @data has none; %NULL on error
  */
 GPtrArray *ra_train_rows(const char *data, RaTrainSet set, GError **error);
-void ra_train_row_free(RaTrainRow *row);
 
 #endif

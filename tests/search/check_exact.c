@@ -17,26 +17,26 @@ typedef struct {
   RaCostTable *costs;
 } Case;
 
-/* @limits: NULL-terminated, of ra_limit_parse(). */
+/* @limits: NULL-terminated, of ra_limits_add(). */
 static void
 case_init(Case *c, const char *workload, const char *const *sets,
           const char *const *limits, RaSpaceKind kind, double memory_frac)
 {
   RaSetupFlags flags = {
       .workload = workload, .cluster = "h100-16n.cluster", .sets = sets};
-  RaLimit parsed[32];
-  RaSpaceOptions options = {.kind = kind,
-                            .n_iterations = N_ITERATIONS,
-                            .seed = SEED,
-                            .limits = parsed};
+  g_autoptr(GArray) parsed = g_array_new(FALSE, FALSE, sizeof(RaLimit));
+  RaSpaceOptions options = {
+      .kind = kind, .n_iterations = N_ITERATIONS, .seed = SEED};
   GError *error = NULL;
 
   c->setup = ra_setup_load_pair(&flags, &error);
   ck_assert_msg(c->setup != NULL, "%s", error ? error->message : "");
   c->setup->cluster->device.memory_bytes *= memory_frac;
   for (guint i = 0; limits[i]; i++)
-    ck_assert(ra_limit_parse(limits[i], c->setup->workload, c->setup->cluster,
-                             &parsed[options.n_limits++], &error));
+    ck_assert(ra_limits_add(parsed, limits[i], c->setup->workload,
+                            c->setup->cluster, &error));
+  options.limits = (const RaLimit *)(void *)parsed->data;
+  options.n_limits = parsed->len;
   c->space =
       ra_space_new(c->setup->workload, c->setup->cluster, &options, &error);
   ck_assert_msg(c->space != NULL, "%s", error ? error->message : "");

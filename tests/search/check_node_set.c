@@ -90,20 +90,6 @@ START_TEST(unlike_nodes)
 }
 END_TEST
 
-/* Ranks of a mesh of runs [1-2] and [5-5] of 4 GPUs: node 2's second GPU is 9,
- * the sixth of the mesh; node 5's first is 20, the ninth. */
-START_TEST(ranks)
-{
-  RaMesh mesh = {
-      .n_runs = 2, .n_nodes = 3, .gpus_per_node = 4, .runs = {{1, 2}, {5, 1}}};
-
-  ck_assert_uint_eq(ra_mesh_rank(&mesh, 9), 5);
-  ck_assert_uint_eq(ra_mesh_rank(&mesh, 20), 8);
-  ck_assert_uint_eq(ra_mesh_rank(&mesh, 12), UINT32_MAX);
-  ck_assert_uint_eq(ra_mesh_rank(&mesh, 3), UINT32_MAX);
-}
-END_TEST
-
 /* Plans with sets cost what the simulator says, to the last bit.  The fault:
  * the same plans with their sets taken for the runs that begin there. */
 static void
@@ -296,7 +282,6 @@ node_set_suite(void)
   tcase_set_timeout(core, 600);
   tcase_add_test(core, counted);
   tcase_add_test(core, unlike_nodes);
-  tcase_add_test(core, ranks);
   tcase_add_test(core, simulator);
   tcase_add_test(core, simulator_grpo);
   tcase_add_test(core, moves);

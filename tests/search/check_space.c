@@ -23,17 +23,17 @@ case_init(Case *c, const char *workload, const char *const *sets,
       .workload = workload, .cluster = "h100-16n.cluster", .sets = sets};
   RaSpaceOptions options = {
       .kind = RA_SPACE_FULL, .n_iterations = N_ITERATIONS, .seed = SEED};
-  RaLimit parsed[8];
+  g_autoptr(GArray) parsed = g_array_new(FALSE, FALSE, sizeof(RaLimit));
   GError *error = NULL;
 
   c->setup = ra_setup_load_pair(&flags, &error);
   ck_assert_msg(c->setup != NULL, "%s", error ? error->message : "");
-  for (; limits && limits[options.n_limits]; options.n_limits++)
-    ck_assert_msg(ra_limit_parse(limits[options.n_limits], c->setup->workload,
-                                 c->setup->cluster, &parsed[options.n_limits],
-                                 &error),
+  for (guint i = 0; limits && limits[i]; i++)
+    ck_assert_msg(ra_limits_add(parsed, limits[i], c->setup->workload,
+                                c->setup->cluster, &error),
                   "%s", error ? error->message : "");
-  options.limits = parsed;
+  options.limits = (const RaLimit *)(void *)parsed->data;
+  options.n_limits = parsed->len;
   c->space =
       ra_space_new(c->setup->workload, c->setup->cluster, &options, &error);
   ck_assert_msg(c->space != NULL, "%s", error ? error->message : "");

@@ -6,6 +6,7 @@
 #include "sim/account.h"
 #include "sim/breakdown.h"
 #include "tests/support/check_main.h"
+#include "tests/support/critical_path.h"
 #include "tests/support/graph_builder.h"
 
 enum { MAX_TASKS = 40 };
@@ -364,11 +365,11 @@ START_TEST(test_critical_path_adds_up)
     uint32_t n = 1 + (uint32_t)ra_rng_below(&rng, MAX_TASKS);
     g_autoptr(TestGraph) g = random_graph(&rng, n, duration_s);
     g_autoptr(RaSim) sim = run(&g->graph, duration_s);
-    g_autoptr(RaCriticalPath) path = NULL;
+    g_autoptr(CriticalPath) path = NULL;
     double at_s = 0, sum_s;
 
     split_costs(&rng, &g->graph, costs_of(sim));
-    path = ra_critical_path_new(sim, &g->graph);
+    path = critical_path_new(sim, &g->graph);
     ck_assert_double_eq(path->makespan_s, ra_sim_result(sim)->makespan_s);
     for (guint s = 0; s < path->n_steps; s++) {
       ck_assert_double_eq(path->steps[s].begin_s, at_s);
@@ -394,7 +395,7 @@ START_TEST(test_critical_path_by_hand)
   static const double ends_s[] = {3, 6, 10, 15};
   g_autoptr(TestGraph) g = test_graph_new(1, 8, 1, 1);
   g_autoptr(RaSim) sim = NULL;
-  g_autoptr(RaCriticalPath) path = NULL;
+  g_autoptr(CriticalPath) path = NULL;
   uint32_t move = test_graph_node(g, RA_NODE_REALLOC, 0);
 
   test_graph_task(g, RA_TASK_FORWARD, 0, 1);
@@ -408,7 +409,7 @@ START_TEST(test_critical_path_by_hand)
   test_graph_edge(g, 0, 5);
   test_graph_edge(g, 5, 4);
   sim = run(test_graph_finish(g), duration_s);
-  path = ra_critical_path_new(sim, &g->graph);
+  path = critical_path_new(sim, &g->graph);
   ck_assert_uint_eq(path->n_steps, 4);
   for (guint s = 0; s < 4; s++) {
     ck_assert_uint_eq(path->steps[s].kind, kinds[s]);

@@ -7,6 +7,7 @@
 #include "base/rng.h"
 #include "sim/breakdown.h"
 #include "tests/support/check_main.h"
+#include "tests/support/critical_path.h"
 #include "tests/support/graph_builder.h"
 
 enum { MAX_TASKS = 24 };
@@ -148,7 +149,7 @@ START_TEST(test_account)
   g_autoptr(TestGraph) g = test_graph_new(1, 8, 1, 1);
   g_autoptr(RaSim) sim = NULL;
   g_autoptr(RaBreakdown) b = NULL;
-  g_autoptr(RaCriticalPath) path = NULL;
+  g_autoptr(CriticalPath) path = NULL;
 
   test_graph_task(g, RA_TASK_BACKWARD, 0, 1);
   test_graph_task(g, RA_TASK_GRAD_REDUCE, 0, 1);
@@ -157,7 +158,7 @@ START_TEST(test_account)
   ck_assert_double_eq_tol(b->calls[0].compute_gpu_s, 8 * 4, 1e-12);
   ck_assert_double_eq_tol(b->calls[0].interference_gpu_s, 8 * 2.0 / 3, 1e-12);
   ck_assert_double_eq_tol(b->calls[0].comm_gpu_s, 0, 1e-12);
-  path = ra_critical_path_new(sim, &g->graph);
+  path = critical_path_new(sim, &g->graph);
   ck_assert_double_eq_tol(path->compute_s, 4, 1e-12);
   ck_assert_double_eq_tol(path->interference_s, 2.0 / 3, 1e-12);
 }

@@ -51,27 +51,31 @@ replayed_s(RaSetup *setup, const RaContender *c, RaFidelity fidelity)
 
 /* The winner fits and takes no longer than any other that fits, which is what
  * winning means, and its text, simulated anew, takes what the contest says, to
- * the last bit: it is the same replay.  The fault: the second's text takes
- * another time. */
+ * the last bit: it is the same replay.  The fault: the text of a worse
+ * contender takes another time. */
 START_TEST(winner)
 {
   g_autoptr(RaSetup) setup = ra_setup_load_pair(&flags, NULL);
   g_autoptr(RaContest) contest = hold(setup, &flags, NULL);
-  uint32_t second = ra_contest_second(contest);
+  uint32_t worse = RA_NONE;
   const RaContender *best;
 
   ck_assert_uint_ne(contest->winner, RA_NONE);
-  ck_assert_uint_ne(second, RA_NONE);
   best = contender(contest, contest->winner);
   ck_assert(best->fits);
   for (guint i = 0; i < contest->contenders->len; i++)
-    if (contender(contest, i)->text && contender(contest, i)->fits)
-      ck_assert_double_le(best->worth.iteration_s,
-                          contender(contest, i)->worth.iteration_s);
+    if (contender(contest, i)->text && contender(contest, i)->fits) {
+      double other_s = contender(contest, i)->worth.iteration_s;
+
+      ck_assert_double_le(best->worth.iteration_s, other_s);
+      if (other_s > best->worth.iteration_s)
+        worse = i;
+    }
+  ck_assert_uint_ne(worse, RA_NONE);
   ck_assert_double_eq(replayed_s(setup, best, RA_FIDELITY_STAGE),
                       best->worth.iteration_s);
   ck_assert_double_ne(
-      replayed_s(setup, contender(contest, second), RA_FIDELITY_STAGE),
+      replayed_s(setup, contender(contest, worse), RA_FIDELITY_STAGE),
       best->worth.iteration_s);
 }
 END_TEST

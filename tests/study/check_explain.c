@@ -10,6 +10,7 @@
 #include "sim/waiting.h"
 #include "study/report/explain.h"
 #include "tests/support/check_main.h"
+#include "tests/support/critical_path.h"
 #include "tests/support/graph_builder.h"
 
 /* ---- Waiting ------------------------------------------------------------- */
@@ -134,7 +135,7 @@ sum_of(const GArray *shares, int cause)
   return sum;
 }
 
-/* The shares add up to the run, and by cause to what ra_critical_path_new()
+/* The shares add up to the run, and by cause to what critical_path_new()
  * has, which knows no ops; each cause is there where the plan has it. */
 static void
 check_plan(const char *name, RaFidelity fidelity, gboolean flows,
@@ -149,7 +150,7 @@ check_plan(const char *name, RaFidelity fidelity, gboolean flows,
   g_autoptr(RaReplay) replay = ra_replay_new(setup, &options, NULL);
   g_autoptr(GArray) shares =
       ra_critical_path_shares(replay->sim, replay->graph, setup->estimator);
-  RaCriticalPath *whole = ra_critical_path_new(replay->sim, replay->graph);
+  CriticalPath *whole = critical_path_new(replay->sim, replay->graph);
   double all_s = whole->makespan_s, tol_s = 1e-9 * all_s;
 
   ck_assert_double_eq_tol(sum_of(shares, -1), all_s, tol_s);
@@ -169,7 +170,7 @@ check_plan(const char *name, RaFidelity fidelity, gboolean flows,
   /* a share that is a hundredth off shows */
   g_array_index(shares, RaPathShare, 0).time_s *= 1.01;
   ck_assert_double_gt(fabs(sum_of(shares, -1) - all_s), tol_s);
-  ra_critical_path_free(whole);
+  critical_path_free(whole);
   ra_setup_free(setup);
 }
 

@@ -9,6 +9,7 @@
 #include "sim/flop.h"
 #include "study/replay.h"
 #include "tests/support/check_main.h"
+#include "tests/support/critical_path.h"
 #include "tests/support/plan_text.h"
 
 enum { PROMPT = 16, RESPONSE = 48, N = 32 };
@@ -152,14 +153,23 @@ START_TEST(test_model_flop)
 }
 END_TEST
 
+/* The parts of @call in iteration 0 alone. */
+static RaTaskGraph *
+isolated_call(const Setup *s, uint32_t call)
+{
+  RaExpandOptions options = {
+      .fidelity = RA_FIDELITY_STAGE, .one_call = TRUE, .call = call};
+
+  return ra_expand_with(s->text->augmented, &options, NULL);
+}
+
 /* Decode on the hardware, step by step from the op lists.  Step t = 1 .. 47 of
  * 32 sequences in dp 2 x 2 micro-batches of 8 sequences attends to 8 (16 + t).
  */
 START_TEST(test_decode_hardware_flop)
 {
   Setup s = setup_new(PPO_HEAD, ALL("mesh = node0\ntp = 2\npp = 2\ndp = 2"), 1);
-  g_autoptr(RaTaskGraph) graph =
-      ra_expand_call(s.text->augmented, GEN, 0, NULL);
+  g_autoptr(RaTaskGraph) graph = isolated_call(&s, GEN);
   g_autofree RaFlopShare *shares = ra_flop_count(graph, 0);
   RaOp ops[RA_OP_LIST_MAX];
   double sum = 0;
@@ -249,8 +259,7 @@ START_TEST(test_parts_add_up)
   const uint32_t calls[] = {GEN, score};
 
   for (int i = 0; i < 2; i++) {
-    g_autoptr(RaTaskGraph) alone_graph =
-        ra_expand_call(s.text->augmented, calls[i], 0, NULL);
+    g_autoptr(RaTaskGraph) alone_graph = isolated_call(&s, calls[i]);
     g_autoptr(RaSim) alone = ra_sim_new(alone_graph, s.estimator, NULL);
     double sum_s = 0;
     uint32_t n_parts = 0;
@@ -284,7 +293,7 @@ check_replay(const RaSetup *setup, const RaReplayOptions *options,
   g_autoptr(RaReplay) replay = ra_replay_new(setup, options, NULL);
   g_autoptr(RaReplay) again = ra_replay_new(setup, options, NULL);
   g_autoptr(RaBreakdown) b = NULL;
-  g_autoptr(RaCriticalPath) path = NULL;
+  g_autoptr(CriticalPath) path = NULL;
   double sum, whole;
 
   ck_assert_msg(replay && again, "%s", name);
@@ -301,7 +310,7 @@ check_replay(const RaSetup *setup, const RaReplayOptions *options,
   ck_assert_msg(fabs(sum - whole) <= 1e-9 * whole, "%s", name);
   ck_assert_msg(b->mfu_frac > 0 && b->mfu_frac < 1, "%s: MFU %g", name,
                 b->mfu_frac);
-  path = ra_critical_path_new(replay->sim, replay->graph);
+  path = critical_path_new(replay->sim, replay->graph);
   sum = path->compute_s + path->comm_s + path->host_s + path->bubble_s +
         path->realloc_s + path->interference_s;
   ck_assert_msg(fabs(sum - path->makespan_s) <= 1e-9 * sum, "%s", name);

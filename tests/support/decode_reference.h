@@ -322,7 +322,7 @@ run_case(const Case *c, Run *run)
 
   run->result = (RaDecodeResult){.part_end_s = run->part_end_s,
                                  .part_cost = run->part_cost};
-  ra_decode_run_source(&source, &c->dynamic, &run->result);
+  ra_decode_run_source(&source, &c->dynamic, FALSE, &run->result);
 }
 
 /* Part ends to 1e-12 of the whole; costs to 1e-9 (the naive ones are sums of

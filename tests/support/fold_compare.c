@@ -6,6 +6,7 @@
 #include "base/hash.h"
 #include "sim/breakdown.h"
 #include "sim/memory_replay.h"
+#include "tests/support/critical_path.h"
 #include "tests/support/fold_compare.h"
 
 /* What a task is, but for its replica, on one lane. */
@@ -113,7 +114,7 @@ compare_breakdowns(const RaBreakdown *a, const RaBreakdown *b)
 }
 
 static const char *
-compare_paths(const RaCriticalPath *a, const RaCriticalPath *b)
+compare_paths(const CriticalPath *a, const CriticalPath *b)
 {
   if (!same(a->compute_s, b->compute_s) || !same(a->comm_s, b->comm_s) ||
       !same(a->host_s, b->host_s) || !same(a->bubble_s, b->bubble_s) ||
@@ -121,7 +122,7 @@ compare_paths(const RaCriticalPath *a, const RaCriticalPath *b)
       !same(a->interference_s, b->interference_s) || a->n_steps != b->n_steps)
     return "critical path";
   for (guint i = 0; i < a->n_steps; i++) {
-    const RaPathStep *x = &a->steps[i], *y = &b->steps[i];
+    const PathStep *x = &a->steps[i], *y = &b->steps[i];
     if (x->node != y->node || x->kind != y->kind || x->n_tasks != y->n_tasks ||
         !same(x->begin_s, y->begin_s) || !same(x->end_s, y->end_s))
       return "a step of the critical path";
@@ -158,8 +159,8 @@ fold_compare(const FoldRun *folded, const FoldRun *plain)
   const RaSimResult *y = ra_sim_result(plain->sim);
   g_autoptr(RaBreakdown) a = ra_breakdown_new(folded->sim, folded->graph);
   g_autoptr(RaBreakdown) b = ra_breakdown_new(plain->sim, plain->graph);
-  g_autoptr(RaCriticalPath) p = NULL;
-  g_autoptr(RaCriticalPath) q = NULL;
+  g_autoptr(CriticalPath) p = NULL;
+  g_autoptr(CriticalPath) q = NULL;
   const char *what;
 
   if (!same(x->makespan_s, y->makespan_s))
@@ -170,8 +171,8 @@ fold_compare(const FoldRun *folded, const FoldRun *plain)
   what = compare_breakdowns(a, b);
   if (what)
     return what;
-  p = ra_critical_path_new(folded->sim, folded->graph);
-  q = ra_critical_path_new(plain->sim, plain->graph);
+  p = critical_path_new(folded->sim, folded->graph);
+  q = critical_path_new(plain->sim, plain->graph);
   what = compare_paths(p, q);
   if (!what)
     what = compare_tasks(folded, plain);
