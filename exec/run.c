@@ -102,9 +102,9 @@ wait_for_nodes(RaRank *rank, RaTaskId task)
   uint32_t node = run->graph->node[task];
   const GArray *entries = run->entries[node];
 
-  if (rank->node == node)
+  if (rank->clock.node == node)
     return;
-  rank->node = node;
+  rank->clock.node = node;
   ra_heartbeat_wait(TRUE);
   for (guint i = 0; i < entries->len; i++) {
     const RaEntry *e = &g_array_index(entries, RaEntry, i);
@@ -112,7 +112,7 @@ wait_for_nodes(RaRank *rank, RaTaskId task)
     if (e->head == RA_NONE || ra_rank_has_turn(rank, e->head))
       wait_for_task(run, e->task);
     else
-      rank->n_ahead[RA_AHEAD_CALLS]++;
+      rank->messages.n_ahead[RA_AHEAD_CALLS]++;
   }
   ra_heartbeat_wait(FALSE);
 }
@@ -147,7 +147,7 @@ end_task_at(RaRank *rank, RaTaskId task, double begin_s, double end_s)
   RaTaskTime time = {task, begin_s, end_s};
 
   if (!is_copy(run, task)) /* which exec/run_copies.c knows more of */
-    g_array_append_val(rank->times, time);
+    g_array_append_val(rank->clock.times, time);
   if (run->world)
     ra_rank_tell(rank, task);
   atomic_fetch_add(&run->n_ended[task], 1);
@@ -168,8 +168,8 @@ end_task(RaRank *rank, RaTaskId task, double begin_s)
 static void
 end_pending(RaRank *rank)
 {
-  for (guint i = 0; i < rank->pending->len; i++) {
-    const RaPending *p = &g_array_index(rank->pending, RaPending, i);
+  for (guint i = 0; i < rank->messages.pending->len; i++) {
+    const RaPending *p = &g_array_index(rank->messages.pending, RaPending, i);
     double end_s = 0;
 
     for (guint k = 0; k < p->requests->len; k++)
@@ -179,7 +179,7 @@ end_pending(RaRank *rank)
                                          : end_s - rank->run->origin_s;
     end_task_at(rank, p->task, p->begin_s, end_s);
   }
-  g_array_set_size(rank->pending, 0);
+  g_array_set_size(rank->messages.pending, 0);
 }
 
 /* Backwards go on while gradients are reduced; what reads these does not. */
@@ -188,7 +188,7 @@ needs_pending(const RaRank *rank, RaTaskId task)
 {
   uint8_t kind = rank->run->graph->kind[task];
 
-  return rank->node != rank->run->graph->node[task] ||
+  return rank->clock.node != rank->run->graph->node[task] ||
          (kind != RA_TASK_FORWARD && kind != RA_TASK_BACKWARD &&
           kind != RA_TASK_GRAD_REDUCE);
 }
@@ -316,39 +316,39 @@ run_rank(void *data)
 
   ra_rank_enter(rank);
   ra_team_lead(rank->team);
-  ra_heartbeat_lead(&rank->pulse);
-  atomic_store(&rank->is_at_work, TRUE);
+  ra_heartbeat_lead(&rank->clock.pulse);
+  atomic_store(&rank->clock.is_at_work, TRUE);
   for (RaTaskId t = 0; t < rank->run->graph->n_tasks; t++) {
     uint32_t iteration = ra_run_node(rank->run, t)->iteration;
 
     if (iteration < rank->run->begin_iteration ||
         iteration >= rank->run->end_iteration || !ra_rank_has_turn(rank, t))
       continue;
-    if (rank->pending->len > 0 && needs_pending(rank, t))
+    if (rank->messages.pending->len > 0 && needs_pending(rank, t))
       end_pending(rank);
     wait_for_nodes(rank, t);
     ra_rank_receive_ahead(rank, t);
     ra_rank_reload_ahead(rank, t);
-    rank->begin_s = ra_run_now_s(rank->run);
-    n_pending = rank->pending->len;
-    rank->task = t;
+    rank->clock.begin_s = ra_run_now_s(rank->run);
+    n_pending = rank->messages.pending->len;
+    rank->clock.task = t;
     ra_heartbeat_beat();
     ra_rank_begin_parts(rank, t);
     run_kind(rank, t);
     settle(rank);
     ra_rank_check(rank, t);
     ra_rank_take_ops(rank, t);
-    if (rank->pending->len > n_pending)
+    if (rank->messages.pending->len > n_pending)
       continue;
-    end_task(rank, t, rank->begin_s);
+    end_task(rank, t, rank->clock.begin_s);
     send_results(rank, t);
-    ra_rank_end_parts(rank, t);
+    ra_rank_end_parts(&rank->memory, t);
   }
   end_pending(rank);
   ra_rank_end_copies(rank);
   rank->run->backend->wait(); /* others use what this thread has begun */
-  ra_rank_look_at_memory(rank);
-  atomic_store(&rank->is_at_work, FALSE);
+  ra_rank_look_at_memory(&rank->memory, rank->run);
+  atomic_store(&rank->clock.is_at_work, FALSE);
   ra_rank_leave(rank);
   return NULL;
 }
@@ -438,7 +438,7 @@ ra_run_n_ahead(const RaRun *run, RaAhead kind)
   for (uint32_t i = 0; i < run->n_ranks; i++) {
     const RaRank *rank = &run->ranks[i];
 
-    n += rank->n_ahead[kind];
+    n += rank->messages.n_ahead[kind];
     for (uint32_t c = 0; kind == RA_AHEAD_EXPERTS && c < run->workload->n_calls;
          c++)
       for (uint32_t v = 0; v < rank->calls[c].n_versions; v++)

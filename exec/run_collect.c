@@ -51,11 +51,11 @@ unpack_array(const guint8 **at, GArray *array)
 static void
 pack_rank(const RaRun *run, RaRank *rank, GByteArray *out)
 {
-  ra_run_memory(run, rank->gpu, &rank->memory);
-  pack(out, &rank->memory, sizeof rank->memory);
-  pack_array(out, rank->times);
-  pack_array(out, rank->ops);
-  pack_array(out, rank->task_ops);
+  ra_run_memory(run, rank->gpu, &rank->memory.remote);
+  pack(out, &rank->memory.remote, sizeof rank->memory.remote);
+  pack_array(out, rank->clock.times);
+  pack_array(out, rank->clock.ops);
+  pack_array(out, rank->clock.task_ops);
 }
 
 static void
@@ -63,10 +63,10 @@ unpack_rank(RaRank *rank, const guint8 **at)
 {
   gsize n;
 
-  memcpy(&rank->memory, unpack(at, &n), sizeof rank->memory);
-  unpack_array(at, rank->times);
-  unpack_array(at, rank->ops);
-  unpack_array(at, rank->task_ops);
+  memcpy(&rank->memory.remote, unpack(at, &n), sizeof rank->memory.remote);
+  unpack_array(at, rank->clock.times);
+  unpack_array(at, rank->clock.ops);
+  unpack_array(at, rank->clock.task_ops);
 }
 
 void

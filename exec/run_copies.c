@@ -21,22 +21,22 @@
 
 /* (nullable): when @task ran, as far as is known. */
 static RaTaskTime *
-time_of(const RaRank *rank, RaTaskId task)
+time_of(const RaRankClock *clock, RaTaskId task)
 {
-  for (guint i = rank->times->len; i-- > 0;)
-    if (g_array_index(rank->times, RaTaskTime, i).task == task)
-      return &g_array_index(rank->times, RaTaskTime, i);
+  for (guint i = clock->times->len; i-- > 0;)
+    if (g_array_index(clock->times, RaTaskTime, i).task == task)
+      return &g_array_index(clock->times, RaTaskTime, i);
   return NULL;
 }
 
 /* A task is as long as its copies together. */
 static void
-note(RaRank *rank, RaTaskId task, double begin_s, double end_s)
+note(RaRankClock *clock, RaTaskId task, double begin_s, double end_s)
 {
-  RaTaskTime *known = time_of(rank, task), time = {task, begin_s, end_s};
+  RaTaskTime *known = time_of(clock, task), time = {task, begin_s, end_s};
 
   if (!known) {
-    g_array_append_val(rank->times, time);
+    g_array_append_val(clock->times, time);
     return;
   }
   known->begin_s = MIN(known->begin_s, begin_s);
@@ -55,7 +55,7 @@ end_copy(RaRank *rank, RaTaskId task, RaBackendCopy **copy)
     return;
   result = &run->results[ra_run_node(run, task)->iteration];
   run->backend->end_copy(g_steal_pointer(copy), &begin_s, &end_s);
-  note(rank, task, begin_s - run->origin_s, end_s - run->origin_s);
+  note(&rank->clock, task, begin_s - run->origin_s, end_s - run->origin_s);
   pthread_mutex_lock(&run->lock);
   result->end_s = MAX(result->end_s, end_s - run->origin_s);
   pthread_mutex_unlock(&run->lock);
@@ -71,8 +71,8 @@ end_copies(RaRank *rank, RaRunPart *p)
 void
 ra_rank_end_copies(RaRank *rank)
 {
-  for (guint i = 0; i < rank->parts->len; i++)
-    end_copies(rank, &g_array_index(rank->parts, RaRunPart, i));
+  for (guint i = 0; i < rank->memory.parts->len; i++)
+    end_copies(rank, &g_array_index(rank->memory.parts, RaRunPart, i));
 }
 
 /* TRUE if they have a byte in common, or are one in host memory. */
@@ -85,22 +85,22 @@ shares(const RaRunPart *a, const RaRunPart *b)
 }
 
 void
-ra_rank_follow_offloads(const RaRank *rank, RaBackendQueue queue,
+ra_rank_follow_offloads(const RaRankMemory *memory, RaBackendQueue queue,
                         const RaRunPart *part)
 {
-  for (guint i = 0; i < rank->parts->len; i++) {
-    const RaRunPart *p = &g_array_index(rank->parts, RaRunPart, i);
+  for (guint i = 0; i < memory->parts->len; i++) {
+    const RaRunPart *p = &g_array_index(memory->parts, RaRunPart, i);
 
     if (p->out && shares(p, part))
-      rank->run->backend->follow_copy(queue, p->out);
+      p->params->backend->follow_copy(queue, p->out);
   }
 }
 
 void
 ra_rank_reload_ahead(RaRank *rank, RaTaskId task)
 {
-  for (guint i = 0; i < rank->parts->len; i++) {
-    RaRunPart *p = &g_array_index(rank->parts, RaRunPart, i);
+  for (guint i = 0; i < rank->memory.parts->len; i++) {
+    RaRunPart *p = &g_array_index(rank->memory.parts, RaRunPart, i);
     double begin_s;
 
     if (p->end < 2 * task) /* and others may have its bytes */
@@ -112,8 +112,8 @@ ra_rank_reload_ahead(RaRank *rank, RaTaskId task)
     ra_rank_take_part(rank, p);
     p->in = ra_params_begin_reload(p->params, p->state);
     if (!p->in)
-      note(rank, p->reload, begin_s, ra_run_now_s(rank->run));
-    rank->n_ahead[RA_AHEAD_RELOADS] += p->reload > task;
+      note(&rank->clock, p->reload, begin_s, ra_run_now_s(rank->run));
+    rank->messages.n_ahead[RA_AHEAD_RELOADS] += p->reload > task;
   }
 }
 
@@ -137,7 +137,7 @@ begin_offload(RaRank *rank, RaTaskId task, RaRunPart *p)
     return FALSE;
   p->out = ra_params_begin_offload(p->params, p->state);
   if (!p->out)
-    note(rank, task, begin_s, ra_run_now_s(rank->run));
+    note(&rank->clock, task, begin_s, ra_run_now_s(rank->run));
   return TRUE;
 }
 
@@ -145,13 +145,13 @@ begin_offload(RaRank *rank, RaTaskId task, RaRunPart *p)
 void
 ra_rank_copy(RaRank *rank, RaTaskId task)
 {
-  gboolean copies = time_of(rank, task) != NULL;
+  gboolean copies = time_of(&rank->clock, task) != NULL;
 
-  for (guint i = 0; i < rank->parts->len; i++) {
-    RaRunPart *p = &g_array_index(rank->parts, RaRunPart, i);
+  for (guint i = 0; i < rank->memory.parts->len; i++) {
+    RaRunPart *p = &g_array_index(rank->memory.parts, RaRunPart, i);
 
     copies |= end_reload(rank, task, p) | begin_offload(rank, task, p);
   }
   if (!copies)
-    note(rank, task, rank->begin_s, rank->begin_s);
+    note(&rank->clock, task, rank->clock.begin_s, rank->clock.begin_s);
 }

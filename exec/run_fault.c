@@ -64,7 +64,7 @@ ra_rank_fault(RaRank *rank, RaTaskId task, const char *what)
 void
 ra_rank_lose(RaRank *rank, const char *line)
 {
-  find(rank->run, order_of(atomic_load(&rank->task), UINT32_MAX), line);
+  find(rank->run, order_of(atomic_load(&rank->clock.task), UINT32_MAX), line);
 }
 
 static gboolean
@@ -128,13 +128,13 @@ look_at(RaRun *run, Seen *seen, double now)
 {
   for (uint32_t r = 0; r < run->n_ranks; r++) {
     RaRank *rank = &run->ranks[r];
-    uint32_t n = atomic_load(&rank->pulse.n);
+    uint32_t n = atomic_load(&rank->clock.pulse.n);
     g_autofree char *what = NULL;
 
     if (!ra_run_is_here(run, r))
       continue;
-    if (n != seen[r].n || atomic_load(&rank->pulse.waits) ||
-        !atomic_load(&rank->is_at_work)) {
+    if (n != seen[r].n || atomic_load(&rank->clock.pulse.waits) ||
+        !atomic_load(&rank->clock.is_at_work)) {
       seen[r] = (Seen){n, now};
       continue;
     }
@@ -143,7 +143,7 @@ look_at(RaRun *run, Seen *seen, double now)
     what = g_strdup_printf("no progress for %.3g s, expected some within "
                            "--stall",
                            run->options.stall_s);
-    ra_rank_fault(rank, atomic_load(&rank->task), what);
+    ra_rank_fault(rank, atomic_load(&rank->clock.task), what);
   }
 }
 

@@ -36,8 +36,9 @@ send_tokens(RaRank *rank, uint32_t call, uint32_t n, const uint32_t *tokens)
   uint32_t last = rank->run->plan->calls[call].pp - 1;
 
   if (last > 0 && rank->calls[call].coord.at[RA_AXIS_PP] == last)
-    rank->backward->table->send(rank->backward, stage_rank(rank, call, 0),
-                                tokens, n * sizeof *tokens);
+    rank->messages.backward->table->send(rank->messages.backward,
+                                         stage_rank(rank, call, 0), tokens,
+                                         n * sizeof *tokens);
 }
 
 /* Their newest, which are here. */
@@ -111,9 +112,9 @@ take_first_tokens(RaRank *rank, RaTaskId task, const RaDynamic *d)
     for (uint32_t i = first; i < last; i++)
       slots[i - first] = i;
     if (stage == 0)
-      rank->backward->table->recv(rank->backward,
-                                  stage_rank(rank, call, d->n_stages - 1),
-                                  tokens, (last - first) * sizeof *tokens);
+      rank->messages.backward->table->recv(
+          rank->messages.backward, stage_rank(rank, call, d->n_stages - 1),
+          tokens, (last - first) * sizeof *tokens);
     keep_tokens(&c->generation, last - first, slots, tokens);
     ra_generation_count(&c->generation, d, last - first, slots);
   }
@@ -136,7 +137,7 @@ pass_on(RaRank *rank, RaTaskId task, uint32_t stage, const void *data, gsize n)
   double begin_s = ra_run_now_s(rank->run);
   gsize row = s->model->hidden * s->backend->elem_bytes;
 
-  ra_device_message_send(s->backend, rank->forward,
+  ra_device_message_send(s->backend, rank->messages.forward,
                          stage_rank(rank, node->call, stage + 1), data,
                          row_bytes(s, n));
   ra_stage_enter(s, RA_N_BLOCKS, stage);
@@ -285,14 +286,14 @@ ask_ahead(RaRank *rank, RaTaskId task, const RaDynamic *d, uint32_t group,
   step->coming_tokens = NULL;
   if (stage > 0) {
     step->coming = ra_device_message_start_recv(
-        c->stages[0]->backend, rank->forward,
+        c->stages[0]->backend, rank->messages.forward,
         stage_rank(rank, node->call, stage - 1), NULL, n_bytes);
-    rank->n_ahead[RA_AHEAD_STEPS] += group > 0;
+    rank->messages.n_ahead[RA_AHEAD_STEPS] += group > 0;
   } else if (d->n_stages > 1 && step->n > 0) {
-    step->coming_tokens = rank->backward->table->start_recv(
-        rank->backward, stage_rank(rank, node->call, d->n_stages - 1),
+    step->coming_tokens = rank->messages.backward->table->start_recv(
+        rank->messages.backward, stage_rank(rank, node->call, d->n_stages - 1),
         step->chosen, step->n * sizeof *step->chosen);
-    rank->n_ahead[RA_AHEAD_STEPS]++;
+    rank->messages.n_ahead[RA_AHEAD_STEPS]++;
   }
 }
 
@@ -304,7 +305,8 @@ take_tokens(RaRank *rank, RaTaskId task, Step *step)
 
   if (!step->coming_tokens)
     return;
-  rank->backward->table->wait(rank->backward, step->coming_tokens);
+  rank->messages.backward->table->wait(rank->messages.backward,
+                                       step->coming_tokens);
   step->coming_tokens = NULL;
   keep_tokens(&rank->calls[call].generation, step->n, step->slots,
               step->chosen);
@@ -353,7 +355,7 @@ step_all(RaRank *rank, RaTaskId task, const RaDynamic *d, uint32_t k,
     if (is_first)
       prepare(rank, task, d, g, k, step);
     if (step->n > 0)
-      rank->n_ahead[RA_AHEAD_LAPS] += n_behind(d, g, steps);
+      rank->messages.n_ahead[RA_AHEAD_LAPS] += n_behind(d, g, steps);
     if (has_step(rank, task, d, g, k, step))
       run_step(rank, task, d, g, step);
     if (step->n == 0)

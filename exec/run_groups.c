@@ -162,9 +162,9 @@ make_pairs(RaRun *run, gboolean back)
     RaComm *comm = comm_new(run, g, i, i);
 
     if (back)
-      run->ranks[i].backward = comm;
+      run->ranks[i].messages.backward = comm;
     else
-      run->ranks[i].forward = comm;
+      run->ranks[i].messages.forward = comm;
   }
 }
 
@@ -225,8 +225,8 @@ ra_rank_clear_ends(RaRank *rank)
     ra_comm_free(rank->ends[i]);
   ra_comm_free(rank->alone);
   ra_comm_free(rank->peer);
-  ra_comm_free(rank->forward);
-  ra_comm_free(rank->backward);
+  ra_comm_free(rank->messages.forward);
+  ra_comm_free(rank->messages.backward);
   g_free(rank->ends);
   ra_nccl_leave(rank->nccl);
 }

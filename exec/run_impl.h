@@ -1,7 +1,8 @@
 /* State of a run while it executes.  Private to exec/run*.c.
  *
- * RaRun has what all ranks of a process share, RaRank what one rank has,
- * RaRankCall what one rank has of one call.  exec/run_new.c makes them,
+ * RaRun has what all ranks of a process share, RaRank what one rank has:
+ * RaRankCall of one call, RaRankMemory, RaRankMessages and RaRankClock, each in
+ * a header of its own.  exec/run_new.c makes them,
  * exec/run.c is the loop.
  */
 #ifndef RA_EXEC_RUN_IMPL_H
@@ -15,11 +16,12 @@
 #include "exec/comm/comm_local.h"
 #include "exec/comm/comm_nccl.h"
 #include "exec/comm/comm_peer.h"
-#include "exec/comm/device_message.h"
-#include "exec/comm/heartbeat.h"
 #include "exec/comm/world.h"
 #include "exec/model/reshard.h"
 #include "exec/run.h"
+#include "exec/run_clock.h"
+#include "exec/run_memory.h"
+#include "exec/run_messages.h"
 #include "graph/augment/realloc.h"
 #include "graph/memory/memory_table.h"
 
@@ -79,78 +81,24 @@ typedef struct {
                     follows in their lane; RA_NONE: all ranks of the node */
 } RaEntry;
 
-/* Times of a task on a rank. */
-typedef struct {
-  RaTaskId task;
-  double begin_s, end_s;
-} RaTaskTime;
-
-/* A reduction that overlaps with the rank's computation. */
-typedef struct {
-  RaTaskId task;
-  double begin_s;
-  RaComm *comm;        /* borrowed */
-  GPtrArray *requests; /* RaCommRequest, owned */
-} RaPending;
-
-/* A message that a task will read. */
-typedef struct {
-  RaTaskId task;
-  RaDeviceMessage *message; /* owned */
-} RaReceive;
-
-typedef struct {
+struct _RaRank {
   RaRun *run;
   uint32_t rank;
   uint32_t gpu;
   uint32_t device; /* device within its process, with NCCL */
   pthread_t thread;
-  RaTeam *team;                 /* threads of the rank, owned */
-  RaComm **ends;                /* (groups) ends of the run's splits; NULL: not
-                                   a member; owned */
-  RaComm *alone;                /* communicator of this rank only, owned */
-  RaNccl *nccl;                 /* owned; NULL: another communicator than
-                                   NCCL */
-  RaComm *world;                /* communicator of reallocations, one of ends */
-  RaComm *peer;                 /* replaces world in reallocations; owned; NULL:
-                                   use world */
-  RaComm *forward, *backward;   /* between pipeline stages; owned */
-  RaRankCall *calls;            /* (n_calls) owned */
-  RaSlabs *slabs;               /* buffers of all its stages, owned */
-  RaSlabs *moved;               /* parameters in transit, owned */
-  void *slab;                   /* device memory, owned */
-  guint64 slab_bytes;           /* planned size */
-  gboolean slab_is_shown;       /* NCCL allocated the slab and registered it */
-  guint64 account_bytes;        /* peak of the account along this rank's
-                                   tasks */
-  GArray *parts;                /* RaRunPart, owned */
-  guint64 states_bytes;         /* states placed now */
-  guint64 most_states_bytes;    /* peak of states_bytes */
-  guint64 ops_bytes;            /* see RaRunMemory; read as the rank's thread
-                                   ends */
-  guint64 device_bytes;         /* likewise */
-  GPtrArray *params;            /* all its parameters, owned */
-  GArray *times;                /* RaTaskTime, owned */
-  GArray *pending;              /* RaPending, owned */
-  GArray *receives;             /* RaReceive, owned */
-  RaTaskId looked;              /* receives have been started up to this task */
-  uint32_t n_ahead[RA_N_AHEAD]; /* requests made ahead, by kind */
-  GArray *ops;                  /* see exec/run_ops.c, owned; NULL: not
-                                   recorded */
-  GArray *task_ops;             /* likewise */
-  RaCpuTime paced;              /* CPU time of its ops that wait for no other
-                                   rank */
-  uint32_t node;                /* last node whose predecessors it has waited
-                                   for */
-  atomic_uint task;             /* current task */
-  atomic_bool is_at_work;       /* the rank's thread runs */
-  RaHeartbeat pulse;            /* heartbeat of its thread */
-  GByteArray *news;             /* outbox of exec/run_world.c: notes for other
-                                   processes; owned, nullable */
-  RaRunMemory memory;           /* memory of a rank in another process */
-  double begin_s;               /* start of the current task; waiting for its
-                                   inputs may move it */
-} RaRank;
+  RaTeam *team;  /* threads of the rank, owned */
+  RaComm **ends; /* (groups) ends of the run's splits; NULL: not a member;
+                       owned */
+  RaComm *alone; /* communicator of this rank only, owned */
+  RaNccl *nccl;  /* owned; NULL: another communicator than NCCL */
+  RaComm *world; /* communicator of reallocations, one of ends */
+  RaComm *peer;  /* replaces world in reallocations; owned; NULL: use world */
+  RaRankCall *calls; /* (n_calls) owned */
+  RaRankMemory memory;
+  RaRankMessages messages;
+  RaRankClock clock;
+};
 
 /* The parameters with which a training began an iteration, kept for
  * checkpoints.  The graph has no reader of its last versions, but a resumed run
@@ -160,28 +108,6 @@ typedef struct {
   uint32_t version;
   GPtrArray *parts; /* RaParams, owned */
 } RaPast;
-
-/* An allocation in a rank's slab and the time during which it exists:
- * exec/run_slab.c. */
-typedef struct {
-  RaTaskId first, last; /* tasks of the rank from and to which it exists */
-  uint32_t begin, end;  /* moments (graph/memory/memory_ahead.h) during which
-                           its place is taken */
-  RaTaskId reload;      /* task that loads it, requested from first on; RA_NONE:
-                           none */
-  gboolean lasts;       /* exists from before the run until after it */
-  gboolean is_there;    /* with params: it has its place now */
-  uint32_t call;        /* the call; for parameters and their states, the first
-                           call of the copy */
-  RaParams *params;     /* borrowed; NULL: the region of a call's passes */
-  RaParamsState state;  /* state of params */
-  guint64 bytes;
-  guint64 offset;
-  RaRegion *region; /* region, without params, while it exists */
-  RaBackendCopy *in,
-      *out; /* reload and offload in progress; owned; NULL: not begun, or known
-               to have ended */
-} RaRunPart;
 
 /* A group of ranks; see exec/run_groups.c. */
 typedef struct _RaRunGroup RaRunGroup;
@@ -315,11 +241,6 @@ void ra_rank_use(const RaRank *rank);
 /* Between these calls the calling thread acts for @rank. */
 void ra_rank_enter(RaRank *rank);
 void ra_rank_leave(RaRank *rank);
-/* Allocates device memory for the rank's slab, and frees it.  Over NCCL the
- * library allocates it where it can, and it is registered with all groups of
- * the rank; their ends must then be freed first. */
-void ra_rank_slab_new(RaRank *rank, gsize n_bytes);
-void ra_rank_slab_free(RaRank *rank);
 /* Reallocates to @call as ra_reshard() does, in rounds. */
 void ra_rank_realloc_rounds(RaRank *rank, uint32_t call,
                             const RaReshard *reshard, const RaParams *source,
@@ -332,12 +253,6 @@ void ra_rank_realloc_rounds(RaRank *rank, uint32_t call,
  */
 void ra_run_meet(RaRun *run);
 void ra_run_part(RaRun *run);
-/* Queues a note: the current task has written @n elements from @first of the
- * output of @call in its iteration. */
-void ra_rank_publish(RaRank *rank, uint32_t call, gboolean is_text,
-                     uint32_t first, uint32_t n);
-/* Posts to the processes that wait for it that @task has ended on @rank. */
-void ra_rank_tell(RaRank *rank, RaTaskId task);
 /* Reads the notes of other processes. */
 void ra_run_listen(RaRun *run);
 /* Reports that all ranks here have ended @iteration; locked. */
@@ -402,9 +317,6 @@ uint32_t ra_run_rank_at(const RaRun *run, uint32_t call, const RaCoord *coord);
 void ra_rank_forward(RaRank *rank, RaTaskId task);
 void ra_rank_backward(RaRank *rank, RaTaskId task);
 void ra_rank_send(RaRank *rank, RaTaskId task);
-/* Starts the receives of @task, about to run, and of the next tasks of its
- * node, so that messages arrive while the rank computes. */
-void ra_rank_receive_ahead(RaRank *rank, RaTaskId task);
 /* TRUE if the rank runs @task in its own order; the task before a send runs
  * it. */
 gboolean ra_rank_has_turn(const RaRank *rank, RaTaskId task);
@@ -418,20 +330,6 @@ void ra_rank_realloc(RaRank *rank, RaTaskId task);
 void ra_rank_transfer(RaRank *rank, RaTaskId task);
 void ra_rank_host(RaRank *rank, RaTaskId task);
 void ra_rank_copy(RaRank *rank, RaTaskId task);
-
-/* Makes the stages of @rank record their ops from now on. */
-void ra_rank_record(RaRank *rank);
-/* Assigns what they have recorded to @task, which has ended. */
-void ra_rank_take_ops(RaRank *rank, RaTaskId task);
-/* Sets the single op of @task, as this rank has run it. */
-void ra_rank_set_op(RaRank *rank, RaTaskId task, RaOpKind kind, uint64_t d0,
-                    uint64_t d1);
-/* (transfer full) (nullable): (n_tasks) the op of each task that was one op,
- * from its first rank; for moves, the op of the graph; kind RA_N_OPS: several
- * ops.  NULL: ops were not recorded. */
-RaOp *ra_run_task_ops(const RaRun *run);
-/* Appends a row per op and rank to @trace. */
-void ra_run_trace_ops(const RaRun *run, RaTrace *trace);
 
 /* Samples the first tokens after a micro-batch of a prefill, where the head
  * is. */
@@ -464,40 +362,6 @@ void ra_rank_finish_inference(RaRank *rank, RaTaskId task, RaMicroBatch *micro);
 void ra_rank_loss(RaRank *rank, RaTaskId task, RaMicroBatch *micro,
                   gboolean gradient);
 
-/* Records an op of @task that ends now and that the rank's stage does not see,
- * if ops are recorded; needs the stage. */
-void ra_rank_add_op(const RaRank *rank, RaTaskId task, RaOpKind kind,
-                    double begin_s, uint64_t d0, uint64_t d1);
-
 void ra_micro_batch_clear(RaMicroBatch *micro);
-
-/* --- exec/run_memory.c --- */
-
-/* Reads the memory of its ops and its device as its thread ends. */
-void ra_rank_look_at_memory(RaRank *rank);
-
-/* --- exec/run_slab.c --- */
-
-/* Plans the rank's slab, allocates it, places its parameters and initialises
- * them. */
-void ra_rank_make_slab(RaRank *rank);
-void ra_rank_free_slab(RaRank *rank);
-/* Allocates the parts that begin with @task; frees those that end with it. */
-void ra_rank_begin_parts(RaRank *rank, RaTaskId task);
-void ra_rank_end_parts(RaRank *rank, RaTaskId task);
-/* Sets the parts as if the iterations before @n had run. */
-void ra_rank_skip_parts(RaRank *rank, uint32_t n);
-/* Gives @part, which a reload brings, its place in the slab. */
-void ra_rank_take_part(RaRank *rank, RaRunPart *part);
-
-/* --- exec/run_copies.c --- */
-
-/* Requests the reloads that follow @task, as soon as the graph permits. */
-void ra_rank_reload_ahead(RaRank *rank, RaTaskId task);
-/* Orders what is begun next in @queue after copies from the place of @part. */
-void ra_rank_follow_offloads(const RaRank *rank, RaBackendQueue queue,
-                             const RaRunPart *part);
-/* Waits for all copies. */
-void ra_rank_end_copies(RaRank *rank);
 
 #endif

@@ -5,43 +5,43 @@
 #include "exec/run_impl.h"
 
 void
-ra_rank_look_at_memory(RaRank *rank)
+ra_rank_look_at_memory(RaRankMemory *memory, const RaRun *run)
 {
-  const RaBackend *b = rank->run->backend;
-  const RaAccelerator *a = rank->run->options.accelerator;
+  const RaBackend *b = run->backend;
+  const RaAccelerator *a = run->options.accelerator;
   uint64_t free_bytes = 0, all_bytes = 0;
 
   if (b->held_bytes)
-    rank->ops_bytes = MAX(rank->ops_bytes, b->held_bytes());
+    memory->ops_bytes = MAX(memory->ops_bytes, b->held_bytes());
   if (a && a->probe && a->probe->memory &&
       a->probe->memory(&free_bytes, &all_bytes))
-    rank->device_bytes = MAX(rank->device_bytes, all_bytes - free_bytes);
+    memory->device_bytes = MAX(memory->device_bytes, all_bytes - free_bytes);
 }
 
 void
 ra_run_memory(const RaRun *run, uint32_t gpu, RaRunMemory *out_memory)
 {
   uint32_t rank = run->rank_of_gpu[gpu];
-  const RaRank *r;
+  const RaRankMemory *m;
 
   *out_memory = (RaRunMemory){0};
   if (rank == RA_NONE)
     return;
-  r = &run->ranks[rank];
+  m = &run->ranks[rank].memory;
   if (!ra_run_is_here(run, rank)) {
-    *out_memory = r->memory;
+    *out_memory = m->remote;
     return;
   }
-  *out_memory = (RaRunMemory){.states_bytes = r->most_states_bytes,
-                              .passes_bytes = ra_slabs_most_bytes(r->slabs),
-                              .account_bytes = r->account_bytes,
-                              .slab_bytes = r->slab_bytes,
-                              .ops_bytes = r->ops_bytes,
-                              .device_bytes = r->device_bytes,
-                              .beyond_bytes = ra_slabs_bytes(r->slabs)};
-  for (guint i = 0; i < r->params->len; i++)
+  *out_memory = (RaRunMemory){.states_bytes = m->most_states_bytes,
+                              .passes_bytes = ra_slabs_most_bytes(m->slabs),
+                              .account_bytes = m->account_bytes,
+                              .slab_bytes = m->slab_bytes,
+                              .ops_bytes = m->ops_bytes,
+                              .device_bytes = m->device_bytes,
+                              .beyond_bytes = ra_slabs_bytes(m->slabs)};
+  for (guint i = 0; i < m->params->len; i++)
     for (int state = 0; state < RA_STATE_GRADS; state++) {
-      const RaParams *p = r->params->pdata[i];
+      const RaParams *p = m->params->pdata[i];
 
       if (p->away[state])
         out_memory->host_bytes +=

@@ -103,9 +103,10 @@ ra_rank_realloc(RaRank *rank, RaTaskId task)
   uint32_t version = node->iteration + 1; /* trainings before it */
   const RaParams *source = from->is_in ? from->params[0] : NULL;
   RaParams *target = to->is_in ? to->params[version % to->n_versions] : NULL;
-  const RaReshard reshard = {run->backend, rank->world, run->rank_of_gpu,
-                             rank->gpu,    model,       run->slices[node->call],
-                             rank->moved};
+  const RaReshard reshard = {
+      run->backend,      rank->world, run->rank_of_gpu,
+      rank->gpu,         model,       run->slices[node->call],
+      rank->memory.moved};
   g_autofree uint64_t *sums = NULL;
 
   if (run->options.nccl)
@@ -113,7 +114,8 @@ ra_rank_realloc(RaRank *rank, RaTaskId task)
   else if (!run->backend->is_host && rank->world->table->shares_memory)
     realloc_shared(run, node, &reshard, source, target);
   else
-    rank->n_ahead[RA_AHEAD_SLICES] += ra_reshard(&reshard, source, target);
+    rank->messages.n_ahead[RA_AHEAD_SLICES] +=
+        ra_reshard(&reshard, source, target);
   if (!run->options.check)
     return;
   sums = g_new0(uint64_t, 2 * ra_model_n_tensors(model));

@@ -37,9 +37,9 @@ fail(const char *line, gpointer data)
   const RaRunOptions *o = &rank->run->options;
 
   ra_rank_lose(rank, line);
-  if (!atomic_load(&rank->is_at_work) && o->fault)
+  if (!atomic_load(&rank->clock.is_at_work) && o->fault)
     o->fault(line, 0, o->fault_data);
-  if (!atomic_load(&rank->is_at_work) || !o->fault)
+  if (!atomic_load(&rank->clock.is_at_work) || !o->fault)
     g_error("%s", line);
   for (;;)
     pause();
@@ -56,8 +56,9 @@ make_ends(RaRank *rank)
       rank->ends[i] = ra_nccl_comm_new(rank->nccl, i);
   rank->alone =
       rank->run->n_ranks == 1 ? ra_nccl_comm_new(rank->nccl, RA_NONE) : NULL;
-  rank->forward = ra_nccl_pairs_new(rank->nccl, RA_STREAM_PP_SEND);
-  rank->backward = ra_nccl_pairs_new(rank->nccl, RA_STREAM_PP_SEND_BACK);
+  rank->messages.forward = ra_nccl_pairs_new(rank->nccl, RA_STREAM_PP_SEND);
+  rank->messages.backward =
+      ra_nccl_pairs_new(rank->nccl, RA_STREAM_PP_SEND_BACK);
 }
 
 static gboolean
@@ -210,22 +211,23 @@ ra_rank_slab_new(RaRank *rank, gsize n_bytes)
   const RaRun *run = rank->run;
 
   if (run->options.nccl && !run->backend->is_host)
-    rank->slab = ra_nccl_shown_new(rank->nccl, n_bytes);
-  rank->slab_is_shown = rank->slab != NULL;
-  if (!rank->slab)
-    rank->slab = run->backend->alloc(n_bytes);
-  for (uint32_t i = 0; rank->slab_is_shown && i < run->splits->groups->len; i++)
+    rank->memory.slab = ra_nccl_shown_new(rank->nccl, n_bytes);
+  rank->memory.slab_is_shown = rank->memory.slab != NULL;
+  if (!rank->memory.slab)
+    rank->memory.slab = run->backend->alloc(n_bytes);
+  for (uint32_t i = 0;
+       rank->memory.slab_is_shown && i < run->splits->groups->len; i++)
     if (rank->ends[i])
-      ra_nccl_enrol(rank->ends[i], rank->slab, n_bytes);
+      ra_nccl_enrol(rank->ends[i], rank->memory.slab, n_bytes);
 }
 
 void
 ra_rank_slab_free(RaRank *rank)
 {
-  if (rank->slab_is_shown)
-    ra_nccl_shown_free(api_of(rank->run), rank->slab);
+  if (rank->memory.slab_is_shown)
+    ra_nccl_shown_free(api_of(rank->run), rank->memory.slab);
   else
-    rank->run->backend->free(rank->slab);
+    rank->run->backend->free(rank->memory.slab);
 }
 
 /* ---- reallocation ---------------------------------------------------------*/

@@ -214,7 +214,7 @@ add_params(RaRank *rank, uint32_t call)
     } else {
       c->params[v] = ra_params_new_bare(run->backend, run->tables[wc->model], p,
                                         ra_call_plan_rank(p, &c->coord));
-      g_ptr_array_add(rank->params, c->params[v]);
+      g_ptr_array_add(rank->memory.params, c->params[v]);
     }
     if (wc->kind == RA_CALL_TRAIN && v == 0) {
       ra_rank_cut(rank, call, c->params[v]);
@@ -228,7 +228,7 @@ add_params(RaRank *rank, uint32_t call)
     ra_stage_spread_experts(c->stages[v], c->ep);
     ra_stage_share_sequences(c->stages[v], c->cp);
     ra_stage_share_rows(c->stages[v], p->sequence_parallel);
-    ra_stage_share_slabs(c->stages[v], rank->slabs);
+    ra_stage_share_slabs(c->stages[v], rank->memory.slabs);
     if (p->launch == RA_LAUNCH_GRAPH)
       ra_stage_capture_steps(c->stages[v]);
   }
@@ -255,11 +255,12 @@ add_slices(RaRun *run, uint32_t source, uint32_t call)
 static void
 begin_rank(RaRank *rank, uint32_t n_threads)
 {
-  rank->slabs = ra_slabs_new(rank->run->backend);
-  rank->moved = ra_slabs_new(ra_backend_host_memory());
-  rank->params = g_ptr_array_new_with_free_func((GDestroyNotify)ra_params_free);
-  rank->pending = g_array_new(FALSE, FALSE, sizeof(RaPending));
-  rank->receives = g_array_new(FALSE, FALSE, sizeof(RaReceive));
+  rank->memory.slabs = ra_slabs_new(rank->run->backend);
+  rank->memory.moved = ra_slabs_new(ra_backend_host_memory());
+  rank->memory.params =
+      g_ptr_array_new_with_free_func((GDestroyNotify)ra_params_free);
+  rank->messages.pending = g_array_new(FALSE, FALSE, sizeof(RaPending));
+  rank->messages.receives = g_array_new(FALSE, FALSE, sizeof(RaReceive));
   rank->team = ra_team_new(n_threads, rank->run->has_cores);
 }
 
@@ -286,9 +287,9 @@ add_ranks(RaRun *run)
         (RaRank){.run = run,
                  .rank = i,
                  .gpu = gpu,
-                 .node = RA_NONE,
+                 .clock.node = RA_NONE,
                  .calls = g_new0(RaRankCall, n_calls),
-                 .times = g_array_new(FALSE, FALSE, sizeof(RaTaskTime))};
+                 .clock.times = g_array_new(FALSE, FALSE, sizeof(RaTaskTime))};
     if (ra_run_is_here(run, i))
       begin_rank(&run->ranks[i], n_threads);
   }
@@ -412,23 +413,23 @@ clear_rank(RaRank *rank)
                rank->run->plan->calls[call].n_micro_batches);
   ra_nccl_free(rank->nccl); /* the slab is no longer enrolled */
   ra_rank_free_slab(rank);
-  ra_slabs_unref(rank->slabs);
-  ra_slabs_unref(rank->moved);
+  ra_slabs_unref(rank->memory.slabs);
+  ra_slabs_unref(rank->memory.moved);
   ra_team_free(rank->team);
   g_free(rank->calls);
-  if (rank->params)
-    g_ptr_array_unref(rank->params);
-  g_array_unref(rank->times);
-  if (rank->ops)
-    g_array_unref(rank->ops);
-  if (rank->task_ops)
-    g_array_unref(rank->task_ops);
-  if (rank->pending)
-    g_array_unref(rank->pending);
-  if (rank->receives)
-    g_array_unref(rank->receives);
-  if (rank->news)
-    g_byte_array_unref(rank->news);
+  if (rank->memory.params)
+    g_ptr_array_unref(rank->memory.params);
+  g_array_unref(rank->clock.times);
+  if (rank->clock.ops)
+    g_array_unref(rank->clock.ops);
+  if (rank->clock.task_ops)
+    g_array_unref(rank->clock.task_ops);
+  if (rank->messages.pending)
+    g_array_unref(rank->messages.pending);
+  if (rank->messages.receives)
+    g_array_unref(rank->messages.receives);
+  if (rank->messages.outbox)
+    g_byte_array_unref(rank->messages.outbox);
 }
 
 void

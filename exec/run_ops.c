@@ -19,8 +19,8 @@ typedef struct {
 void
 ra_rank_record(RaRank *rank)
 {
-  rank->ops = g_array_new(FALSE, FALSE, sizeof(RunOp));
-  rank->task_ops = g_array_new(FALSE, FALSE, sizeof(TaskOp));
+  rank->clock.ops = g_array_new(FALSE, FALSE, sizeof(RunOp));
+  rank->clock.task_ops = g_array_new(FALSE, FALSE, sizeof(TaskOp));
   for (uint32_t call = 0; call < rank->run->workload->n_calls; call++)
     for (uint32_t v = 0;
          rank->calls[call].stages && v < rank->calls[call].n_versions; v++)
@@ -84,12 +84,12 @@ ra_rank_take_ops(RaRank *rank, RaTaskId task)
       op.record.end_s -= rank->run->origin_s;
       if (ra_op_class((RaOpKind)op.record.op.kind) == RA_OP_CLASS_COMM)
         place_ranks(rank->run, task, &op.record.op);
-      g_array_append_val(rank->ops, op);
+      g_array_append_val(rank->clock.ops, op);
     }
     if (ops)
       g_array_set_size(ops, 0);
-    rank->paced.wall_s += c->stages[v]->paced.wall_s;
-    rank->paced.cpu_s += c->stages[v]->paced.cpu_s;
+    rank->clock.paced.wall_s += c->stages[v]->paced.wall_s;
+    rank->clock.paced.cpu_s += c->stages[v]->paced.cpu_s;
     c->stages[v]->paced = (RaCpuTime){0};
     ra_stage_leave(c->stages[v], 0, 0);
   }
@@ -113,7 +113,7 @@ ra_rank_add_op(const RaRank *rank, RaTaskId task, RaOpKind kind, double begin_s,
                        .begin_s = begin_s + rank->run->origin_s};
   RaStage *stage;
 
-  if (!rank->ops)
+  if (!rank->clock.ops)
     return;
   stage = ra_rank_stage(rank, node->call, node->iteration);
   record.end_s = ra_run_now_s(rank->run) + rank->run->origin_s;
@@ -128,11 +128,11 @@ ra_rank_set_op(RaRank *rank, RaTaskId task, RaOpKind kind, uint64_t d0,
 {
   TaskOp op = {task, op_of(kind, d0, d1)};
 
-  if (!rank->ops)
+  if (!rank->clock.ops)
     return;
   if (ra_op_class(kind) == RA_OP_CLASS_COMM)
     place_ranks(rank->run, task, &op.op);
-  g_array_append_val(rank->task_ops, op);
+  g_array_append_val(rank->clock.task_ops, op);
 }
 
 /* Data that moves, and host work: how much is the graph's to say. */
@@ -159,8 +159,9 @@ ra_run_task_ops(const RaRun *run)
     else
       ops[t] = (RaOp){.kind = RA_N_OPS};
   for (uint32_t r = run->n_ranks; r-- > 0;)
-    for (guint i = 0; i < run->ranks[r].task_ops->len; i++) {
-      const TaskOp *op = &g_array_index(run->ranks[r].task_ops, TaskOp, i);
+    for (guint i = 0; i < run->ranks[r].clock.task_ops->len; i++) {
+      const TaskOp *op =
+          &g_array_index(run->ranks[r].clock.task_ops, TaskOp, i);
 
       ops[op->task] = op->op;
     }
@@ -205,8 +206,9 @@ void
 ra_run_trace_ops(const RaRun *run, RaTrace *trace)
 {
   for (uint32_t r = 0; r < run->n_ranks; r++)
-    for (guint i = 0; run->ranks[r].ops && i < run->ranks[r].ops->len; i++)
-      add_op(&run->ranks[r], &g_array_index(run->ranks[r].ops, RunOp, i),
+    for (guint i = 0;
+         run->ranks[r].clock.ops && i < run->ranks[r].clock.ops->len; i++)
+      add_op(&run->ranks[r], &g_array_index(run->ranks[r].clock.ops, RunOp, i),
              trace);
 }
 
@@ -220,8 +222,8 @@ ra_run_pace(const RaRun *run)
       run->options.n_threads > 1)
     return 0;
   for (uint32_t r = 0; r < run->n_ranks; r++) {
-    all.wall_s += run->ranks[r].paced.wall_s;
-    all.cpu_s += run->ranks[r].paced.cpu_s;
+    all.wall_s += run->ranks[r].clock.paced.wall_s;
+    all.cpu_s += run->ranks[r].clock.paced.cpu_s;
   }
   return all.cpu_s > 0 ? all.wall_s / all.cpu_s : 0;
 }

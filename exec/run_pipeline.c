@@ -165,20 +165,20 @@ start_receive(RaRank *rank, RaTaskId task)
   RaReceive r = {.task = task};
 
   r.message = ra_device_message_start_recv(
-      run->backend, back ? rank->backward : rank->forward,
+      run->backend, back ? rank->messages.backward : rank->messages.forward,
       peer(rank, node->call, (back ? piece + 1 : piece + pp - 1) % pp), NULL,
       n * run->backend->elem_bytes);
-  g_array_append_val(rank->receives, r);
+  g_array_append_val(rank->messages.receives, r);
 }
 
 void
 ra_rank_receive_ahead(RaRank *rank, RaTaskId task)
 {
   const RaTaskGraph *g = rank->run->graph;
-  RaTaskId at = MAX(rank->looked, task);
+  RaTaskId at = MAX(rank->messages.looked, task);
 
   for (; at < g->n_tasks && g->node[at] == g->node[task] &&
-         rank->receives->len < RECEIVES;
+         rank->messages.receives->len < RECEIVES;
        at++) {
     if (!ra_rank_has_turn(rank, at))
       continue;
@@ -190,9 +190,9 @@ ra_rank_receive_ahead(RaRank *rank, RaTaskId task)
       continue;
     start_receive(rank, at);
     if (at > task)
-      rank->n_ahead[RA_AHEAD_STAGES]++;
+      rank->messages.n_ahead[RA_AHEAD_STAGES]++;
   }
-  rank->looked = at;
+  rank->messages.looked = at;
 }
 
 /* The message received for @task: (transfer full) (nullable), %NULL: it reads
@@ -200,14 +200,14 @@ ra_rank_receive_ahead(RaRank *rank, RaTaskId task)
 static RaDeviceMessage *
 receive(RaRank *rank, RaTaskId task, const void **out_data)
 {
-  for (guint i = 0; i < rank->receives->len; i++) {
-    RaReceive r = g_array_index(rank->receives, RaReceive, i);
+  for (guint i = 0; i < rank->messages.receives->len; i++) {
+    RaReceive r = g_array_index(rank->messages.receives, RaReceive, i);
 
     if (r.task != task)
       continue;
     *out_data = ra_device_message_end_recv(r.message, NULL);
-    rank->begin_s = ra_run_now_s(rank->run);
-    g_array_remove_index(rank->receives, i);
+    rank->clock.begin_s = ra_run_now_s(rank->run);
+    g_array_remove_index(rank->messages.receives, i);
     return r.message;
   }
   return NULL;
@@ -292,7 +292,7 @@ ra_rank_send(RaRank *rank, RaTaskId task)
   uint32_t pp = run->plan->calls[call].pp, piece = g->stage[task];
   gboolean back = g->stream[task] == RA_STREAM_PP_SEND_BACK;
   RaMicroBatch *micro = micro_of(rank, task);
-  RaComm *comm = back ? rank->backward : rank->forward;
+  RaComm *comm = back ? rank->messages.backward : rank->messages.forward;
   const RaElem *data =
       back ? micro->pass->d : micro->pass->inputs[micro->pass->piece.n_layers];
   gsize n = ra_stage_n_rows(micro->pass->stage, micro->tokens->n_tokens) *

@@ -42,10 +42,10 @@ part_of(const RaRank *rank, uint32_t call, RaParams *params,
 }
 
 static void
-add_part(RaRank *rank, const RaRunPart *part)
+add_part(RaRankMemory *memory, const RaRunPart *part)
 {
   if (part->bytes > 0)
-    g_array_append_vals(rank->parts, part, 1);
+    g_array_append_vals(memory->parts, part, 1);
 }
 
 /* TRUE if @state of what @call reads is in host memory between calls. */
@@ -108,7 +108,7 @@ add_item(RaRank *rank, const RaMemoryItem *item, const RaMemoryBlock *block)
   part.end = block->end;
   if (node->kind == RA_NODE_RELOAD)
     part.reload = reload_of(rank, item->first);
-  add_part(rank, &part);
+  add_part(&rank->memory, &part);
 }
 
 /* States that stay. */
@@ -135,7 +135,7 @@ add_lasting(RaRank *rank)
           RaRunPart part =
               part_of(rank, call, c->params[v], (RaParamsState)state);
 
-          add_part(rank, &part);
+          add_part(&rank->memory, &part);
         }
       }
   }
@@ -168,7 +168,7 @@ add_region(RaRank *rank, const GArray *blocks, guint begin, guint end)
   }
   part.call = ra_run_node(rank->run, part.first)->call;
   part.bytes = ra_slab_load(end - begin, slab, ALIGN_BYTES) + LINES_BYTES;
-  g_array_append_val(rank->parts, part);
+  g_array_append_val(rank->memory.parts, part);
 }
 
 static gint
@@ -212,25 +212,25 @@ add_parts(RaRank *rank)
 static void
 place_parts(RaRank *rank)
 {
-  guint n = rank->parts->len;
+  guint n = rank->memory.parts->len;
   g_autofree RaSlabBlock *slab = g_new(RaSlabBlock, n + 1);
 
   for (guint i = 0; i < n; i++) {
-    const RaRunPart *p = &g_array_index(rank->parts, RaRunPart, i);
+    const RaRunPart *p = &g_array_index(rank->memory.parts, RaRunPart, i);
 
     slab[i] = (RaSlabBlock){p->bytes, p->begin, p->end, 0};
   }
-  rank->slab_bytes = ra_slab_plan(n, slab, ALIGN_BYTES);
-  ra_rank_slab_new(rank, rank->slab_bytes + ALIGN_BYTES);
+  rank->memory.slab_bytes = ra_slab_plan(n, slab, ALIGN_BYTES);
+  ra_rank_slab_new(rank, rank->memory.slab_bytes + ALIGN_BYTES);
   for (guint i = 0; i < n; i++)
-    g_array_index(rank->parts, RaRunPart, i).offset = slab[i].offset;
+    g_array_index(rank->memory.parts, RaRunPart, i).offset = slab[i].offset;
 }
 
 /* An address that the device has aligned stays. */
 static void *
-memory_of(const RaRank *rank, const RaRunPart *part)
+memory_of(const RaRankMemory *memory, const RaRunPart *part)
 {
-  guintptr at = (guintptr)rank->slab + ALIGN_BYTES - 1;
+  guintptr at = (guintptr)memory->slab + ALIGN_BYTES - 1;
 
   return (void *)(at - at % ALIGN_BYTES + part->offset);
 }
@@ -250,31 +250,33 @@ held_bytes(const RaParams *p, RaParamsState state)
 static void
 take(RaRank *rank, RaRunPart *p)
 {
+  RaRankMemory *m = &rank->memory;
+
   ra_rank_follow_offloads(
-      rank, p->reload == RA_NONE ? RA_BACKEND_OPS : RA_BACKEND_IN, p);
+      m, p->reload == RA_NONE ? RA_BACKEND_OPS : RA_BACKEND_IN, p);
   if (!p->params) {
-    p->region = ra_slabs_open(rank->slabs, memory_of(rank, p), p->bytes);
+    p->region = ra_slabs_open(m->slabs, memory_of(m, p), p->bytes);
     return;
   }
   g_assert(!p->is_there);
   p->is_there = TRUE;
-  ra_params_place(p->params, p->state, memory_of(rank, p));
+  ra_params_place(p->params, p->state, memory_of(m, p));
   if (p->state == RA_STATE_GRADS)
-    rank->run->backend->zero(memory_of(rank, p), p->bytes);
-  rank->states_bytes += held_bytes(p->params, p->state);
-  rank->most_states_bytes = MAX(rank->most_states_bytes, rank->states_bytes);
+    rank->run->backend->zero(memory_of(m, p), p->bytes);
+  m->states_bytes += held_bytes(p->params, p->state);
+  m->most_states_bytes = MAX(m->most_states_bytes, m->states_bytes);
 }
 
 static void
-give(RaRank *rank, RaRunPart *p)
+give(RaRankMemory *memory, RaRunPart *p)
 {
   if (!p->params) {
-    ra_slabs_close(rank->slabs, g_steal_pointer(&p->region));
+    ra_slabs_close(memory->slabs, g_steal_pointer(&p->region));
     return;
   }
   p->is_there = FALSE;
   ra_params_place(p->params, p->state, NULL);
-  rank->states_bytes -= held_bytes(p->params, p->state);
+  memory->states_bytes -= held_bytes(p->params, p->state);
 }
 
 void
@@ -288,32 +290,32 @@ ra_rank_begin_parts(RaRank *rank, RaTaskId task)
 {
   uint32_t call = ra_run_node(rank->run, task)->call;
 
-  for (guint i = 0; i < rank->parts->len; i++) {
-    RaRunPart *p = &g_array_index(rank->parts, RaRunPart, i);
+  for (guint i = 0; i < rank->memory.parts->len; i++) {
+    RaRunPart *p = &g_array_index(rank->memory.parts, RaRunPart, i);
 
     if (p->first == task && !p->lasts && p->reload == RA_NONE)
       take(rank, p);
     if (p->region && p->call == call)
-      ra_slabs_enter(rank->slabs, p->region);
+      ra_slabs_enter(rank->memory.slabs, p->region);
   }
 }
 
 void
-ra_rank_end_parts(RaRank *rank, RaTaskId task)
+ra_rank_end_parts(RaRankMemory *memory, RaTaskId task)
 {
-  for (guint i = 0; i < rank->parts->len; i++) {
-    RaRunPart *p = &g_array_index(rank->parts, RaRunPart, i);
+  for (guint i = 0; i < memory->parts->len; i++) {
+    RaRunPart *p = &g_array_index(memory->parts, RaRunPart, i);
 
     if (p->last == task && !p->lasts)
-      give(rank, p);
+      give(memory, p);
   }
 }
 
 void
 ra_rank_skip_parts(RaRank *rank, uint32_t n)
 {
-  for (guint i = 0; i < rank->parts->len; i++) {
-    RaRunPart *p = &g_array_index(rank->parts, RaRunPart, i);
+  for (guint i = 0; i < rank->memory.parts->len; i++) {
+    RaRunPart *p = &g_array_index(rank->memory.parts, RaRunPart, i);
 
     if (p->lasts || ra_run_node(rank->run, p->first)->iteration >= n ||
         ra_run_node(rank->run, p->last)->iteration < n)
@@ -365,13 +367,13 @@ ra_rank_make_slab(RaRank *rank)
 {
   const RaRun *run = rank->run;
 
-  rank->parts = g_array_new(FALSE, FALSE, sizeof(RaRunPart));
-  rank->account_bytes =
+  rank->memory.parts = g_array_new(FALSE, FALSE, sizeof(RaRunPart));
+  rank->memory.account_bytes =
       ra_memory_order_peak(run->account, run->graph->lane_of_gpu[rank->gpu]);
   add_parts(rank);
   place_parts(rank);
-  for (guint i = 0; i < rank->parts->len; i++) {
-    RaRunPart *p = &g_array_index(rank->parts, RaRunPart, i);
+  for (guint i = 0; i < rank->memory.parts->len; i++) {
+    RaRunPart *p = &g_array_index(rank->memory.parts, RaRunPart, i);
 
     if (p->lasts)
       take(rank, p);
@@ -391,13 +393,13 @@ ra_rank_make_slab(RaRank *rank)
 void
 ra_rank_free_slab(RaRank *rank)
 {
-  for (guint i = 0; rank->parts && i < rank->parts->len; i++) {
-    RaRunPart *p = &g_array_index(rank->parts, RaRunPart, i);
+  for (guint i = 0; rank->memory.parts && i < rank->memory.parts->len; i++) {
+    RaRunPart *p = &g_array_index(rank->memory.parts, RaRunPart, i);
 
     if (p->region)
-      ra_slabs_close(rank->slabs, p->region);
+      ra_slabs_close(rank->memory.slabs, p->region);
   }
-  if (rank->parts)
-    g_array_unref(rank->parts);
+  if (rank->memory.parts)
+    g_array_unref(rank->memory.parts);
   ra_rank_slab_free(rank);
 }

@@ -46,8 +46,9 @@ ra_run_trace(const RaRun *run, RaTrace *trace)
   g_autofree RaOp *ops = ra_run_task_ops(run);
 
   for (uint32_t r = 0; r < run->n_ranks; r++)
-    for (guint i = 0; i < run->ranks[r].times->len; i++) {
-      const RaTaskTime *t = &g_array_index(run->ranks[r].times, RaTaskTime, i);
+    for (guint i = 0; i < run->ranks[r].clock.times->len; i++) {
+      const RaTaskTime *t =
+          &g_array_index(run->ranks[r].clock.times, RaTaskTime, i);
 
       begin_s[t->task] = fmax(begin_s[t->task], t->begin_s);
       end_s[t->task] = fmax(end_s[t->task], t->end_s);

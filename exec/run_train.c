@@ -118,7 +118,8 @@ ra_rank_reduce(RaRank *rank, RaTaskId task)
   const RaPiece *piece = bucket_piece(rank->run, task);
   gboolean experts = ra_run_is_experts(rank->run, task);
   gboolean scatter = has_shards(rank->run, ra_run_node(rank->run, task)->call);
-  RaPending pending = {task, rank->begin_s, experts ? c->experts : c->dp, NULL};
+  RaPending pending = {task, rank->clock.begin_s, experts ? c->experts : c->dp,
+                       NULL};
   RaSpan at = {0, 0};
   gsize n = 0;
 
@@ -147,7 +148,7 @@ ra_rank_reduce(RaRank *rank, RaTaskId task)
   ra_rank_set_op(rank, task, scatter ? RA_OP_REDUCE_SCATTER : RA_OP_ALL_REDUCE,
                  n * sizeof(float), pending.comm->n_ranks);
   if (pending.requests->len > 0)
-    g_array_append_val(rank->pending, pending);
+    g_array_append_val(rank->messages.pending, pending);
   else /* it is done, or a rank has no row of the vocabulary */
     g_ptr_array_unref(pending.requests);
 }

@@ -196,14 +196,14 @@ void
 ra_rank_publish(RaRank *rank, uint32_t call, gboolean is_text, uint32_t first,
                 uint32_t n)
 {
-  const RaNode *node = ra_run_node(rank->run, rank->task);
+  const RaNode *node = ra_run_node(rank->run, rank->clock.task);
   const RaColumn *c;
   const uint32_t *words;
 
   if (!rank->run->world || n == 0)
     return;
-  if (!rank->news)
-    rank->news = g_byte_array_new();
+  if (!rank->messages.outbox)
+    rank->messages.outbox = g_byte_array_new();
   c = ra_experience_column(rank->run->experience[node->iteration], call,
                            is_text, RA_NONE);
   words = is_text ? c->tokens : (const uint32_t *)(const void *)c->values;
@@ -211,8 +211,10 @@ ra_rank_publish(RaRank *rank, uint32_t call, gboolean is_text, uint32_t first,
     Span span = {2 * call + (is_text ? 0 : 1), first + at,
                  MIN(n - at, (uint32_t)SPAN_WORDS)};
 
-    g_byte_array_append(rank->news, (const guint8 *)&span, sizeof span);
-    g_byte_array_append(rank->news, (const guint8 *)(words + span.first),
+    g_byte_array_append(rank->messages.outbox, (const guint8 *)&span,
+                        sizeof span);
+    g_byte_array_append(rank->messages.outbox,
+                        (const guint8 *)(words + span.first),
                         span.n * sizeof *words);
   }
 }
@@ -240,7 +242,7 @@ post_all(const RaRun *run, RaTaskId task, const void *note, gsize n_bytes)
 void
 ra_rank_tell(RaRank *rank, RaTaskId task)
 {
-  GByteArray *news = rank->news;
+  GByteArray *news = rank->messages.outbox;
   guint8 note[RA_WORLD_NOTE_BYTES];
   Note *head = (Note *)(gpointer)note;
   gsize n = sizeof *head;
