@@ -66,6 +66,7 @@ libstudy_a_SOURCES += %D%/sweep/point_cache.c %D%/sweep/point_cache.h
 libstudy_a_SOURCES += %D%/real_table.c %D%/real_table.h
 libstudy_a_SOURCES += %D%/convert/meaning.c %D%/convert/meaning.h
 libstudy_a_SOURCES += %D%/convert/meaning_verl.c
+libstudy_a_SOURCES += %D%/convert/model_name.c %D%/convert/model_name.h
 libstudy_a_SOURCES += %D%/convert/recipe.c %D%/convert/recipe.h %D%/convert/recipe_impl.h
 libstudy_a_SOURCES += %D%/convert/recipe_lora.c
 libstudy_a_SOURCES += %D%/convert/recipe_make.c

@@ -200,9 +200,4 @@ RaTable *ra_recipe_table(const RaRecipe *recipe, const RaSettings *settings,
  * assumptions. */
 guint ra_recipe_n_open(const RaRecipe *recipe, const RaSettings *settings);
 
-/* Shipped config of the model that a framework calls @name (transfer full)
- * (nullable), such as `llama-3-8b.json` for `meta-llama/Llama-3.1-8B-Instruct`.
- */
-char *ra_recipe_config(const char *name);
-
 #endif

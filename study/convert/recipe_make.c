@@ -8,6 +8,7 @@
 #include "base/quote.h"
 #include "base/text.h"
 #include "graph/input/plan_write.h"
+#include "study/convert/model_name.h"
 #include "study/convert/recipe_impl.h"
 #include "traces/profile.h"
 
@@ -48,7 +49,7 @@ config_of(const RaRecipe *recipe, const RaRecipeOptions *options, guint role,
                      strncmp(items[i], ra_recipe_models[role], n) == 0)))
       return g_strdup(equals ? equals + 1 : items[i]);
   }
-  config = name ? ra_recipe_config(name) : NULL;
+  config = name ? ra_model_name_config(name) : NULL;
   if (!config)
     g_set_error(
         error, RA_ERROR, RA_ERROR_INPUT,

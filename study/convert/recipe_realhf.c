@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "study/convert/model_name.h"
 #include "study/convert/recipe_impl.h"
 
 static const char *const idle[] = {
@@ -61,7 +62,7 @@ read_model(RaRecipe *recipe, RaSettings *s, RaRecipeModel model,
   const char *family = ra_settings_get(s, class_key);
   const char *size = ra_settings_get(s, size_key);
   const char *path = ra_settings_get(s, path_key);
-  g_autofree char *by_path = path ? ra_recipe_config(path) : NULL;
+  g_autofree char *by_path = path ? ra_model_name_config(path) : NULL;
 
   if (family && size && !g_str_equal(size, "0"))
     recipe->model[model] = g_strdup_printf("%s-%sb", family, size);
