@@ -17,6 +17,7 @@ dist_models_DATA += %D%/models/codellama-34b.json
 dist_models_DATA += %D%/models/deepseek-v3-shape.json
 dist_models_DATA += %D%/models/gpt2-xl.json
 dist_models_DATA += %D%/models/gpt2.json
+dist_models_DATA += %D%/models/hub.tsv
 dist_models_DATA += %D%/models/llama-2-13b.json
 dist_models_DATA += %D%/models/llama-2-70b.json
 dist_models_DATA += %D%/models/llama-2-7b.json

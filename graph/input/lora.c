@@ -65,6 +65,8 @@ copy_of(const RaModel *model)
   RaModel *copy = g_memdup2(model, sizeof *model);
 
   copy->name = g_strdup(model->name);
+  copy->path = NULL;
+  copy->notes = NULL;
   copy->layer_is_moe =
       g_memdup2(model->layer_is_moe, model->layer_is_moe ? model->n_layers : 0);
   return copy;

@@ -1,6 +1,8 @@
 /* Models: invariants, numbers of parameters, models from bare shapes. */
 #include "config.h"
 
+#include <stdarg.h>
+
 #include "base/error.h"
 #include "graph/input/lora.h"
 #include "graph/input/model.h"
@@ -25,8 +27,22 @@ ra_model_free(RaModel *model)
   if (!model)
     return;
   g_free(model->name);
+  g_free(model->path);
   g_free(model->layer_is_moe);
+  g_clear_pointer(&model->notes, g_ptr_array_unref);
   g_free(model);
+}
+
+void
+ra_model_note(RaModel *model, const char *format, ...)
+{
+  va_list arguments;
+
+  if (!model->notes)
+    model->notes = g_ptr_array_new_with_free_func(g_free);
+  va_start(arguments, format);
+  g_ptr_array_add(model->notes, g_strdup_vprintf(format, arguments));
+  va_end(arguments);
 }
 
 gboolean

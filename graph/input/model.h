@@ -14,7 +14,7 @@
  * some layer is a mixture of experts; ra_model_n_params() <= 2^56 for either
  * head, so that params * (bytes per parameter) never overflows 64 bits.
  * Typical sizes: 12 to 126 layers, 10^8 to 4*10^11 parameters, 150 to 37,000
- * tensors.  A record is 200 bytes; every function but the tensor iterator
+ * tensors.  A record is 220 bytes; every function but the tensor iterator
  * is O(n_layers) or better and none but the readers allocates.
  */
 #ifndef RA_GRAPH_INPUT_MODEL_H
@@ -100,6 +100,9 @@ typedef struct {
   guint32 lora_rank;         /* of its adapters, graph/input/lora.h; 0: none */
   guint32 lora_targets;      /* matrices with adapters: bits by RaTensorKind */
   gboolean lora_only;        /* its tensors are the adapters alone */
+  char *path;                /* owned, nullable: file that states the shape */
+  GPtrArray *notes;          /* (element-type utf8) owned, nullable: what the
+                                file says and the record does not express */
 } RaModel;
 
 /* Model shape as a table of shapes gives it; 0 selects the default. */
@@ -241,6 +244,9 @@ gboolean ra_model_validate(const RaModel *model, GError **error);
  *   LlamaForSequenceClassification's score.weight with one label
  */
 void ra_model_set_head(RaModel *model, RaModelHead head);
+
+/* Adds a note: a sentence part such as "images are not counted". */
+void ra_model_note(RaModel *model, const char *format, ...) G_GNUC_PRINTF(2, 3);
 
 void ra_model_free(RaModel *model);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(RaModel, ra_model_free)

@@ -177,5 +177,8 @@ ra_model_load(const char *path, GError **error)
   gsize len = 0;
   if (!ra_file_read(path, RA_MODEL_MAX_FILE_BYTES, &text, &len, error))
     return NULL;
-  return ra_model_parse(path, text, len, error);
+  RaModel *model = ra_model_parse(path, text, len, error);
+  if (model)
+    model->path = g_strdup(path);
+  return model;
 }

@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "graph/input/form.h"
 #include "graph/input/lora.h"
+#include "graph/input/model_find.h"
 #include "graph/input/workload_read.h"
 
 /* The groups as they are written. */
@@ -98,7 +99,8 @@ static const RaKeySpec common_keys[] = {
 
 static const RaKeySpec model_keys[] = {
   {"config", RA_KEY_STRING, G_STRUCT_OFFSET(ModelKeys, config),
-   .required = TRUE, .doc = "Hugging Face config file of the model"},
+   .required = TRUE,
+   .doc = "config file, folder or published name of the model"},
   {"trainable", RA_KEY_BOOL, G_STRUCT_OFFSET(ModelKeys, trainable),
    .fallback = "false", .doc = "true if some call trains the model"},
   {"head", RA_KEY_ENUM, G_STRUCT_OFFSET(ModelKeys, head), .fallback = "lm",
@@ -240,10 +242,8 @@ load_config(RaWorkload *workload, RaWorkloadModel *model, GError **error)
 {
   const char *name = ra_key_file_name(workload->file);
   GError *cause = NULL;
-  g_autofree char *path = ra_share_find("models", model->config, name, &cause);
 
-  if (path)
-    model->model = ra_model_load(path, &cause);
+  model->model = ra_model_find(model->config, name, &cause);
   if (!model->model) {
     ra_key_file_fail(workload->file, model->group, "config", error,
                      "'config': %s", cause->message);

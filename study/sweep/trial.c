@@ -118,12 +118,8 @@ list_files(const RaSetup *setup, gboolean has_plan)
   add_file(files, setup->system_path);
   if (has_plan)
     add_file(files, setup->plan_path);
-  for (guint m = 0; m < workload->n_models; m++) {
-    g_autofree char *path = ra_share_find("models", workload->models[m].config,
-                                          setup->workload_path, NULL);
-
-    add_file(files, path);
-  }
+  for (guint m = 0; m < workload->n_models; m++)
+    add_file(files, workload->models[m].model->path);
   add_lengths(files, setup, "prompt-length");
   add_lengths(files, setup, "response-length");
   g_ptr_array_add(files, NULL);
