@@ -5,6 +5,7 @@
 #include "base/text.h"
 #include "cli/commands.h"
 #include "cli/output.h"
+#include "graph/input/model_find.h"
 #include "study/convert/machine.h"
 #include "study/report/inspect.h"
 
@@ -14,6 +15,31 @@ inspect_model(const char *path, GError **error)
   g_autoptr(RaModel) model = ra_model_load(path, error);
 
   return model ? ra_inspect_model(model) : NULL;
+}
+
+static GPtrArray *
+inspect_hub(const char *name, GError **error)
+{
+  g_autofree char *path = ra_share_find("models", name, NULL, error);
+  g_autoptr(RaModelHub) hub = path ? ra_model_hub_load(path, error) : NULL;
+
+  return hub ? ra_inspect_hub(hub, error) : NULL;
+}
+
+/* A model by its name or folder; @cause says why @name is not read as a file.
+ */
+static GPtrArray *
+inspect_name(const char *name, const GError *cause, GError **error)
+{
+  GError *unknown = NULL;
+  g_autoptr(RaModel) model = ra_model_find(name, NULL, &unknown);
+
+  if (model)
+    return ra_inspect_model(model);
+  g_set_error(error, cause->domain, cause->code, "%s, and %s", cause->message,
+              unknown->message);
+  g_error_free(unknown);
+  return NULL;
 }
 
 static GPtrArray *
@@ -123,17 +149,27 @@ inspect_moves(const char *name, const RaSetupFlags *flags, GError **error)
 static GPtrArray *
 inspect(const char *name, const RaSetupFlags *flags, GError **error)
 {
-  g_autofree char *path = NULL;
-  RaFileKind kind;
+  g_autofree char *path = NULL, *base = g_path_get_basename(name);
+  g_autoptr(GError) cause = NULL;
+  gboolean is_hub = g_str_equal(base, RA_MODEL_HUB_FILE);
+  RaFileKind kind = RA_FILE_MODEL;
   const char *folder;
 
-  if (!ra_file_kind(name, &kind, error))
+  if (!is_hub)
+    ra_file_kind(name, &kind, &cause);
+  if (cause && g_file_test(name, G_FILE_TEST_IS_REGULAR)) {
+    g_propagate_error(error, g_steal_pointer(&cause));
     return NULL;
-  folder = ra_file_kind_folder(kind);
+  }
+  if (reader_of(kind) && !refuse_setup(flags, kind, error))
+    return NULL;
+  if (is_hub)
+    return inspect_hub(name, error);
+  if (cause)
+    return inspect_name(name, cause, error);
   if (!reader_of(kind))
     return inspect_setup(name, kind, flags, error);
-  if (!refuse_setup(flags, kind, error))
-    return NULL;
+  folder = ra_file_kind_folder(kind);
   path = folder ? ra_share_find(folder, name, NULL, error) : g_strdup(name);
   return path ? reader_of(kind)(path, error) : NULL;
 }
@@ -167,11 +203,14 @@ const RaCommand ra_command_inspect = {
     .name = "inspect",
     .arguments = "FILE",
     .summary = "Describe a file and what follows from it",
-    .details = "FILE is a model (config.json), workload, cluster, plan, "
-               "profile, system, trace,\n"
-               "or a machine's topology from nvidia-smi topo -m or NCCL.\n\n"
+    .details = "FILE is a model (config.json, a folder that has one, or a "
+               "published name), workload,\n"
+               "cluster, plan, profile, system, trace, or a machine's topology "
+               "from nvidia-smi\n"
+               "topo -m or NCCL.  hub.tsv lists the published models.\n\n"
                "Examples:\n"
                "  reallot inspect llama-3-70b.json\n"
+               "  reallot inspect Qwen/Qwen2.5-3B-Instruct\n"
                "  reallot inspect ppo-llama3-70b-128.plan --set 'call "
                "actor_train.micro-batches=8'\n"
                "  reallot inspect ppo-llama2-7b-8.plan --moves --format=tsv\n"

@@ -8,14 +8,15 @@
  *     g_ptr_array_unref(tables);
  *
  * Every function returns (transfer full) (element-type RaTable), 1 to 6 tables
- * with different titles, and cannot fail.  Model FLOP are those of
- * ra_model_forward_flop(); lengths are the expected ones of their laws.
+ * with different titles; all but ra_inspect_hub() cannot fail.  Model FLOP are
+ * those of ra_model_forward_flop(); lengths are the expected ones of their
+ * laws.
  */
 #ifndef RA_STUDY_REPORT_INSPECT_H
 #define RA_STUDY_REPORT_INSPECT_H
 
 #include "base/table.h"
-#include "graph/input/model.h"
+#include "graph/input/model_hub.h"
 #include "study/setup.h"
 #include "traces/trace.h"
 
@@ -27,6 +28,14 @@
  * and key-value cache of sequences of several lengths).
  */
 GPtrArray *ra_inspect_model(const RaModel *model);
+
+/**
+ * ra_inspect_hub:
+ * @error: %RA_ERROR_INPUT: a row is not a model
+ *
+ * Table `models`: a row a name of the table of published models.
+ */
+GPtrArray *ra_inspect_hub(const RaModelHub *hub, GError **error);
 
 /**
  * ra_inspect_workload:

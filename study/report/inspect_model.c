@@ -49,6 +49,8 @@ make_shape(const RaModel *model)
   if (model->max_positions > 0)
     size_row(table, "max-positions", model->max_positions);
   text_row(table, "tied-embeddings", model->tied_embeddings ? "yes" : "no");
+  for (guint i = 0; model->notes && i < model->notes->len; i++)
+    text_row(table, "note", model->notes->pdata[i]);
   return table;
 }
 
@@ -141,4 +143,50 @@ ra_inspect_model(const RaModel *model)
   g_ptr_array_add(tables, make_parameters(model));
   g_ptr_array_add(tables, make_costs(model));
   return tables;
+}
+
+/* A row a name; @error leaves what was added. */
+static gboolean
+add_names(const RaModelHub *hub, const RaModelHubRow *row, RaTable *table,
+          GError **error)
+{
+  for (guint k = 0; row->names[k]; k++) {
+    const RaModelHubMatch match = {row, row->names[k], NULL, "", 0};
+    g_autoptr(RaModel) model = ra_model_hub_model(hub, &match, error);
+
+    if (!model)
+      return FALSE;
+    ra_table_row(table);
+    ra_table_text(table, model->name);
+    ra_table_text(table, ra_model_family_name(model->family));
+    ra_table_integer(table, model->n_layers);
+    ra_table_integer(table, model->hidden);
+    ra_table_integer(table, ra_model_n_params(model));
+    if (row->note)
+      ra_table_text(table, row->note);
+    else
+      ra_table_missing(table);
+  }
+  return TRUE;
+}
+
+GPtrArray *
+ra_inspect_hub(const RaModelHub *hub, GError **error)
+{
+  g_autoptr(GPtrArray) tables =
+      g_ptr_array_new_with_free_func((GDestroyNotify)ra_table_free);
+  RaTable *table = ra_table_new("models");
+
+  g_ptr_array_add(tables, table);
+  ra_table_column(table, "name", RA_UNIT_NONE, RA_CELL_TEXT);
+  ra_table_column(table, "family", RA_UNIT_NONE, RA_CELL_TEXT);
+  ra_table_column(table, "layers", RA_UNIT_NONE, RA_CELL_INTEGER);
+  ra_table_column(table, "hidden", RA_UNIT_NONE, RA_CELL_INTEGER);
+  ra_table_column(table, "parameters", RA_UNIT_NONE, RA_CELL_INTEGER);
+  ra_table_column(table, "note", RA_UNIT_NONE, RA_CELL_TEXT);
+  for (guint i = 0; i < ra_model_hub_n_rows(hub); i++) {
+    if (!add_names(hub, ra_model_hub_row(hub, i), table, error))
+      return NULL;
+  }
+  return g_steal_pointer(&tables);
 }

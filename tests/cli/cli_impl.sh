@@ -16,6 +16,8 @@ plan=$plans/ppo-llama2-7b-8.plan
 tmp=$(mktemp -d) || exit 99
 trap 'rm -rf "$tmp"' EXIT
 cd "$tmp" || exit 99
+export HF_HOME=$tmp/huggingface # no models of who runs the tests
+unset HF_HUB_CACHE
 
 # What makes grpo-tiny-bf16-4.plan one for the emulated device in seconds: eight
 # short sequences.
