@@ -172,7 +172,8 @@ import(const RaOptions *options, const Texts *texts, GError **error)
   g_autoptr(GPtrArray) tables =
       g_ptr_array_new_with_free_func((GDestroyNotify)ra_table_free);
   RaRecipeOptions wanted = {name,          source,          texts->gpu,
-                            texts->prompt, texts->response, texts->model};
+                            texts->prompt, texts->response, texts->model,
+                            path};
   RaFramework framework;
 
   if (!settings || !refuse_nodes(texts, error) ||

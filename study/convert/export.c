@@ -7,6 +7,7 @@
 #include "base/quote.h"
 #include "graph/input/length.h"
 #include "study/convert/export_impl.h"
+#include "study/convert/model_name.h"
 
 static void
 free_pair(void *item)
@@ -209,39 +210,15 @@ ra_export_table(const RaExport *export)
 
 /* ---- What every writer asks ---------------------------------------------- */
 
-/* Where models are published. */
-static const struct {
-  const char *config, *name;
-} published[] = {
-    {"llama-2-7b.json", "meta-llama/Llama-2-7b-hf"},
-    {"llama-2-13b.json", "meta-llama/Llama-2-13b-hf"},
-    {"llama-2-70b.json", "meta-llama/Llama-2-70b-hf"},
-    {"llama-3-8b.json", "meta-llama/Meta-Llama-3-8B"},
-    {"llama-3-70b.json", "meta-llama/Meta-Llama-3-70B"},
-    {"llama-3.1-405b.json", "meta-llama/Llama-3.1-405B"},
-    {"llama-3.2-1b.json", "meta-llama/Llama-3.2-1B"},
-    {"qwen2.5-1.5b.json", "Qwen/Qwen2.5-1.5B"},
-    {"qwen2.5-7b.json", "Qwen/Qwen2.5-7B"},
-    {"qwen2.5-32b.json", "Qwen/Qwen2.5-32B"},
-    {"qwen2.5-72b.json", "Qwen/Qwen2.5-72B"},
-    {"qwen3-8b.json", "Qwen/Qwen3-8B"},
-    {"qwen3-32b.json", "Qwen/Qwen3-32B"},
-    {"qwen3-30b-a3b.json", "Qwen/Qwen3-30B-A3B"},
-    {"qwen3-235b-a22b.json", "Qwen/Qwen3-235B-A22B"},
-    {"mistral-7b.json", "mistralai/Mistral-7B-v0.1"},
-    {"mixtral-8x7b.json", "mistralai/Mixtral-8x7B-v0.1"},
-};
-
-const char *
-ra_export_model_name(const char *config)
+void
+ra_export_put_model(RaExport *export, const char *prefix, const char *key,
+                    const RaPlan *plan, uint32_t c)
 {
-  g_autofree char *base = g_path_get_basename(config);
+  const RaWorkload *workload = plan->workload;
+  g_autofree char *name = ra_model_name_published(
+      workload->models[workload->calls[c].model].config);
 
-  for (guint i = 0; i < G_N_ELEMENTS(published); i++) {
-    if (g_str_equal(base, published[i].config))
-      return published[i].name;
-  }
-  return config;
+  ra_export_put_text(export, prefix, key, name);
 }
 
 uint32_t

@@ -55,8 +55,10 @@ void ra_export_put_text(RaExport *export, const char *prefix, const char *key,
 void ra_export_lose(RaExport *export, const char *where, const char *key,
                     const char *plan, const char *exported);
 
-/* Name under which a model's config is published; @config if it is not. */
-const char *ra_export_model_name(const char *config);
+/* Adds PREFIX + KEY = the name under which the model of call @c is published,
+ * or its config. */
+void ra_export_put_model(RaExport *export, const char *prefix, const char *key,
+                         const RaPlan *plan, uint32_t c);
 
 /* Sequences of one micro-batch of a replica of call @c. */
 uint32_t ra_export_micro(const RaPlan *plan, uint32_t c);

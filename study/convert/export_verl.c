@@ -390,7 +390,7 @@ put_actor(const Writer *w)
       &w->plan->workload->models[w->plan->workload->calls[c].model];
   RaExport *x = w->export;
 
-  ra_export_put_text(x, MODEL, "path", ra_export_model_name(model->config));
+  ra_export_put_model(x, MODEL, "path", w->plan, c);
   put_lora(w, RA_RECIPE_ACTOR_TRAIN, MODEL);
   if (w->is_megatron) {
     put_megatron(w, how, ACTOR, TRUE);
@@ -425,9 +425,7 @@ put_critic(const Writer *w)
 
   if (!how)
     return;
-  ra_export_put_text(
-      x, "critic.", "model.path",
-      ra_export_model_name(workload->models[workload->calls[c].model].config));
+  ra_export_put_model(x, "critic.", "model.path", w->plan, c);
   put_lora(w, RA_RECIPE_CRITIC_TRAIN, "critic.model.");
   if (w->is_megatron) {
     put_megatron(w, how, "critic.", TRUE);
@@ -454,7 +452,6 @@ put_others(const Writer *w)
   uint32_t c = w->roles->call[RA_RECIPE_REWARD_INFERENCE];
   gboolean is_new = w->version == V2026_08;
   RaExport *x = w->export;
-  const char *name;
 
   if (ref != RA_NONE) {
     if (w->is_megatron)
@@ -466,13 +463,12 @@ put_others(const Writer *w)
   }
   if (c == RA_NONE)
     return;
-  name =
-      ra_export_model_name(workload->models[workload->calls[c].model].config);
   ra_export_put(x, is_new ? "reward.reward_model." : "reward_model.", "enable",
                 "True");
-  ra_export_put_text(
-      x, is_new ? "reward." : "",
-      is_new ? "reward_model.model_path" : "reward_model.model.path", name);
+  ra_export_put_model(x, is_new ? "reward." : "",
+                      is_new ? "reward_model.model_path"
+                             : "reward_model.model.path",
+                      w->plan, c);
   if (w->version != V2025_07) {
     ra_export_put(x, is_new ? "reward." : "", "reward_model.rollout.name",
                   "vllm");

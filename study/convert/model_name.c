@@ -1,63 +1,57 @@
 /* Names of models in other frameworks' configurations. */
 #include "config.h"
 
-#include <glib.h>
-#include <string.h>
-
+#include "base/text.h"
+#include "graph/input/model_find.h"
 #include "study/convert/model_name.h"
 
-/* Shapes that are published under several names, longer names first where one
- * begins another.  What Llama 3.1 changed of 3, and Qwen 2.5 of 2, is no
- * shape. */
-static const struct {
-  const char *prefix, *config; /* letters and digits of the name */
-} shapes[] = {
-    /* clang-format off */
-    {"metallama38b", "llama-3-8b.json"},   {"llama38b", "llama-3-8b.json"},
-    {"metallama318b", "llama-3-8b.json"},  {"llama318b", "llama-3-8b.json"},
-    {"metallama370b", "llama-3-70b.json"}, {"llama370b", "llama-3-70b.json"},
-    {"llama3170b", "llama-3-70b.json"},    {"llama3370b", "llama-3-70b.json"},
-    {"llama31405b", "llama-3.1-405b.json"},
-    {"llama321b", "llama-3.2-1b.json"},
-    {"llama27b", "llama-2-7b.json"},       {"llama213b", "llama-2-13b.json"},
-    {"llama270b", "llama-2-70b.json"},     {"vicuna7b", "llama-7b.json"},
-    {"llama7b", "llama-7b.json"},          {"llama13b", "llama-13b.json"},
-    {"llama33b", "llama-33b.json"},        {"llama65b", "llama-65b.json"},
-    {"codellama34b", "codellama-34b.json"},
-    {"qwen215b", "qwen2.5-1.5b.json"},     {"qwen2515b", "qwen2.5-1.5b.json"},
-    {"qwen27b", "qwen2.5-7b.json"},        {"qwen257b", "qwen2.5-7b.json"},
-    {"qwen25math7b", "qwen2.5-7b.json"},   {"qwen2532b", "qwen2.5-32b.json"},
-    {"qwen272b", "qwen2.5-72b.json"},      {"qwen2572b", "qwen2.5-72b.json"},
-    {"qwen38b", "qwen3-8b.json"},          {"qwen332b", "qwen3-32b.json"},
-    {"qwen330ba3b", "qwen3-30b-a3b.json"},
-    {"qwen3235ba22b", "qwen3-235b-a22b.json"},
-    {"deepseekr1distillqwen7b", "qwen2.5-7b.json"},
-    {"deepseekr1distillqwen32b", "qwen2.5-32b.json"},
-    {"deepseekr1distillllama8b", "llama-3-8b.json"},
-    {"deepseekr1distillllama70b", "llama-3-70b.json"},
-    {"deepseekv3", "deepseek-v3-shape.json"},
-    {"mistral7b", "mistral-7b.json"},      {"mixtral8x7b", "mixtral-8x7b.json"},
-    {"gpt2xl", "gpt2-xl.json"},            {"gpt2", "gpt2.json"},
-    {"bloom176b", "bloom-176b.json"},      {"mpt7b", "mpt-7b.json"},
-    {"tinyllamatest", "tiny-llama.json"},
-    /* clang-format on */
-};
+/* Each once, as several roles may have one model. */
+static void
+add_notes(const RaModel *model, GPtrArray *notes)
+{
+  for (guint i = 0; model->notes && i < model->notes->len; i++) {
+    char *note = g_strdup_printf("model %s: %s", model->name,
+                                 (char *)model->notes->pdata[i]);
+
+    if (g_ptr_array_find_with_equal_func(notes, note, g_str_equal, NULL))
+      g_free(note);
+    else
+      g_ptr_array_add(notes, note);
+  }
+}
 
 char *
-ra_model_name_config(const char *name)
+ra_model_name_config(const char *name, const char *script, GPtrArray *notes,
+                     GError **error)
 {
-  const char *base = strrchr(name, '/') ? strrchr(name, '/') + 1 : name;
-  g_autoptr(GString) plain = g_string_new(NULL);
+  g_autofree char *local = NULL;
+  g_autoptr(RaModel) model = NULL;
 
   if (g_str_has_suffix(name, ".json"))
-    return g_strdup(base);
-  for (const char *p = base; *p; p++) {
-    if (g_ascii_isalnum(*p))
-      g_string_append_c(plain, g_ascii_tolower(*p));
+    return g_path_is_absolute(name) ? g_strdup(name)
+                                    : g_path_get_basename(name);
+  local = ra_model_folder(name, script);
+  model = ra_model_find(name, script, error);
+  if (!model)
+    return NULL;
+  if (notes)
+    add_notes(model, notes);
+  return local ? g_canonicalize_filename(local, NULL) : g_strdup(model->name);
+}
+
+char *
+ra_model_name_published(const char *config)
+{
+  g_autofree char *path =
+      ra_share_find("models", RA_MODEL_HUB_FILE, NULL, NULL);
+  g_autofree char *base = g_path_get_basename(config);
+  g_autoptr(RaModelHub) hub = path ? ra_model_hub_load(path, NULL) : NULL;
+
+  for (guint i = 0; hub && i < ra_model_hub_n_rows(hub); i++) {
+    const RaModelHubRow *row = ra_model_hub_row(hub, i);
+
+    if (g_strcmp0(row->like, base) == 0)
+      return g_strdup(row->name);
   }
-  for (guint i = 0; i < G_N_ELEMENTS(shapes); i++) {
-    if (g_str_has_prefix(plain->str, shapes[i].prefix))
-      return g_strdup(shapes[i].config);
-  }
-  return NULL;
+  return g_strdup(config);
 }

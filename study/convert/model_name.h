@@ -1,13 +1,34 @@
-/* Names of models in other frameworks' configurations.
+/* Names of models in other frameworks' configurations, and what a workload's
+ * `config` key says instead.
  *
- *     ra_model_name_config("meta-llama/Llama-3.1-8B-Instruct")
- *       -> "llama-3-8b.json"
+ *     ra_model_name_config("/m/Qwen/Qwen3-8B/", "run.sh", notes, &error)
+ *       -> "Qwen/Qwen3-8B", or "/m/Qwen/Qwen3-8B/config.json" if that is there
+ *     ra_model_name_published("llama-3-8b.json")
+ *       -> "meta-llama/Meta-Llama-3-8B"
  */
 #ifndef RA_STUDY_CONVERT_MODEL_NAME_H
 #define RA_STUDY_CONVERT_MODEL_NAME_H
 
-/* Shipped config of the model that a framework calls @name (transfer full)
- * (nullable). */
-char *ra_model_name_config(const char *name);
+#include <glib.h>
+
+/**
+ * ra_model_name_config:
+ * @name: as the framework has it: an identifier, a path or a config file
+ * @script: (nullable): the configuration's file, to whose folder paths relate
+ * @notes: (nullable) (element-type utf8): what the shape leaves out is added
+ * @error: %RA_ERROR_INPUT: nothing has this name, with the nearest names; or a
+ *   config.json that cannot be read
+ *
+ * Finds the model by ra_model_find().  A workload in any folder finds the same
+ * one by the text that is returned.
+ *
+ * Returns: (transfer full)
+ */
+char *ra_model_name_config(const char *name, const char *script,
+                           GPtrArray *notes, GError **error);
+
+/* Identifier under which a config is published (transfer full): @config itself
+ * if no row of the table has that file. */
+char *ra_model_name_published(const char *config);
 
 #endif

@@ -163,6 +163,8 @@ typedef struct {
   const char *prompt_length;   /* nullable: fixed at the maximum */
   const char *response_length; /* nullable: fixed at the maximum */
   const char *models;          /* nullable: `CONFIG` or `actor=CONFIG,...` */
+  const char *script; /* nullable: the configuration's file, to whose folder
+                         paths of models relate */
 } RaRecipeOptions;
 
 /* The three files. */
@@ -173,8 +175,8 @@ typedef struct {
 /**
  * ra_recipe_make:
  * @recipe: notes are added
- * @error: %RA_ERROR_INPUT: a model without a shipped config, or a setting that
- *   a plan cannot express
+ * @error: %RA_ERROR_INPUT: a model of unknown shape, or a setting that a plan
+ *   cannot express
  *
  * Returns: (transfer full): free with ra_imported_free()
  */

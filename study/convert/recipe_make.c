@@ -30,14 +30,15 @@ ra_imported_free(RaImported *files)
 
 /* ---- Models ---------------------------------------------------------- */
 
-/* The config of model @role: a flag's, or the shipped one of its name. */
+/* The config of model @role: a flag's, or what its name stands for. */
 static char *
-config_of(const RaRecipe *recipe, const RaRecipeOptions *options, guint role,
+config_of(RaRecipe *recipe, const RaRecipeOptions *options, guint role,
           GError **error)
 {
   g_auto(GStrv) items =
       g_strsplit(options->models ? options->models : "", ",", -1);
   const char *name = recipe->model[role];
+  GError *cause = NULL;
   char *config;
 
   for (guint i = 0; items[i]; i++) {
@@ -49,13 +50,15 @@ config_of(const RaRecipe *recipe, const RaRecipeOptions *options, guint role,
                      strncmp(items[i], ra_recipe_models[role], n) == 0)))
       return g_strdup(equals ? equals + 1 : items[i]);
   }
-  config = name ? ra_model_name_config(name) : NULL;
+  config =
+      name ? ra_model_name_config(name, options->script, recipe->notes, &cause)
+           : NULL;
   if (!config)
-    g_set_error(
-        error, RA_ERROR, RA_ERROR_INPUT,
-        "no shipped config for the %s '%s', expected --model %s=CONFIG.json",
-        ra_recipe_models[role], name ? name : "(not set)",
-        ra_recipe_models[role]);
+    g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
+                "model of the %s: %s; --model %s=CONFIG gives one",
+                ra_recipe_models[role], cause ? cause->message : "not set",
+                ra_recipe_models[role]);
+  g_clear_error(&cause);
   return config;
 }
 
@@ -89,7 +92,7 @@ put_lora(const RaRecipe *recipe, guint model, GString *out, GError **error)
 }
 
 static gboolean
-put_models(const RaRecipe *recipe, const RaRecipeOptions *options, GString *out,
+put_models(RaRecipe *recipe, const RaRecipeOptions *options, GString *out,
            GError **error)
 {
   for (guint m = 0; m < RA_N_RECIPE_MODELS; m++) {

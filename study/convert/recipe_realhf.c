@@ -62,7 +62,8 @@ read_model(RaRecipe *recipe, RaSettings *s, RaRecipeModel model,
   const char *family = ra_settings_get(s, class_key);
   const char *size = ra_settings_get(s, size_key);
   const char *path = ra_settings_get(s, path_key);
-  g_autofree char *by_path = path ? ra_model_name_config(path) : NULL;
+  g_autofree char *by_path =
+      path ? ra_model_name_config(path, NULL, NULL, NULL) : NULL;
 
   if (family && size && !g_str_equal(size, "0"))
     recipe->model[model] = g_strdup_printf("%s-%sb", family, size);

@@ -78,7 +78,7 @@ result $? "async_train is a staleness of 1"
 is 64 actor_train micro-batches grpo_math_8B
 is 8 actor_train ep grpo-qwen3-30ba3b-4n8g
 is 16 actor_generate dp grpo-qwen3-30ba3b-4n8g
-grep -q 'llama-3-8b.json' grpo_math_8B.workload &&
+grep -q '^config = meta-llama/' grpo_math_8B.workload &&
   ! grep -q 'qwen' grpo_math_8B.workload
 result $? "a file wins over its defaults"
 is 'node0:gpu[2-3]' reward_inference mesh realhf-ppo-manual
@@ -150,7 +150,7 @@ fails "five.sh:23: 'actor_rollout_ref.rollout.n' is 'five', expected a whole" \
   import five.sh -o never
 [ ! -e never ]
 result $? "and nothing was written"
-fails 'expected --model actor=CONFIG.json' import \
+fails '--model actor=CONFIG gives one' import \
   "$data/realhf-ppo-symm.sh" -o never
 echo 'python3 train.py --some=thing' >nobody.sh
 fails '--from=NAME' import nobody.sh -o never

@@ -1,0 +1,85 @@
+#!/bin/bash
+# Models by their names: published ones, those of this machine, near names.
+[ -n "${BASH_VERSION-}" ] || exec bash "$0" "$@"
+# shellcheck source=tests/cli/cli_impl.sh
+. "${srcdir:?is set by make check}/tests/cli/cli_impl.sh"
+
+property() { # NAME: of the table `model` in out
+  awk -F'\t' -v name="$1" '$1 == name { print $2 }' out
+}
+
+# 1280 wide, 36 layers: gpt2-large is not gpt2 (768 wide).
+works inspect gpt2-large --format=tsv
+[ "$(property hidden)" = 1280 ] && [ "$(property layers)" = 36 ]
+result $? "a name is matched whole"
+works inspect hub.tsv --format=tsv
+awk -F'\t' '$1 == "Qwen/Qwen2.5-0.5B-Instruct" { print $5 }' out |
+  grep -qx 494032768
+result $? "the table is listed, a row a name"
+fails "nearest: Qwen/Qwen2.5-3B, Qwen/Qwen2.5-7B" inspect Qwen/Qwen2.5-8B
+fails "--cluster: expected a plan, a workload or a cluster, found a model" \
+  inspect gpt2-large --cluster=h100-1n.cluster
+
+# Starter files, and --set.
+works new mine --model=Qwen/Qwen2.5-3B-Instruct --nodes=1
+works simulate mine.plan -n 1 --fidelity=call
+works simulate mine.plan -n 1 --fidelity=call \
+  --set 'model actor.config=Qwen/Qwen3-0.6B' \
+  --set 'model ref.config=Qwen/Qwen3-0.6B'
+fails "'config': no shape is known for 'Qwen/Qwen3-0.7B', nearest: Qwen/Qwen3-0.6B" \
+  simulate mine.plan --set 'model actor.config=Qwen/Qwen3-0.7B'
+
+# A script's names.
+script=$srcdir/tests/data/import/verl-grpo-qwen2-7b.sh
+import() { # PATH ARGUMENT...: imports x/run.sh, whose model is PATH
+  local path=$1
+  shift
+  mkdir -p x
+  sed "s|actor_rollout_ref.model.path=[^ ]*|actor_rollout_ref.model.path=$path|" \
+    "$script" >x/run.sh
+  run import x/run.sh -o "out dir" --force --format=tsv "$@"
+}
+is() { # CONFIG WHAT: what the actor of out dir has
+  [ "$rc" -eq 0 ] && [ ! -s err ] &&
+    grep -qxF "config = $1" "out dir/run.workload" &&
+    "$reallot" inspect "out dir/run.plan" >/dev/null
+  result $? "$2"
+  sed 's/^/# /' err
+}
+import /data/models/qwen2.5-7b-instruct/
+is Qwen/Qwen2.5-7B-Instruct "a path without a file is a name"
+import Qwen/Qwen2.5-VL-7B-Instruct
+is Qwen/Qwen2.5-VL-7B-Instruct "a vision-language model is its text model"
+[ "$(grep -c 'vision tower are not counted' out)" = 1 ]
+result $? "which import says once"
+import Qwen/Qwen2.5-7B-Instruct-FP8
+[ "$(grep -c 'published in fp8' out)" = 1 ]
+result $? "types of weights are told"
+import Qwen/Qwen2.5-7B-of-mine
+[ "$rc" -eq 2 ] && grep -q 'model of the actor: no shape is known for' err &&
+  grep -q -- 'gives one$' err
+result $? "what only begins like a name is refused"
+
+# A model of this machine precedes the table: here one of 4 layers.
+config='{"model_type": "qwen2", "hidden_size": 512, "intermediate_size": 1024,
+"num_hidden_layers": 4, "num_attention_heads": 8, "num_key_value_heads": 8,
+"vocab_size": 1000}'
+layers() { # PLAN: of its actor
+  "$reallot" inspect "$(sed -n 's/^config = //p' "out dir/run.workload" |
+    head -n 1)" --format=tsv >out
+  property layers
+}
+mkdir -p x/models/Qwen2.5-7B "$HF_HOME/hub/models--me--mine/snapshots/abc"
+echo "$config" >x/models/Qwen2.5-7B/config.json
+echo "$config" >"$HF_HOME/hub/models--me--mine/snapshots/abc/config.json"
+import models/Qwen2.5-7B
+is "$PWD/x/models/Qwen2.5-7B/config.json" "a folder beside the script"
+[ "$(layers)" = 4 ]
+result $? "whose shape is taken"
+import me/mine
+is me/mine "a model of the Hugging Face cache"
+[ "$(layers)" = 4 ]
+result $? "which the workload finds again"
+works inspect x/models/Qwen2.5-7B
+
+echo "1..$n"
