@@ -57,6 +57,7 @@ EXTRA_DIST += %D%/peer/exports.py
 EXTRA_DIST += %D%/peer/simgrid_peer.cc
 EXTRA_DIST += %D%/validation.sh
 EXTRA_DIST += %D%/peer/torch_peer.py
+EXTRA_DIST += %D%/front_door.sh
 EXTRA_DIST += %D%/kills.sh
 EXTRA_DIST += %D%/learning.sh
 EXTRA_DIST += %D%/pictures.sh

@@ -417,7 +417,6 @@ put_critic(const Writer *w)
 {
   static const char *const fsdp[] = {
       "critic.fsdp.", "critic.model.fsdp_config.", "critic.model.fsdp_config."};
-  const RaWorkload *workload = w->plan->workload;
   uint32_t c = w->roles->call[RA_RECIPE_CRITIC_TRAIN];
   uint32_t values = w->roles->call[RA_RECIPE_CRITIC_INFERENCE];
   const RaCallPlan *how = c == RA_NONE ? NULL : &w->plan->calls[c];
@@ -447,7 +446,6 @@ put_critic(const Writer *w)
 static void
 put_others(const Writer *w)
 {
-  const RaWorkload *workload = w->plan->workload;
   uint32_t ref = w->roles->call[RA_RECIPE_REF_INFERENCE];
   uint32_t c = w->roles->call[RA_RECIPE_REWARD_INFERENCE];
   gboolean is_new = w->version == V2026_08;

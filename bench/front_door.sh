@@ -1,0 +1,289 @@
+#!/bin/bash
+# front_door.sh [--keys] FOLDER...: how much of the frameworks' own scripts and
+# recipes `reallot import` takes, run in a build folder.
+#
+#     cd build && ../bench/front_door.sh ~/verl ~/NeMo-RL >front-door.tsv
+#
+# Prints one row a file and one a framework, then bars; exit status 1 if a bar
+# is missed.  --keys adds the most frequent reasons.  Progress is on stderr.
+#
+# A file is *.sh, *.yaml or *.yml outside hidden folders and outside tests/ (but
+# verl's tests/special_*, which are whole runs).  Its framework and kind come
+# from this rule, from its text without comments; the first line that is true:
+#
+#  script  entry point                                     framework  kind
+#          openrlhf.cli.train_{ppo_ray,sft,dpo,rm,kto..}   openrlhf   by name
+#          realhf.apps.quickstart {ppo,sft,dpo,rw,gen}     realhf     by name
+#          verl..sft_trainer, main_generation, main_eval   verl       sft, eval
+#          main_gkd                                        verl       distillation
+#          diffusion models (dance)                        verl       other
+#          python .. main_*, *_main, verl.trainer.*        verl       rl
+#          with actor_rollout_ref.*
+#          either, without the other                       verl       launch
+#          *.main_* of skyrl, trainer.policy.model.path    skyrl      by name
+#          --actor-num-nodes, --rollout-batch-size         slime      by name
+#          start_*_pipeline.py                             roll       launch
+#          run_{grpo,..}.py --config                       nemo-rl    launch
+#          anything else                                   -          other
+#  recipe  policy + {grpo,ppo,sft,dpo,rm,distillation},    nemo-rl    by name or
+#          or `defaults` that is a file                               key
+#          actor_train + actor_infer, sft_train, student   roll       by name
+#          experiment_name + trial_name + actor            areal      by name
+#          .. eval, or in evals/                           nemo-rl    eval
+#          actor_rollout_ref                               verl       part
+#          anything else                                   -          other
+#
+# "by name": sft, dpo, rm or rw, distill, eval or generate in the entry point or
+# the file's name, else rl.  "part" is composed by something else and "launch"
+# only names a recipe, which is a row of its own: neither counts.
+#
+# --model: where only a model's name is unknown, import again with the shipped
+# config whose size is nearest to the one in the name (7B if it has none).
+set -u
+reallot=$PWD/reallot
+srcdir=$(cd "$(dirname "$0")/.." && pwd)
+export RA_DATA_PATH=${RA_DATA_PATH:-$srcdir/share:$srcdir/traces} LC_ALL=C
+keys=no
+[ "${1-}" = --keys ] && keys=yes && shift
+if [ $# -eq 0 ] || [ ! -x "$reallot" ]; then
+  echo "usage: front_door.sh [--keys] FOLDER..., in a build folder" >&2
+  exit 2
+fi
+tmp=$(mktemp -d) || exit 2
+trap 'rm -rf "$tmp"' EXIT
+
+# FILE FRAMEWORK KIND of every file named on stdin.
+classify() {
+  # shellcheck disable=SC2016
+  tr '\n' '\0' | xargs -0 -r awk '
+    function by_name(text) {
+      if (text ~ /sft/) return "sft"
+      if (text ~ /(^|[^a-z])dpo/) return "dpo"
+      if (text ~ /(train_|run_|^|[-_])(rm|rw|kto|prm)([-_.]|$)/) return "rm"
+      if (text ~ /distill?(ation)?/ && text !~ /deepseek-?r1-?distill/)
+        return "distillation"
+      if (text ~ /serve_rm|main_generate|run_eval|(^|[-_.])gen([-_.]|$)/)
+        return "eval"
+      return "rl"
+    }
+    function flush(    base, name) {
+      if (file == "") return
+      base = tolower(file); sub(/.*\//, "", base)
+      name = base; sub(/\.[a-z]+$/, "", name); sub(/from_sft/, "", name)
+      framework = "-"; kind = "other"
+      if (file ~ /\.sh$/) script(name); else recipe(name)
+      print file "\t" framework "\t" kind
+    }
+    function script(name,    entry) {
+      if (match(text, /openrlhf\.cli\.[a-z_]+/)) {
+        framework = "openrlhf"
+        kind = by_name(substr(text, RSTART, RLENGTH))
+      } else if (match(text, /realhf\.apps\.quickstart[ \\]+[a-z]+/)) {
+        framework = "realhf"
+        entry = substr(text, RSTART + 22, RLENGTH - 22)
+        gsub(/[ \\]/, "", entry)
+        kind = by_name(entry)
+      } else if (text ~ /realhf\.apps|customized_exp\/|new_algorithms\//) {
+        framework = "realhf"; kind = by_name(name)
+      } else if (text ~ /verl[a-z_.]*sft_trainer|verl_mlite/ && name ~ /sft/ ||
+                 text ~ /verl\.trainer[a-z_.]*sft_trainer/) {
+        framework = "verl"; kind = "sft"
+      } else if (text ~ /verl\.trainer\.main_(generation|eval)|val_only=True/ &&
+                 text !~ /verl\.trainer\.main_ppo/) {
+        framework = "verl"; kind = "eval"
+      } else if (text ~ /main_gkd/) {
+        framework = "verl"; kind = "distillation"
+      } else if (text ~ /main_dance/) {
+        framework = "verl"
+      } else if (text ~ /actor_rollout_ref\./ && text ~ /python|verl\.|\$\{?CMD/) {
+        framework = "verl"; kind = name ~ /^eval/ ? "eval" : "rl"
+      } else if (text ~ /verl\.trainer\.main_ppo|actor_rollout_ref\./) {
+        framework = "verl"; kind = "launch"
+      } else if (match(text, /(entrypoints?|skyrl\.train|callbacks)\.main_[a-z_]+/) ||
+                 text ~ /trainer\.policy\.model\.path/) {
+        framework = "skyrl"
+        kind = by_name(RLENGTH > 0 ? substr(text, RSTART, RLENGTH) : name)
+        if (kind == "rl") kind = by_name(name)
+      } else if (text ~ /--(actor-num-nodes|rollout-batch-size)/) {
+        framework = "slime"
+        kind = name ~ /sft/ ? "sft" : "rl"
+      } else if (text ~ /start_[a-z_]*pipeline\.py/) {
+        framework = "roll"; kind = "launch"
+      } else if (text ~ /run_(grpo|ppo|sft|dpo|rm|distillation|eval)[a-z_]*\.py/) {
+        framework = "nemo-rl"; kind = "launch"
+      }
+    }
+    function recipe(name,    i) {
+      for (i in other) if (other[i] in key) return
+      if ("actor_rollout_ref" in key) {
+        framework = "verl"; kind = "part"
+      } else if ("experiment_name" in key && "trial_name" in key &&
+                 "actor" in key) {
+        framework = "areal"; kind = by_name(name)
+      } else if ("sft_train" in key || "student" in key || "student_train" in key ||
+                 "actor_train" in key && ("actor_infer" in key || name ~ /dpo/)) {
+        framework = "roll"
+        kind = "sft_train" in key ? "sft" : "actor_train" in key ? "rl" : "distillation"
+        if (kind == "rl") kind = by_name(name)
+      } else if ("policy" in key || parent != "") {
+        framework = "nemo-rl"
+        if ("eval" in key || file ~ /\/evals\//) kind = "eval"
+        else if ("grpo" in key || "ppo" in key) kind = "rl"
+        else if ("sft" in key) kind = "sft"
+        else if ("dpo" in key) kind = "dpo"
+        else if ("rm" in key) kind = "rm"
+        else if ("distillation" in key) kind = "distillation"
+        else kind = by_name(name)
+        if (kind == "rl" && parent != "" && by_name(parent) != "rl" &&
+            !("grpo" in key)) kind = by_name(parent)
+      }
+    }
+    BEGIN { other[1] = "jobs"; other[2] = "run"; other[3] = "apiVersion"
+            other[4] = "compute_environment"; other[5] = "repos" }
+    FNR == 1 { flush(); file = FILENAME; text = parent = ""; split("", key); list = 0 }
+    /^[ \t]*#/ { next }
+    file ~ /\.sh$/ { text = text $0 "\n"; next }
+    list && /^[ ]*-[ ]/ {
+      parent = tolower($2); sub(/.*\//, "", parent)
+      if (parent !~ /\.ya?ml/) parent = ""
+      list = 0
+      next
+    }
+    { list = 0 }
+    match($0, /^[A-Za-z_]+:/) {
+      name = substr($0, 1, RLENGTH - 1); key[name] = 1
+      if (name == "defaults" && NF > 1) parent = tolower($2)
+      if (name == "defaults" && NF == 1) list = 1
+      sub(/.*\//, "", parent)
+      if (parent !~ /\.ya?ml/) parent = ""
+    }
+    END { flush() }'
+}
+
+# The shipped config nearest to the size in NAME, and its role, from a message.
+model_for() { # MESSAGE FILE
+  printf '%s\n%s\n' "$1" "$2" | awk '
+    function size(text) {
+      text = tolower(text)
+      if (text ~ /30b-?_?a3b/) return 30.5
+      if (text ~ /(gpt.?oss|moonlight|a3b|a22b|671b|deepseek-?v3|kimi|glm)/)
+        moe = 1
+      if (!match(text, /[0-9]+([._p][0-9]+)?b([^a-z]|$)/)) return 0
+      text = substr(text, RSTART, RLENGTH); sub(/[_p]/, ".", text)
+      return text + 0
+    }
+    NR == 1 {
+      role = "actor"
+      if (match($0, /for the [a-z]+ /)) role = substr($0, RSTART + 8, RLENGTH - 9)
+      quoted = $0; sub(/[^\047]*\047/, "", quoted); sub(/\047.*/, "", quoted)
+      b = size(quoted)
+    }
+    NR == 2 {
+      if (b == 0) b = size($0)
+      if (b == 0) b = 7
+      config = b < 1.3 ? "llama-3.2-1b" : b < 4 ? "qwen2.5-1.5b" : \
+        b < 7.8 ? "qwen2.5-7b" : b < 20 ? "qwen3-8b" : \
+        moe || (b > 29 && b < 31.6) ? "qwen3-30b-a3b" : \
+        b < 50 ? "qwen3-32b" : b < 150 ? "qwen2.5-72b" : \
+        b < 400 ? "qwen3-235b-a22b" : "deepseek-v3-shape"
+      if (moe && b > 100) config = b < 400 ? "qwen3-235b-a22b" : "deepseek-v3-shape"
+      print role "=" config ".json"
+    }'
+}
+
+# What becomes of one file: a row.
+one() { # FILE FRAMEWORK KIND FOLDER
+  local out=$4 models='' imported=no with_model=no fits=- iteration=- reason=-
+  local begin message plan
+  rm -rf "$out" && mkdir -p "$out"
+  begin=$(date +%s%N)
+  if message=$(timeout 20 "$reallot" import "$1" -o "$out" 2>&1 >/dev/null); then
+    imported=yes with_model=yes
+  else
+    reason=${message:-it took more than 20 s}
+    for _ in 1 2 3 4; do
+      case $message in *'expected --model'*) ;; *) break ;; esac
+      models+=${models:+,}$(model_for "$message" "$1")
+      if message=$(timeout 20 "$reallot" import "$1" -o "$out" \
+        --model "$models" 2>&1 >/dev/null); then
+        with_model=yes
+        break
+      fi
+      reason+=" | $message"
+    done
+  fi
+  plan=$(echo "$out"/*.plan)
+  if [ -f "$plan" ]; then
+    timeout 60 "$reallot" simulate "$plan" -n 1 --format=tsv >"$out/s" 2>"$out/e"
+    case $? in
+      0) fits=yes ;;
+      1) fits=no ;;
+      *) fits=failed reason="simulate: $(head -n 1 "$out/e")" ;;
+    esac
+    iteration=$(awk -F'\t' '/^# summary/ { s = 2; next }
+      s == 2 { for (i = 1; i <= NF; i++) if ($i == "iteration_s") c = i
+               s = 1; next }
+      s == 1 { print $c; exit }' "$out/s")
+  fi
+  reason=$(printf %s "$reason" | tr '\t\n' '  ' |
+    sed -E "s|reallot: ||g; s|$1:[0-9]+: ||g; s|$1: ||g" | cut -c1-600)
+  printf '%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n' "$1" "$2" "$3" "$imported" \
+    "$with_model" "$(($(date +%s%N) - begin))" "$fits" "${iteration:--}" "$reason"
+}
+
+for folder; do
+  find -L "$folder" -path '*/.*' -prune -o -type f \
+    \( -name '*.sh' -o -name '*.yaml' -o -name '*.yml' \) -print
+done | awk '!/\/tests\// || /\/tests\/special_/' | sort -u | classify >"$tmp/list"
+n=$(wc -l <"$tmp/list")
+for worker in 0 1; do
+  awk -v w=$worker 'NR % 2 == w' "$tmp/list" |
+    while IFS=$'\t' read -r file framework kind; do
+      one "$file" "$framework" "$kind" "$tmp/out$worker" </dev/null
+    done >"$tmp/rows$worker" &
+done
+while [ -n "$(jobs -r)" ]; do
+  [ -t 2 ] && printf '\r%d of %d' "$(cat "$tmp"/rows? | wc -l)" "$n" >&2
+  sleep 1
+done
+[ -t 2 ] && echo >&2
+printf 'file\tframework\tkind\timported\twith_model\tseconds\tfits\titeration_s\treason\n'
+sort "$tmp"/rows? | awk -F'\t' -v OFS='\t' '{ $6 = sprintf("%.2f", $6 / 1e9); print }' |
+  tee "$tmp/rows"
+if [ $keys = yes ]; then
+  printf '\ncount\treason of an RL file that is not imported, even with --model\n'
+  awk -F'\t' '$3 == "rl" && $5 == "no" { sub(/.* \| /, "", $9); print $2 "\t" $9 }' \
+    "$tmp/rows" | sed -E "s/ (is|for the [a-z]+) '[^']*'/ \1 .../g" |
+    sort | uniq -c | sort -rn | head -n 40 | sed -E 's/^ *([0-9]+) /\1\t/'
+fi
+awk -F'\t' '
+  function bar(name, value, limit, ok) {
+    printf "bar\t%s\t%s\t%s\t%s\n", name, value, limit, ok ? "ok" : "short"
+    missed += !ok
+  }
+  function share(a, b) { return b ? sprintf("%.1f %%", 100 * a / b) : "-" }
+  $3 == "rl" { rl[$2]++; as[$2] += $4 == "yes"; with[$2] += $5 == "yes"
+               not[$2] += $7 == "no"; seen[$2] }
+  $3 != "rl" && $3 != "part" && $3 != "launch" {
+    others[$2]++; taken[$2] += $5 == "yes"; seen[$2] }
+  END {
+    print "\nframework\trl_files\tas_it_is\twith_model\tnot_rl_files\t" \
+      "taken_as_rl\tdo_not_fit"
+    n = split("verl openrlhf nemo-rl realhf slime areal roll skyrl trl -", names, " ")
+    for (i = 1; i <= n; i++) if ((f = names[i]) in seen)
+      printf "%s\t%d\t%d\t%d\t%d\t%d\t%d\n", f, rl[f], as[f], with[f], others[f], taken[f], not[f]
+    print ""
+    for (i = 1; i <= n; i++) if ((f = names[i]) in seen) {
+      least = i <= 4 ? 90 : 80
+      if (rl[f]) {
+        bar(f " imported as they are", share(as[f], rl[f]), least " %",
+            as[f] * 100 >= least * rl[f])
+        bar(f " with --model", share(with[f], rl[f]), "97 %",
+            with[f] * 100 >= 97 * rl[f])
+        bar(f " judged not to fit", share(not[f], with[f]), "5 %",
+            not[f] * 100 <= 5 * with[f])
+      }
+      bar(f " not RL, taken as RL", taken[f] + 0, 0, !taken[f])
+    }
+    exit missed > 0
+  }' "$tmp/rows"
