@@ -21,11 +21,13 @@ typedef struct {
 } RaRecipeReader;
 
 extern const RaRecipeReader ra_recipe_reader_verl, ra_recipe_reader_openrlhf,
-    ra_recipe_reader_nemo_rl, ra_recipe_reader_realhf;
+    ra_recipe_reader_nemo_rl, ra_recipe_reader_realhf, ra_recipe_reader_slime;
 
 /* Tables of meanings too long to stand beside their reader. */
 extern const RaMeaning ra_meanings_verl[];
 extern const guint ra_n_meanings_verl;
+extern const RaMeaning ra_meanings_slime[];
+extern const guint ra_n_meanings_slime;
 
 /* Adds an assumption. */
 void ra_recipe_note(RaRecipe *recipe, const char *format, ...)
@@ -38,6 +40,17 @@ gboolean ra_recipe_count(RaSettings *settings, const char *key,
 /* Copies the text of @key, or @fallback (nullable) if it is not set. */
 void ra_recipe_text(RaSettings *settings, const char *key, const char *fallback,
                     char **out);
+
+/* Lengths that the configuration does not limit (0): @prompt and @response, with
+ * a note. */
+void ra_recipe_lengths(RaRecipe *recipe, uint32_t prompt, uint32_t response);
+
+/* Gives call @kind the GPUs, the layout and the micro-batches of @base. */
+void ra_recipe_like(RaRecipe *recipe, RaRecipeKind kind, RaRecipeKind base);
+
+/* Sets @error, one line about the file, which does @what, and returns FALSE. */
+gboolean ra_recipe_refuse(const RaSettings *settings, const char *what,
+                          GError **error);
 
 /* Reads the adapters of @model: the rank from key @rank, 0 if it is not set;
  * the targets from key @targets, `all-linear` or a list of modules as in peft.

@@ -1,0 +1,28 @@
+# Flags of slime's train.py at 624b824, as its scripts have them.
+python3 train.py \
+   --actor-num-nodes 1 \
+   --actor-num-gpus-per-node 8 \
+   --colocate \
+   --num-layers 36 \
+   --hidden-size 4096 \
+   --hf-checkpoint /models/Qwen3-8B \
+   --ref-load /models/Qwen3-8B_torch_dist \
+   --save-interval 20 \
+   --rm-type math \
+   --rollout-batch-size 32 \
+   --n-samples-per-prompt 8 \
+   --rollout-max-prompt-len 1024 \
+   --rollout-max-response-len 7168 \
+   --global-batch-size 128 \
+   --tensor-model-parallel-size 2 \
+   --sequence-parallel \
+   --context-parallel-size 2 \
+   --recompute-granularity full \
+   --use-dynamic-batch-size \
+   --max-tokens-per-gpu 8192 \
+   --advantage-estimator grpo \
+   --use-kl-loss \
+   --kl-loss-coef 0.001 \
+   --lr 1e-6 \
+   --rollout-num-gpus-per-engine 2 \
+   --sglang-mem-fraction-static 0.7
