@@ -14,9 +14,10 @@ static const RaRecipeReader *const readers[RA_N_FRAMEWORKS] = {
     [RA_FRAMEWORK_NEMO_RL] = &ra_recipe_reader_nemo_rl,
     [RA_FRAMEWORK_REALHF] = &ra_recipe_reader_realhf,
     [RA_FRAMEWORK_SLIME] = &ra_recipe_reader_slime,
+    [RA_FRAMEWORK_SKYRL] = &ra_recipe_reader_skyrl,
 };
-const char *const ra_framework_names[] = {"verl",   "openrlhf", "nemo-rl",
-                                          "realhf", "slime",    NULL};
+const char *const ra_framework_names[] = {
+    "verl", "openrlhf", "nemo-rl", "realhf", "slime", "skyrl", NULL};
 const char *const ra_recipe_models[] = {"actor", "critic", "ref", "reward",
                                         NULL};
 const char *const ra_recipe_call_names[] = {
@@ -94,38 +95,6 @@ ra_recipe_text(RaSettings *settings, const char *key, const char *fallback,
 
   g_free(*out);
   *out = g_strdup(text ? text : fallback);
-}
-
-void
-ra_recipe_lengths(RaRecipe *recipe, uint32_t prompt, uint32_t response)
-{
-  if (recipe->max_prompt == 0)
-    ra_recipe_note(recipe,
-                   "prompts: at most %u tokens, as the configuration has no "
-                   "limit; --prompt-length changes it",
-                   recipe->max_prompt = prompt);
-  if (recipe->max_response == 0)
-    ra_recipe_note(recipe,
-                   "answers: at most %u tokens, as the configuration has no "
-                   "limit; --response-length changes it",
-                   recipe->max_response = response);
-}
-
-void
-ra_recipe_like(RaRecipe *recipe, RaRecipeKind kind, RaRecipeKind base)
-{
-  recipe->calls[kind] = recipe->calls[base];
-  recipe->calls[kind].is_there = TRUE;
-}
-
-gboolean
-ra_recipe_refuse(const RaSettings *settings, const char *what, GError **error)
-{
-  g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
-              "%s: is %s, expected training by RL, SFT, DPO or of a reward "
-              "model",
-              ra_settings_name(settings), what);
-  return FALSE;
 }
 
 uint32_t

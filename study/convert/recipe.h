@@ -27,6 +27,7 @@ typedef enum {
   RA_FRAMEWORK_NEMO_RL,
   RA_FRAMEWORK_REALHF,
   RA_FRAMEWORK_SLIME,
+  RA_FRAMEWORK_SKYRL,
   RA_N_FRAMEWORKS
 } RaFramework;
 
@@ -113,6 +114,7 @@ typedef struct {
 typedef struct {
   gboolean is_service;    /* it does not wait for training */
   gboolean interrupts;    /* a new version stops what runs; else it drains */
+  gboolean in_flight;     /* a new version takes over what runs, keys and all */
   uint32_t sync_interval; /* training calls from one version to the next */
 } RaRecipeAsync;
 

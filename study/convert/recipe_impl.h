@@ -21,13 +21,16 @@ typedef struct {
 } RaRecipeReader;
 
 extern const RaRecipeReader ra_recipe_reader_verl, ra_recipe_reader_openrlhf,
-    ra_recipe_reader_nemo_rl, ra_recipe_reader_realhf, ra_recipe_reader_slime;
+    ra_recipe_reader_nemo_rl, ra_recipe_reader_realhf, ra_recipe_reader_slime,
+    ra_recipe_reader_skyrl;
 
 /* Tables of meanings too long to stand beside their reader. */
 extern const RaMeaning ra_meanings_verl[];
 extern const guint ra_n_meanings_verl;
 extern const RaMeaning ra_meanings_slime[];
 extern const guint ra_n_meanings_slime;
+extern const RaMeaning ra_meanings_skyrl[];
+extern const guint ra_n_meanings_skyrl;
 
 /* Adds an assumption. */
 void ra_recipe_note(RaRecipe *recipe, const char *format, ...)
@@ -45,8 +48,23 @@ void ra_recipe_text(RaSettings *settings, const char *key, const char *fallback,
  * a note. */
 void ra_recipe_lengths(RaRecipe *recipe, uint32_t prompt, uint32_t response);
 
+/* Lengths of a data set's pairs, which have @length tokens together; 0: not
+ * known. */
+void ra_recipe_halve(RaRecipe *recipe, uint32_t length);
+
 /* Gives call @kind the GPUs, the layout and the micro-batches of @base. */
 void ra_recipe_like(RaRecipe *recipe, RaRecipeKind kind, RaRecipeKind base);
+
+/* @prefix and @key joined, for a moment: a few buffers in turn. */
+const char *ra_recipe_at(const char *prefix, const char *key);
+
+/* TRUE if the switch @key is set and on. */
+gboolean ra_recipe_is_on(RaSettings *settings, const char *key);
+
+/* Reads the degrees of Megatron, such as PREFIXtensor_model_parallel_size; a
+ * missing one leaves @call's.  The optimizer is distributed. */
+gboolean ra_recipe_megatron(RaSettings *settings, const char *prefix,
+                            RaRecipeCall *call, GError **error);
 
 /* Sets @error, one line about the file, which does @what, and returns FALSE. */
 gboolean ra_recipe_refuse(const RaSettings *settings, const char *what,

@@ -264,8 +264,13 @@ static char *
 write_workload(RaRecipe *recipe, const RaRecipeOptions *options, GError **error)
 {
   g_autoptr(GString) out = g_string_new(NULL);
-  g_autofree char *prompt = NULL, *response = response_of(recipe, options);
+  g_autofree char *prompt = NULL, *response = NULL;
 
+  if (recipe->async.is_service && recipe->turns.most > 1) {
+    ra_recipe_note(recipe, "turns: one, as a service has no others here");
+    recipe->turns.most = 0;
+  }
+  response = response_of(recipe, options);
   prompt = options->prompt_length
                ? g_strdup(options->prompt_length)
                : g_strdup_printf("fixed(%u)", recipe->max_prompt);
@@ -427,7 +432,9 @@ put_generate(RaRecipe *recipe, const RaWorkload *workload, double device_bytes,
     g_string_append_printf(out, "prefill-tokens = %u\n", call->prefill_tokens);
   if (recipe->async.is_service) {
     g_string_append_printf(out, "service = %s\nsync-interval = %u\n",
-                           recipe->async.interrupts ? "interrupt" : "drain",
+                           recipe->async.in_flight    ? "in-flight"
+                           : recipe->async.interrupts ? "interrupt"
+                                                      : "drain",
                            MAX(1, recipe->async.sync_interval));
     ra_recipe_note(recipe, "generate: a service's KV cache is not limited, and "
                            "answers do not share their prompt's keys");

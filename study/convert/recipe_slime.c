@@ -216,23 +216,15 @@ read_forward(RaRecipe *recipe, RaSettings *s, RaRecipeKind kind, GError **error)
   return TRUE;
 }
 
-static gboolean
-is_set(RaSettings *s, const char *key, GError **error)
-{
-  gboolean on = FALSE;
-
-  return ra_settings_bool(s, key, FALSE, &on, error) && on;
-}
-
 /* Log-probabilities: can_reuse_log_probs_in_loss of train_actor(), which skips
  * the actor's where one step follows, and the reference's, whose weights wait
  * in host memory. */
 static gboolean
 read_logprobs(RaRecipe *recipe, RaSettings *s, GError **error)
 {
-  gboolean rollout = is_set(s, "use-rollout-logprobs", error);
-  gboolean mismatch = is_set(s, "get-mismatch-metrics", error);
-  gboolean old = is_set(s, "keep-old-actor", error), in_loss;
+  gboolean rollout = ra_recipe_is_on(s, "use-rollout-logprobs");
+  gboolean mismatch = ra_recipe_is_on(s, "get-mismatch-metrics");
+  gboolean old = ra_recipe_is_on(s, "keep-old-actor"), in_loss;
   double kl, kl_loss;
   gboolean reuse;
 
@@ -272,8 +264,8 @@ static gboolean
 read_rollout(RaRecipe *recipe, RaSettings *s, GError **error)
 {
   RaRecipeCall *call = call_of(recipe, RA_RECIPE_GENERATE);
-  gboolean eager = is_set(s, "sglang-disable-cuda-graph", error);
-  gboolean alone = is_set(s, "sglang-disable-radix-cache", error);
+  gboolean eager = ra_recipe_is_on(s, "sglang-disable-cuda-graph");
+  gboolean alone = ra_recipe_is_on(s, "sglang-disable-radix-cache");
   uint32_t most = 0;
 
   if (!ra_settings_uint32(s, "sglang-max-running-requests", 0, 0,
@@ -328,7 +320,7 @@ read_task(RaRecipe *recipe, RaSettings *s, GError **error)
     recipe->algorithm = g_strdup("sft");
     return TRUE;
   }
-  if (is_set(s, "debug-rollout-only", error))
+  if (ra_recipe_is_on(s, "debug-rollout-only"))
     return ra_recipe_refuse(s, "generation alone", error);
   return TRUE;
 }

@@ -1,0 +1,102 @@
+/* What several readers share: copies of calls, lengths without a limit, the
+ * keys of Megatron. */
+#include "config.h"
+
+#include <string.h>
+
+#include "base/error.h"
+#include "study/convert/recipe_impl.h"
+
+const char *
+ra_recipe_at(const char *prefix, const char *key)
+{
+  static _Thread_local char buffers[16][192];
+  static _Thread_local guint next;
+  char *out = buffers[next++ % G_N_ELEMENTS(buffers)];
+
+  g_snprintf(out, sizeof buffers[0], "%s%s", prefix, key);
+  return out;
+}
+
+void
+ra_recipe_lengths(RaRecipe *recipe, uint32_t prompt, uint32_t response)
+{
+  if (recipe->max_prompt == 0)
+    ra_recipe_note(recipe,
+                   "prompts: at most %u tokens, as the configuration has no "
+                   "limit; --prompt-length changes it",
+                   recipe->max_prompt = prompt);
+  if (recipe->max_response == 0)
+    ra_recipe_note(recipe,
+                   "answers: at most %u tokens, as the configuration has no "
+                   "limit; --response-length changes it",
+                   recipe->max_response = response);
+}
+
+void
+ra_recipe_halve(RaRecipe *recipe, uint32_t length)
+{
+  if (length > 1) {
+    recipe->max_prompt = length / 2;
+    recipe->max_response = length - length / 2;
+    ra_recipe_note(recipe,
+                   "lengths: prompts and answers have half of %u tokens each, "
+                   "as the configuration bounds their sum",
+                   length);
+  }
+  ra_recipe_lengths(recipe, 1024, 1024);
+}
+
+void
+ra_recipe_like(RaRecipe *recipe, RaRecipeKind kind, RaRecipeKind base)
+{
+  recipe->calls[kind] = recipe->calls[base];
+  recipe->calls[kind].is_there = TRUE;
+}
+
+gboolean
+ra_recipe_refuse(const RaSettings *settings, const char *what, GError **error)
+{
+  g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
+              "%s: is %s, expected training by RL, SFT, DPO or of a reward "
+              "model",
+              ra_settings_name(settings), what);
+  return FALSE;
+}
+
+gboolean
+ra_recipe_is_on(RaSettings *settings, const char *key)
+{
+  gboolean on = FALSE;
+
+  return ra_settings_bool(settings, key, FALSE, &on, NULL) && on;
+}
+
+gboolean
+ra_recipe_megatron(RaSettings *s, const char *prefix, RaRecipeCall *call,
+                   GError **error)
+{
+  static const struct {
+    const char *key;
+    gsize offset;
+  } rows[] = {
+      {"tensor_model_parallel_size", G_STRUCT_OFFSET(RaRecipeCall, tp)},
+      {"pipeline_model_parallel_size", G_STRUCT_OFFSET(RaRecipeCall, pp)},
+      {"context_parallel_size", G_STRUCT_OFFSET(RaRecipeCall, cp)},
+      {"expert_model_parallel_size", G_STRUCT_OFFSET(RaRecipeCall, ep)},
+      {"expert_tensor_parallel_size", G_STRUCT_OFFSET(RaRecipeCall, etp)},
+      {"virtual_pipeline_model_parallel_size",
+       G_STRUCT_OFFSET(RaRecipeCall, n_virtual)},
+  };
+
+  for (guint i = 0; i < G_N_ELEMENTS(rows); i++) {
+    const char *key = ra_recipe_at(prefix, rows[i].key);
+    uint32_t *out = G_STRUCT_MEMBER_P(call, rows[i].offset);
+
+    if (ra_settings_get(s, key) && !ra_recipe_count(s, key, 1, out, error))
+      return FALSE;
+  }
+  call->zero = 1;
+  call->fp32_grads = TRUE;
+  return TRUE;
+}

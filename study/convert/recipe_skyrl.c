@@ -1,0 +1,393 @@
+/* Configurations of SkyRL: overrides of skyrl.train.entrypoints.main_base and
+ * of the entry points derived from it, and of skyrl.train.main_sft.
+ *
+ * What a missing key means is what skyrl/train/config says at revision a956457
+ * (2026-08).  The table of keys is study/convert/meaning_skyrl.c. */
+#include "config.h"
+
+#include <string.h>
+
+#include "base/error.h"
+#include "study/convert/recipe_impl.h"
+
+#define ENGINE "generator.inference_engine."
+#define PLACE "trainer.placement."
+#define ALGORITHM "trainer.algorithm."
+/* Tokens of what an environment answers: no key bounds them. */
+#define TOOL_TOKENS 256
+
+/* The first of @a and @b that is set, else @a. */
+static const char *
+either(RaSettings *s, const char *a, const char *b)
+{
+  return !ra_settings_get(s, a) && ra_settings_get(s, b) ? b : a;
+}
+
+/* ---- Training and inference ---------------------------------------------- */
+
+static gboolean
+read_fsdp(RaSettings *s, const char *prefix, RaRecipeCall *call, GError **error)
+{
+  const char *fsdp = ra_recipe_at(prefix, "fsdp_config.");
+  const char *shards = ra_recipe_at(fsdp, "reshard_after_forward");
+  const char *size = ra_settings_get(s, ra_recipe_at(fsdp, "fsdp_size"));
+  const char *ulysses = ra_recipe_at(prefix, "sequence_parallel_size");
+  const char *word = ra_settings_get(s, shards);
+  int64_t group = size ? g_ascii_strtoll(size, NULL, 10) : -1;
+  gboolean offload;
+
+  if (!ra_recipe_count(s, ulysses, 1, &call->cp, error) ||
+      !ra_settings_bool(s, ra_recipe_at(fsdp, "cpu_offload"), FALSE, &offload,
+                        error))
+    return FALSE;
+  if (call->cp > 1)
+    ra_settings_about(s, ulysses, "context parallelism of %u (a ring)",
+                      call->cp);
+  call->zero = word && g_ascii_strcasecmp(word, "false") == 0 ? 2 : 3;
+  if (group > 0 && group < call->n_gpus)
+    call->zero_group = MAX(1, (uint32_t)group / call->cp);
+  call->fp32_grads = call->overlap = TRUE;
+  call->host |= offload;
+  call->optimizer_host |= offload;
+  return TRUE;
+}
+
+static gboolean
+read_megatron(RaSettings *s, const char *prefix, RaRecipeCall *call,
+              GError **error)
+{
+  const char *own = ra_recipe_at(prefix, "megatron_config.");
+  const char *kwargs = ra_recipe_at(own, "transformer_config_kwargs.");
+  const char *word =
+      ra_settings_get(s, ra_recipe_at(kwargs, "recompute_granularity"));
+  gboolean cpu;
+
+  if (!ra_recipe_megatron(s, own, call, error) ||
+      !ra_settings_bool(s, ra_recipe_at(own, "ddp_config.overlap_grad_reduce"),
+                        FALSE, &call->overlap, error) ||
+      !ra_settings_bool(
+          s, ra_recipe_at(own, "optimizer_config_kwargs.optimizer_cpu_offload"),
+          FALSE, &cpu, error) ||
+      !ra_settings_uint32(
+          s, ra_recipe_at(kwargs, "num_layers_in_first_pipeline_stage"), 0, 0,
+          RA_RECIPE_COUNT_MAX, &call->first_layers, error) ||
+      !ra_settings_uint32(
+          s, ra_recipe_at(kwargs, "num_layers_in_last_pipeline_stage"), 0, 0,
+          RA_RECIPE_COUNT_MAX, &call->last_layers, error))
+    return FALSE;
+  call->sequence_parallel = call->tp > 1;
+  call->selective_recompute = g_strcmp0(word, "selective") == 0;
+  call->full_recompute = !word || g_str_equal(word, "full");
+  call->optimizer_host |= cpu;
+  return TRUE;
+}
+
+/* One call of the role with @prefix, on the GPUs of training. */
+static gboolean
+read_engine(RaRecipe *recipe, RaSettings *s, RaRecipeKind kind,
+            const char *prefix, GError **error)
+{
+  const char *root = recipe->task == RA_RECIPE_SFT ? "" : "trainer.";
+  const char *key = ra_recipe_at(root, "strategy");
+  const char *name = ra_settings_get(s, key);
+  gboolean is_train =
+      kind == RA_RECIPE_ACTOR_TRAIN || kind == RA_RECIPE_CRITIC_TRAIN;
+  RaRecipeCall *call = &recipe->calls[kind];
+  gboolean checkpoints;
+  uint32_t tokens;
+
+  if (!name)
+    name = recipe->task == RA_RECIPE_SFT ? "megatron" : "fsdp";
+  call->is_there = TRUE;
+  call->n_gpus = recipe->calls[RA_RECIPE_ACTOR_TRAIN].n_gpus;
+  if (!ra_settings_bool(s, "trainer.gradient_checkpointing", TRUE, &checkpoints,
+                        error))
+    return FALSE;
+  if (g_str_equal(name, "megatron")) {
+    if (!read_megatron(s, prefix, call, error))
+      return FALSE;
+    call->full_recompute &= checkpoints;
+  } else if (g_str_has_prefix(name, "fsdp")) {
+    call->full_recompute = checkpoints;
+    if (!read_fsdp(s, prefix, call, error))
+      return FALSE;
+  } else {
+    return ra_settings_fail(s, key, error, "fsdp, fsdp2 or megatron");
+  }
+  if (!ra_recipe_count(
+          s,
+          ra_recipe_at(root, is_train ? "micro_train_batch_size_per_gpu"
+                                      : "micro_forward_batch_size_per_gpu"),
+          recipe->task == RA_RECIPE_SFT ? 2 : 1, &call->micro_batch, error))
+    return FALSE;
+  key = ra_recipe_at(root, "max_tokens_per_microbatch");
+  if (!ra_settings_get(s, key) ||
+      g_str_has_prefix(ra_settings_get(s, key), "-"))
+    return TRUE;
+  if (!ra_recipe_count(s, key, 1, &tokens, error))
+    return FALSE;
+  call->micro_tokens = tokens;
+  return TRUE;
+}
+
+/* ---- GPUs ---------------------------------------------------------------- */
+
+static gboolean
+read_pools(RaRecipe *recipe, RaSettings *s, gboolean *is_apart, GError **error)
+{
+  const RaRecipeCall *generate = &recipe->calls[RA_RECIPE_GENERATE];
+  const char *engines =
+      either(s, ENGINE "num_engines", "generator.num_inference_engines");
+  const char *replicas =
+      either(s, ENGINE "data_parallel_size",
+             "generator.inference_engine_data_parallel_size");
+  uint32_t n_nodes, n_gpus, n_engines, n_replicas, own;
+  gboolean colocate;
+
+  if (!ra_recipe_count(s, PLACE "policy_num_nodes", 1, &n_nodes, error) ||
+      !ra_recipe_count(s, PLACE "policy_num_gpus_per_node", 1, &n_gpus,
+                       error) ||
+      !ra_recipe_count(s, engines, 1, &n_engines, error) ||
+      !ra_recipe_count(s, replicas, 1, &n_replicas, error) ||
+      !ra_settings_bool(s, PLACE "colocate_all", TRUE, &colocate, error))
+    return FALSE;
+  own = n_engines * n_replicas * generate->tp * generate->pp;
+  *is_apart = !colocate;
+  if (colocate && own != n_nodes * n_gpus)
+    return ra_settings_fail(s, engines, error,
+                            "as many GPUs for engines as for the policy, as "
+                            "colocate_all is on");
+  if (colocate)
+    return ra_recipe_pools(recipe, n_nodes, n_gpus, 0, 0, error);
+  if (own % n_gpus == 0)
+    return ra_recipe_pools(recipe, n_nodes, n_gpus, own / n_gpus, n_gpus,
+                           error);
+  return ra_recipe_pools(recipe, n_nodes, n_gpus, 1, own, error);
+}
+
+/* ---- Batches ------------------------------------------------------------- */
+
+static gboolean
+read_batches(RaRecipe *recipe, RaSettings *s, GError **error)
+{
+  const char *key = "trainer.policy_mini_batch_size";
+  const char *kind = ra_settings_get(s, ALGORITHM "dynamic_sampling.type");
+  const char *most =
+      ra_settings_get(s, ALGORITHM "dynamic_sampling.max_sample_batches");
+  uint32_t mini;
+
+  if (!ra_recipe_count(s, key, 256, &mini, error))
+    return FALSE;
+  if (ra_recipe_is_on(s, "trainer.fully_async.enabled"))
+    recipe->n_prompts = mini; /* a step takes one mini-batch */
+  mini = MIN(mini, recipe->n_prompts);
+  if (recipe->n_prompts % mini != 0)
+    return ra_settings_fail(s, key, error, "a divisor of train_batch_size");
+  recipe->n_mini_batches = recipe->n_prompts / mini;
+  if (!kind)
+    return TRUE;
+  if (g_str_equal(kind, "filter")) {
+    recipe->trips.n_prompts = recipe->n_prompts;
+    recipe->trips.most = !most                         ? 30
+                         : g_str_has_prefix(most, "-") ? 0
+                                                       : (uint32_t)atoi(most);
+  } else {
+    ra_settings_about(s, ALGORITHM "dynamic_sampling.type",
+                      "no group is replaced");
+  }
+  return TRUE;
+}
+
+/* skyrl/train/generators: a turn may be as long as max_generate_length, and the
+ * last one begins no later than at max_input_length. */
+static gboolean
+read_turns(RaRecipe *recipe, RaSettings *s, GError **error)
+{
+  uint64_t most, room;
+  uint32_t turns, input;
+
+  if (!ra_recipe_count(s, "generator.max_turns", 1, &turns, error) ||
+      !ra_recipe_count(s, "generator.max_input_length", recipe->max_prompt,
+                       &input, error))
+    return FALSE;
+  if (turns < 2)
+    return TRUE;
+  room = (uint64_t)recipe->max_response +
+         (input > recipe->max_prompt ? input - recipe->max_prompt : 0);
+  most = (uint64_t)turns * recipe->max_response +
+         (uint64_t)(turns - 1) * TOOL_TOKENS;
+  recipe->turns.most = turns;
+  recipe->turns.tool_tokens = TOOL_TOKENS;
+  recipe->max_response = (uint32_t)MIN(most, room);
+  ra_recipe_note(recipe,
+                 "turns: environments answer with %d tokens; set "
+                 "'tool-tokens' of [workload]",
+                 TOOL_TOKENS);
+  return TRUE;
+}
+
+/* ---- Generation ---------------------------------------------------------- */
+
+static gboolean
+read_async(RaRecipe *recipe, RaSettings *s, GError **error)
+{
+#define ASYNC "trainer.fully_async."
+  const char *entry = ra_settings_entry(s);
+  gboolean clears;
+
+  if (!ra_recipe_is_on(s, ASYNC "enabled")) {
+    recipe->staleness = strstr(entry, "main_async") != NULL;
+    return TRUE;
+  }
+  if (!ra_recipe_count(s, ASYNC "max_staleness_steps", 4, &recipe->staleness,
+                       error) ||
+      !ra_settings_bool(s, ASYNC "clear_kv_cache_on_weight_sync", FALSE,
+                        &clears, error))
+    return FALSE;
+  recipe->async.is_service = TRUE;
+  recipe->async.interrupts = clears;
+  recipe->async.in_flight = !clears;
+  recipe->async.sync_interval = 1;
+  return TRUE;
+#undef ASYNC
+}
+
+static gboolean
+read_rollout(RaRecipe *recipe, RaSettings *s, GError **error)
+{
+  RaRecipeCall *call = &recipe->calls[RA_RECIPE_GENERATE];
+  const char *eager =
+      either(s, ENGINE "enforce_eager", "generator.enforce_eager");
+
+  call->is_there = TRUE;
+  call->graph = !ra_recipe_is_on(s, eager);
+  call->etp = call->ep > 1 ? 1 : 0; /* whole experts, as in vLLM */
+  return read_async(recipe, s, error) && read_turns(recipe, s, error);
+}
+
+/* ---- The whole ----------------------------------------------------------- */
+
+static gboolean
+read_adapters(RaRecipe *recipe, RaSettings *s, RaRecipeModel model,
+              const char *prefix, GError **error)
+{
+  const char *merge =
+      ra_recipe_at(prefix, "megatron_config.lora_config.merge_lora");
+
+  if (!ra_recipe_lora(recipe, s, model, ra_recipe_at(prefix, "model.lora.rank"),
+                      ra_recipe_at(prefix, "model.lora.target_modules"), error))
+    return FALSE;
+  if (model == RA_RECIPE_ACTOR && recipe->lora[model].rank > 0 &&
+      recipe->calls[RA_RECIPE_ACTOR_TRAIN].zero == 1)
+    return ra_settings_bool(s, merge, TRUE, &recipe->lora_merged, error);
+  return TRUE;
+}
+
+static gboolean
+read_critic(RaRecipe *recipe, RaSettings *s, GError **error)
+{
+#define CRITIC "trainer.critic."
+  RaRecipeCall *train = &recipe->calls[RA_RECIPE_CRITIC_TRAIN];
+  uint32_t mini;
+
+  if (!g_str_equal(recipe->algorithm, "gae"))
+    return TRUE;
+  g_free(recipe->algorithm);
+  recipe->algorithm = g_strdup("ppo");
+  ra_recipe_text(s, CRITIC "model.path", recipe->model[RA_RECIPE_ACTOR],
+                 &recipe->model[RA_RECIPE_CRITIC]);
+  if (!read_engine(recipe, s, RA_RECIPE_CRITIC_TRAIN, CRITIC, error) ||
+      !read_engine(recipe, s, RA_RECIPE_CRITIC_INFERENCE, CRITIC, error) ||
+      !ra_recipe_count(s, "trainer.critic_mini_batch_size", 256, &mini, error))
+    return FALSE;
+  mini = MIN(mini, recipe->n_prompts);
+  if (recipe->n_prompts % mini == 0)
+    train->n_mini_batches = recipe->n_prompts / mini;
+  return read_adapters(recipe, s, RA_RECIPE_CRITIC, CRITIC, error);
+#undef CRITIC
+}
+
+/* A reference is there if its divergence counts in the loss, as it does by
+ * default, or in the reward. */
+static gboolean
+read_ref(RaRecipe *recipe, RaSettings *s, GError **error)
+{
+  gboolean in_loss, in_reward;
+
+  if (!ra_settings_bool(s, ALGORITHM "use_kl_loss", TRUE, &in_loss, error) ||
+      !ra_settings_bool(s, ALGORITHM "use_kl_in_reward", FALSE, &in_reward,
+                        error))
+    return FALSE;
+  if (!in_loss && !in_reward)
+    return TRUE;
+  ra_recipe_text(s, "trainer.ref.model.path", recipe->model[RA_RECIPE_ACTOR],
+                 &recipe->model[RA_RECIPE_REF]);
+  return read_engine(recipe, s, RA_RECIPE_REF_INFERENCE, "trainer.ref.", error);
+}
+
+/* With colocate_all each model is on the GPUs only while it works. */
+static void
+put_to_sleep(RaRecipe *recipe)
+{
+  for (guint k = RA_RECIPE_ACTOR_INFERENCE; k < RA_N_RECIPE_CALLS; k++) {
+    recipe->calls[k].host = TRUE;
+    recipe->calls[k].optimizer_host =
+        k == RA_RECIPE_ACTOR_TRAIN || k == RA_RECIPE_CRITIC_TRAIN;
+  }
+}
+
+static gboolean
+read_sft(RaRecipe *recipe, RaSettings *s, GError **error)
+{
+  uint32_t n_nodes, n_gpus, length;
+
+  recipe->task = RA_RECIPE_SFT;
+  g_free(recipe->algorithm);
+  recipe->algorithm = g_strdup("sft");
+  recipe->n_samples = 1;
+  ra_recipe_text(s, "model.path", "Qwen/Qwen3-0.6B",
+                 &recipe->model[RA_RECIPE_ACTOR]);
+  if (!ra_recipe_count(s, "batch_size", 4, &recipe->n_prompts, error) ||
+      !ra_recipe_count(s, "placement.num_nodes", 1, &n_nodes, error) ||
+      !ra_recipe_count(s, "placement.num_gpus_per_node", 4, &n_gpus, error) ||
+      !ra_recipe_pools(recipe, n_nodes, n_gpus, 0, 0, error) ||
+      !ra_settings_uint32(s, "max_length", 0, 0, RA_RECIPE_COUNT_MAX, &length,
+                          error))
+    return FALSE;
+  ra_recipe_halve(recipe, length);
+  return read_engine(recipe, s, RA_RECIPE_ACTOR_TRAIN, "", error) &&
+         read_adapters(recipe, s, RA_RECIPE_ACTOR, "", error);
+}
+
+static gboolean
+read_skyrl(RaRecipe *recipe, RaSettings *s, GError **error)
+{
+  const char *entry = ra_settings_entry(s);
+  gboolean is_apart;
+
+  if (strstr(entry, "main_generate"))
+    return ra_recipe_refuse(s, "generation alone", error);
+  if (strstr(entry, "main_sft") || ra_settings_has(s, "placement."))
+    return read_sft(recipe, s, error);
+  if (!read_pools(recipe, s, &is_apart, error) ||
+      !read_batches(recipe, s, error) || !read_rollout(recipe, s, error) ||
+      !read_engine(recipe, s, RA_RECIPE_ACTOR_TRAIN, "trainer.policy.",
+                   error) ||
+      !read_engine(recipe, s, RA_RECIPE_ACTOR_INFERENCE, "trainer.policy.",
+                   error) ||
+      !read_adapters(recipe, s, RA_RECIPE_ACTOR, "trainer.policy.", error) ||
+      !read_ref(recipe, s, error) || !read_critic(recipe, s, error))
+    return FALSE;
+  if (!is_apart)
+    put_to_sleep(recipe);
+  return TRUE;
+}
+
+const RaRecipeReader ra_recipe_reader_skyrl = {
+    .name = "skyrl",
+    .prefixes = {"trainer.policy.", "trainer.placement."},
+    .entries = {"skyrl.", "skyrl_train."},
+    .meanings = ra_meanings_skyrl,
+    .n_meanings = &ra_n_meanings_skyrl,
+    .read = read_skyrl,
+};
