@@ -76,6 +76,7 @@ libstudy_a_SOURCES += %D%/convert/recipe_nemo_rl.c
 libstudy_a_SOURCES += %D%/convert/recipe_openrlhf.c
 libstudy_a_SOURCES += %D%/convert/recipe_parts.c
 libstudy_a_SOURCES += %D%/convert/recipe_realhf.c
+libstudy_a_SOURCES += %D%/convert/recipe_roll.c
 libstudy_a_SOURCES += %D%/convert/recipe_skyrl.c
 libstudy_a_SOURCES += %D%/convert/recipe_slime.c
 libstudy_a_SOURCES += %D%/convert/recipe_verl.c

@@ -22,7 +22,7 @@ typedef struct {
 
 extern const RaRecipeReader ra_recipe_reader_verl, ra_recipe_reader_openrlhf,
     ra_recipe_reader_nemo_rl, ra_recipe_reader_realhf, ra_recipe_reader_slime,
-    ra_recipe_reader_skyrl;
+    ra_recipe_reader_skyrl, ra_recipe_reader_roll;
 
 /* Tables of meanings too long to stand beside their reader. */
 extern const RaMeaning ra_meanings_verl[];
@@ -51,6 +51,14 @@ void ra_recipe_lengths(RaRecipe *recipe, uint32_t prompt, uint32_t response);
 /* Lengths of a data set's pairs, which have @length tokens together; 0: not
  * known. */
 void ra_recipe_halve(RaRecipe *recipe, uint32_t length);
+
+/* Generation in up to @turns turns of up to @each tokens, all within @room. */
+void ra_recipe_turns(RaRecipe *recipe, uint32_t turns, uint32_t each,
+                     uint32_t room);
+
+/* Sets the cluster to nodes of @n_gpus that have the GPUs of every call; to
+ * smaller nodes, with a note, if a call's are no mesh then. */
+void ra_recipe_nodes(RaRecipe *recipe, uint32_t n_gpus);
 
 /* Gives call @kind the GPUs, the layout and the micro-batches of @base. */
 void ra_recipe_like(RaRecipe *recipe, RaRecipeKind kind, RaRecipeKind base);

@@ -507,8 +507,6 @@ put_call(RaRecipe *recipe, RaRecipeKind kind, const char *name,
       kind == RA_RECIPE_ACTOR_TRAIN || kind == RA_RECIPE_CRITIC_TRAIN;
   uint32_t model_gpus = call->tp * call->pp * call->cp, n;
 
-  if (call->dp == 0 && model_gpus > 0 && call->n_gpus % model_gpus == 0)
-    call->dp = call->n_gpus / model_gpus;
   if (call->dp * model_gpus != call->n_gpus || call->n_gpus == 0) {
     g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
                 "%s: %u GPUs are not a multiple of tp %u x pp %u x cp %u",
@@ -552,6 +550,63 @@ put_call(RaRecipe *recipe, RaRecipeKind kind, const char *name,
   return TRUE;
 }
 
+/* Replicas of calls, which the number of GPUs gives. */
+static void
+derive_dp(RaRecipe *recipe)
+{
+  for (guint k = 0; k < RA_N_RECIPE_CALLS; k++) {
+    RaRecipeCall *call = &recipe->calls[k];
+    uint32_t model_gpus = call->tp * call->pp * call->cp;
+
+    if (call->dp == 0 && model_gpus > 0 && call->n_gpus % model_gpus == 0)
+      call->dp = call->n_gpus / model_gpus;
+  }
+}
+
+/* Engines, of which there are fewer where they cannot share the sequences. */
+static void
+fit_engines(RaRecipe *recipe)
+{
+  RaRecipeCall *call = &recipe->calls[RA_RECIPE_GENERATE];
+  uint32_t n =
+      recipe->trips.n_prompts > 0 ? recipe->trips.n_prompts : recipe->n_prompts;
+  uint32_t each = call->tp * call->pp * call->cp, dp = call->dp;
+
+  n *= recipe->n_samples;
+  while (dp > 1 && (n % dp != 0 || (dp * each > recipe->n_node_gpus
+                                        ? dp * each % recipe->n_node_gpus
+                                        : recipe->n_node_gpus % (dp * each))))
+    dp--;
+  if (!call->is_there || call->dp == 0 || n % call->dp == 0)
+    return;
+  ra_recipe_note(recipe,
+                 "generate: %u of %u engines, as all have as many of the %u "
+                 "sequences here",
+                 dp, call->dp, n);
+  call->dp = dp;
+  call->n_gpus = dp * each;
+}
+
+/* Weights that calls of one layout share rest at one place: on the host, if one
+ * of them says so. */
+static void
+agree_on_residency(RaRecipe *recipe)
+{
+  RaRecipeCall *a = &recipe->calls[RA_RECIPE_GENERATE];
+  RaRecipeCall *const others[] = {&recipe->calls[RA_RECIPE_ACTOR_INFERENCE],
+                                  &recipe->calls[RA_RECIPE_ACTOR_TRAIN]};
+
+  for (guint i = 0; i < G_N_ELEMENTS(others); i++) {
+    const RaRecipeCall *b = others[i];
+
+    if (a->is_there && b->is_there && b->host && a->first_gpu == b->first_gpu &&
+        a->n_gpus == b->n_gpus && a->dp == b->dp && a->tp == b->tp &&
+        a->pp == b->pp && a->cp == b->cp && a->ep == b->ep &&
+        b->n_virtual < 2 && (b->zero != 3 || b->dp == 1))
+      a->host = TRUE;
+  }
+}
+
 /* The plan's keys, before it is read and written in the one form. */
 static char *
 draft_plan(RaRecipe *recipe, const RaPlanWords *words,
@@ -564,6 +619,9 @@ draft_plan(RaRecipe *recipe, const RaPlanWords *words,
     return NULL;
   if (recipe->system)
     g_string_append_printf(out, "system = %s\n", recipe->system);
+  derive_dp(recipe);
+  fit_engines(recipe);
+  agree_on_residency(recipe);
   for (guint k = 0; k < RA_N_RECIPE_CALLS; k++) {
     if (recipe->calls[k].is_there &&
         !put_call(recipe, k, ra_recipe_call_names[k], workload, device_bytes,

@@ -47,6 +47,70 @@ ra_recipe_halve(RaRecipe *recipe, uint32_t length)
   ra_recipe_lengths(recipe, 1024, 1024);
 }
 
+/* Tokens of what an environment answers: no key bounds them. */
+#define TOOL_TOKENS 256
+
+void
+ra_recipe_turns(RaRecipe *recipe, uint32_t turns, uint32_t each, uint32_t room)
+{
+  uint64_t most = (uint64_t)turns * each + (uint64_t)(turns - 1) * TOOL_TOKENS;
+
+  if (turns < 2)
+    return;
+  recipe->turns.most = turns;
+  recipe->turns.tool_tokens = MIN(TOOL_TOKENS, room / (2 * turns));
+  recipe->max_response = (uint32_t)MIN(most, room);
+  ra_recipe_note(recipe,
+                 "turns: environments answer with %u tokens; set 'tool-tokens' "
+                 "of [workload]",
+                 recipe->turns.tool_tokens);
+}
+
+static uint32_t
+gcd(uint32_t a, uint32_t b)
+{
+  return b == 0 ? a : gcd(b, a % b);
+}
+
+/* TRUE if the call's GPUs are whole nodes, or an aligned slice of one. */
+static gboolean
+is_mesh(const RaRecipeCall *call, uint32_t each)
+{
+  if (call->n_gpus % each == 0)
+    return call->first_gpu % each == 0;
+  return call->n_gpus < each && (call->n_gpus & (call->n_gpus - 1)) == 0 &&
+         call->first_gpu % call->n_gpus == 0;
+}
+
+void
+ra_recipe_nodes(RaRecipe *recipe, uint32_t n_gpus)
+{
+  uint32_t last = 0, each, common = 0;
+  gboolean fits = TRUE;
+
+  for (guint k = 0; k < RA_N_RECIPE_CALLS; k++) {
+    const RaRecipeCall *call = &recipe->calls[k];
+
+    if (!call->is_there)
+      continue;
+    last = MAX(last, call->first_gpu + call->n_gpus);
+    common = gcd(call->first_gpu, gcd(call->n_gpus, common));
+  }
+  each = MIN(n_gpus, last);
+  for (guint k = 0; k < RA_N_RECIPE_CALLS; k++)
+    fits &= !recipe->calls[k].is_there || is_mesh(&recipe->calls[k], each);
+  if (!fits) {
+    ra_recipe_note(
+        recipe,
+        "cluster: nodes of %u GPUs instead of %u, as a mesh is whole "
+        "nodes",
+        common, each);
+    each = common;
+  }
+  recipe->n_node_gpus = each;
+  recipe->n_nodes = (last + each - 1) / each;
+}
+
 void
 ra_recipe_like(RaRecipe *recipe, RaRecipeKind kind, RaRecipeKind base)
 {

@@ -13,8 +13,6 @@
 #define ENGINE "generator.inference_engine."
 #define PLACE "trainer.placement."
 #define ALGORITHM "trainer.algorithm."
-/* Tokens of what an environment answers: no key bounds them. */
-#define TOOL_TOKENS 256
 
 /* The first of @a and @b that is set, else @a. */
 static const char *
@@ -203,26 +201,15 @@ read_batches(RaRecipe *recipe, RaSettings *s, GError **error)
 static gboolean
 read_turns(RaRecipe *recipe, RaSettings *s, GError **error)
 {
-  uint64_t most, room;
-  uint32_t turns, input;
+  uint32_t turns, input, room;
 
   if (!ra_recipe_count(s, "generator.max_turns", 1, &turns, error) ||
       !ra_recipe_count(s, "generator.max_input_length", recipe->max_prompt,
                        &input, error))
     return FALSE;
-  if (turns < 2)
-    return TRUE;
-  room = (uint64_t)recipe->max_response +
+  room = recipe->max_response +
          (input > recipe->max_prompt ? input - recipe->max_prompt : 0);
-  most = (uint64_t)turns * recipe->max_response +
-         (uint64_t)(turns - 1) * TOOL_TOKENS;
-  recipe->turns.most = turns;
-  recipe->turns.tool_tokens = TOOL_TOKENS;
-  recipe->max_response = (uint32_t)MIN(most, room);
-  ra_recipe_note(recipe,
-                 "turns: environments answer with %d tokens; set "
-                 "'tool-tokens' of [workload]",
-                 TOOL_TOKENS);
+  ra_recipe_turns(recipe, turns, recipe->max_response, room);
   return TRUE;
 }
 
