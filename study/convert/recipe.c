@@ -16,9 +16,11 @@ static const RaRecipeReader *const readers[RA_N_FRAMEWORKS] = {
     [RA_FRAMEWORK_SLIME] = &ra_recipe_reader_slime,
     [RA_FRAMEWORK_SKYRL] = &ra_recipe_reader_skyrl,
     [RA_FRAMEWORK_ROLL] = &ra_recipe_reader_roll,
+    [RA_FRAMEWORK_AREAL] = &ra_recipe_reader_areal,
 };
-const char *const ra_framework_names[] = {
-    "verl", "openrlhf", "nemo-rl", "realhf", "slime", "skyrl", "roll", NULL};
+const char *const ra_framework_names[] = {"verl",   "openrlhf", "nemo-rl",
+                                          "realhf", "slime",    "skyrl",
+                                          "roll",   "areal",    NULL};
 const char *const ra_recipe_models[] = {"actor", "critic", "ref", "reward",
                                         NULL};
 const char *const ra_recipe_call_names[] = {

@@ -22,7 +22,7 @@ typedef struct {
 
 extern const RaRecipeReader ra_recipe_reader_verl, ra_recipe_reader_openrlhf,
     ra_recipe_reader_nemo_rl, ra_recipe_reader_realhf, ra_recipe_reader_slime,
-    ra_recipe_reader_skyrl, ra_recipe_reader_roll;
+    ra_recipe_reader_skyrl, ra_recipe_reader_roll, ra_recipe_reader_areal;
 
 /* Tables of meanings too long to stand beside their reader. */
 extern const RaMeaning ra_meanings_verl[];
