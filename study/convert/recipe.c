@@ -17,10 +17,11 @@ static const RaRecipeReader *const readers[RA_N_FRAMEWORKS] = {
     [RA_FRAMEWORK_SKYRL] = &ra_recipe_reader_skyrl,
     [RA_FRAMEWORK_ROLL] = &ra_recipe_reader_roll,
     [RA_FRAMEWORK_AREAL] = &ra_recipe_reader_areal,
+    [RA_FRAMEWORK_TRL] = &ra_recipe_reader_trl,
 };
-const char *const ra_framework_names[] = {"verl",   "openrlhf", "nemo-rl",
-                                          "realhf", "slime",    "skyrl",
-                                          "roll",   "areal",    NULL};
+const char *const ra_framework_names[] = {
+    "verl",  "openrlhf", "nemo-rl", "realhf", "slime",
+    "skyrl", "roll",     "areal",   "trl",    NULL};
 const char *const ra_recipe_models[] = {"actor", "critic", "ref", "reward",
                                         NULL};
 const char *const ra_recipe_call_names[] = {

@@ -22,7 +22,8 @@ typedef struct {
 
 extern const RaRecipeReader ra_recipe_reader_verl, ra_recipe_reader_openrlhf,
     ra_recipe_reader_nemo_rl, ra_recipe_reader_realhf, ra_recipe_reader_slime,
-    ra_recipe_reader_skyrl, ra_recipe_reader_roll, ra_recipe_reader_areal;
+    ra_recipe_reader_skyrl, ra_recipe_reader_roll, ra_recipe_reader_areal,
+    ra_recipe_reader_trl;
 
 /* Tables of meanings too long to stand beside their reader. */
 extern const RaMeaning ra_meanings_verl[];
@@ -31,6 +32,8 @@ extern const RaMeaning ra_meanings_slime[];
 extern const guint ra_n_meanings_slime;
 extern const RaMeaning ra_meanings_skyrl[];
 extern const guint ra_n_meanings_skyrl;
+extern const RaMeaning ra_meanings_trl[];
+extern const guint ra_n_meanings_trl;
 
 /* Adds an assumption. */
 void ra_recipe_note(RaRecipe *recipe, const char *format, ...)

@@ -342,7 +342,7 @@ read_openrlhf(RaRecipe *recipe, RaSettings *s, GError **error)
 
 const RaRecipeReader ra_recipe_reader_openrlhf = {
     .name = "openrlhf",
-    .prefixes = {"vllm_", "actor_num_"},
+    .prefixes = {"vllm_num_", "actor_num_"},
     .entries = {"openrlhf.", "train_ppo_ray"},
     .read = read_openrlhf,
 };

@@ -1,0 +1,488 @@
+/* Configurations of TRL: arguments of its scripts (`accelerate launch
+ * examples/scripts/dpo.py ...`, `trl grpo ...`), or their YAML.
+ *
+ * What a missing argument means is what trl/trainer/<name>_config.py says at
+ * revision f2cd577 (2026-07), and transformers.TrainingArguments: 8 sequences a
+ * device, no accumulation.  The table of arguments is
+ * study/convert/meaning_trl.c. */
+#include "config.h"
+
+#include <string.h>
+
+#include "base/error.h"
+#include "study/convert/recipe_impl.h"
+
+#define GENERATE calls[RA_RECIPE_GENERATE]
+#define TRAIN calls[RA_RECIPE_ACTOR_TRAIN]
+
+typedef enum { GRPO, RLOO, PPO, ONLINE_DPO, SFT, DPO, REWARD, OTHER } Trainer;
+
+/* What a script or a word behind `trl` trains. */
+static const struct {
+  const char *word; /* a script's name begins with it */
+  Trainer trainer;
+} trainers[] = {
+    {"async_grpo", GRPO}, {"grpo", GRPO},  {"gspo", GRPO},
+    {"rloo", RLOO},       {"ppo", PPO},    {"online_dpo", ONLINE_DPO},
+    {"sft", SFT},         {"dpo", DPO},    {"reward_modeling", REWARD},
+    {"reward", REWARD},   {"kto", OTHER},  {"orpo", OTHER},
+    {"cpo", OTHER},       {"bco", OTHER},  {"tpo", OTHER},
+    {"gkd", OTHER},       {"gold", OTHER}, {"distillation", OTHER},
+    {"sdft", OTHER},      {"sdpo", OTHER}, {"ssd", OTHER},
+    {"prm", OTHER},       {"xpo", OTHER},  {"nash_md", OTHER},
+    {"mpo", OTHER},
+};
+
+/* Keys that only one trainer has, for YAML that no command starts. */
+static const struct {
+  const char *key;
+  Trainer trainer;
+} hints[] = {
+    {"num_ppo_epochs", PPO},
+    {"max_completion_length", GRPO},
+    {"num_generations", GRPO},
+    {"use_vllm", GRPO},
+    {"precompute_ref_log_probs", DPO},
+    {"beta", DPO},
+    {"center_rewards_coefficient", REWARD},
+    {"packing", SFT},
+    {"max_length", SFT},
+};
+
+/* The row of a word of the command, or -1. */
+static int
+find_word(const char *word, gboolean behind_trl)
+{
+  const char *slash = strrchr(word, '/');
+  const char *base = slash ? slash + 1 : word;
+
+  if (!behind_trl && !g_str_has_suffix(base, ".py"))
+    return -1;
+  for (guint i = 0; i < G_N_ELEMENTS(trainers); i++) {
+    gsize n = strlen(trainers[i].word);
+
+    if (strncmp(base, trainers[i].word, n) == 0 &&
+        (base[n] == '\0' || base[n] == '.' || base[n] == '_'))
+      return (int)i;
+  }
+  return -1;
+}
+
+static gboolean
+find_trainer(RaSettings *s, Trainer *out, gboolean *is_async, GError **error)
+{
+  g_auto(GStrv) words = g_strsplit(ra_settings_entry(s), " ", -1);
+  gboolean behind = FALSE;
+  int row = -1;
+
+  for (guint i = 0; words[i] && row < 0; i++) {
+    row = find_word(words[i], behind);
+    behind = g_str_equal(words[i], "trl") || g_str_has_suffix(words[i], "/trl");
+  }
+  if (row >= 0) {
+    *out = trainers[row].trainer;
+    *is_async = g_str_equal(trainers[row].word, "async_grpo");
+    return *out != OTHER || ra_recipe_refuse(s, trainers[row].word, error);
+  }
+  *is_async = FALSE;
+  for (guint i = 0; i < G_N_ELEMENTS(hints); i++) {
+    *out = hints[i].trainer;
+    if (ra_settings_get(s, hints[i].key))
+      return TRUE;
+  }
+  g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
+              "%s: no trainer of TRL, expected one of its scripts, or keys "
+              "such as num_generations",
+              ra_settings_name(s));
+  return FALSE;
+}
+
+/* ---- GPUs and sharding --------------------------------------------------- */
+
+/* Any of the names that a launcher gives to one number; NULL: none. */
+static const char *
+any_of(RaSettings *s, const char *const *keys)
+{
+  for (guint i = 0; keys[i]; i++) {
+    if (ra_settings_get(s, keys[i]))
+      return keys[i];
+  }
+  return NULL;
+}
+
+/* Processes of `accelerate launch`, or of torchrun, are GPUs. */
+static gboolean
+read_processes(RaRecipe *recipe, RaSettings *s, uint32_t *n_nodes,
+               uint32_t *n_gpus, GError **error)
+{
+  static const char *const all[] = {"num_processes", "launcher.num_processes",
+                                    NULL};
+  static const char *const nodes[] = {"num_machines", "launcher.num_machines",
+                                      "launcher.nnodes", "nnodes", NULL};
+  static const char *const each[] = {"launcher.nproc-per-node",
+                                     "launcher.nproc_per_node",
+                                     "nproc-per-node", "nproc_per_node", NULL};
+  const char *entry = ra_settings_entry(s), *key = any_of(s, nodes);
+  uint32_t n = 8;
+
+  *n_nodes = 1;
+  if (key && !ra_recipe_count(s, key, 1, n_nodes, error))
+    return FALSE;
+  key = any_of(s, each);
+  if (key)
+    return ra_recipe_count(s, key, 1, n_gpus, error);
+  key = any_of(s, all);
+  if (key && !ra_recipe_count(s, key, 1, &n, error))
+    return FALSE;
+  if (!key) {
+    if (g_str_has_prefix(entry, "python"))
+      n = 1;
+    ra_recipe_note(recipe, "GPUs: %u, as no key gives their number", n);
+  }
+  if (n % *n_nodes != 0)
+    return ra_settings_fail(s, key ? key : "num_machines", error,
+                            "a multiple of num_machines");
+  *n_gpus = n / *n_nodes;
+  return TRUE;
+}
+
+static gboolean
+is_cpu(RaSettings *s, const char *key)
+{
+  const char *text = ra_settings_get(s, key);
+
+  if (!text)
+    text = ra_settings_get(s, ra_recipe_at("deepspeed_config.", key));
+  return g_strcmp0(text, "cpu") == 0;
+}
+
+/* ZeRO's stage: the file of `accelerate config`, else what the name of that
+ * file, or of DeepSpeed's, says.  TRL ships zero1, zero2, zero3, fsdp1, fsdp2,
+ * multi_gpu and single_gpu. */
+static gboolean
+read_zero(RaSettings *s, RaRecipeCall *call, GError **error)
+{
+  static const char *const files[] = {"config_file",
+                                      "accelerate_config",
+                                      "launcher.config_file",
+                                      "deepspeed",
+                                      "fsdp",
+                                      NULL};
+  static const char *const stages[] = {"deepspeed_config.zero_stage",
+                                       "zero_stage", NULL};
+  const char *type = ra_settings_get(s, "distributed_type");
+  const char *key = any_of(s, stages), *file = any_of(s, files);
+  const char *name = file ? ra_settings_get(s, file) : "";
+  const char *reshard =
+      ra_settings_get(s, "fsdp_config.fsdp_reshard_after_forward");
+  const char *zero = strstr(name, "zero");
+
+  if (g_strcmp0(file, "fsdp") == 0 || g_strcmp0(type, "FSDP") == 0 ||
+      strstr(name, "fsdp")) {
+    call->zero = reshard && (g_ascii_strcasecmp(reshard, "false") == 0 ||
+                             g_str_equal(reshard, "SHARD_GRAD_OP"))
+                     ? 2
+                     : 3;
+    call->host = call->optimizer_host =
+        ra_recipe_is_on(s, "fsdp_config.fsdp_offload_params");
+    call->fp32_grads = TRUE;
+    return TRUE;
+  }
+  if (key && !ra_settings_uint32(s, key, 0, 0, 3, &call->zero, error))
+    return FALSE;
+  if (!key && zero && g_ascii_isdigit(zero[4]))
+    call->zero = (uint32_t)(zero[4] - '0');
+  else if (!key && zero && zero[4] && g_ascii_isdigit(zero[5]))
+    call->zero = (uint32_t)(zero[5] - '0');
+  call->host = is_cpu(s, "offload_param_device");
+  call->optimizer_host = call->host || is_cpu(s, "offload_optimizer_device");
+  return TRUE;
+}
+
+static gboolean
+read_degree(RaSettings *s, const char *name, uint32_t *out, GError **error)
+{
+  g_autofree char *key =
+      g_strdup_printf("parallelism_config.parallelism_config_%s_size", name);
+
+  return !ra_settings_get(s, key) || ra_recipe_count(s, key, 1, out, error);
+}
+
+static gboolean
+read_train(RaRecipe *recipe, RaSettings *s, GError **error)
+{
+  RaRecipeCall *call = &recipe->TRAIN;
+
+  call->is_there = call->overlap = TRUE;
+  if (!read_zero(s, call, error) || !read_degree(s, "cp", &call->cp, error) ||
+      !read_degree(s, "sp", &call->cp, error) ||
+      !read_degree(s, "tp", &call->tp, error) ||
+      !ra_settings_bool(s, "gradient_checkpointing", TRUE,
+                        &call->full_recompute, error) ||
+      !ra_recipe_count(s, "per_device_train_batch_size", 8, &call->micro_batch,
+                       error))
+    return FALSE;
+  if (call->zero > 3)
+    call->zero = 3;
+  call->full_recompute |=
+      ra_recipe_is_on(s, "fsdp_config.fsdp_activation_checkpointing");
+  return TRUE;
+}
+
+/* ---- Adapters ------------------------------------------------------------ */
+
+/* With adapters the reference is the model without them; peft's default for
+ * decoders of Hugging Face is q_proj and v_proj. */
+static gboolean
+read_adapters(RaRecipe *recipe, RaSettings *s, GError **error)
+{
+  RaRecipeLora *lora = &recipe->lora[RA_RECIPE_ACTOR];
+  gboolean named = ra_settings_has(s, "lora_target_modules");
+
+  if (!ra_recipe_is_on(s, "use_peft"))
+    return TRUE;
+  recipe->lora_ref = TRUE;
+  recipe->lora_merged = TRUE; /* merge_adapter() before weights are sent */
+  if (!ra_recipe_lora(recipe, s, RA_RECIPE_ACTOR, "lora_r",
+                      "lora_target_modules", error))
+    return FALSE;
+  if (lora->rank == 0)
+    lora->rank = 16;
+  if (!named)
+    lora->targets = g_strdup("q, v");
+  return TRUE;
+}
+
+/* ---- Generation ---------------------------------------------------------- */
+
+/* trl/generation/vllm_generation.py; without vLLM, generate() of transformers
+ * on each process, which is one static batch. */
+static gboolean
+read_rollout(RaRecipe *recipe, RaSettings *s, Trainer trainer, uint32_t steps,
+             gboolean is_apart, GError **error)
+{
+  RaRecipeCall *call = &recipe->GENERATE;
+
+  call->is_there = TRUE;
+  if (!is_apart && !ra_recipe_is_on(s, "use_vllm"))
+    return TRUE;
+  if (is_apart
+          ? !ra_recipe_count(s, "tensor_parallel_size", 1, &call->tp, error)
+          : !ra_recipe_count(s, "vllm_tensor_parallel_size", 1, &call->tp,
+                             error))
+    return FALSE;
+  call->graph = call->prefix_sharing = TRUE;
+  call->prefill_tokens = is_apart ? 8192 : 4096;
+  call->max_sequences =
+      is_apart ? 256 : recipe->TRAIN.micro_batch * call->tp * steps;
+  return ra_settings_double(s, "vllm_gpu_memory_utilization",
+                            is_apart                ? 0.9
+                            : trainer == ONLINE_DPO ? 0.55
+                                                    : 0.3,
+                            0, 1, &call->memory_frac, error);
+}
+
+/* The GPUs of `trl vllm-serve`, beside those of training. */
+static gboolean
+read_pools(RaRecipe *recipe, RaSettings *s, gboolean is_apart, GError **error)
+{
+  uint32_t n_nodes, n_gpus, tp, dp;
+
+  if (!read_processes(recipe, s, &n_nodes, &n_gpus, error) ||
+      !ra_recipe_count(s, "tensor_parallel_size", 1, &tp, error) ||
+      !ra_recipe_count(s, "data_parallel_size", 1, &dp, error))
+    return FALSE;
+  if (is_apart && !ra_settings_has(s, "tensor_parallel_size") &&
+      !ra_settings_has(s, "data_parallel_size"))
+    ra_recipe_note(recipe, "generate: one GPU, as no key says how many the "
+                           "server of vLLM has");
+  return is_apart ? ra_recipe_pools(recipe, n_nodes, n_gpus, 1, tp * dp, error)
+                  : ra_recipe_pools(recipe, n_nodes, n_gpus, 0, 0, error);
+}
+
+/* ---- Trainers ------------------------------------------------------------ */
+
+/* Sequences that an optimizer step takes: of all replicas. */
+static gboolean
+read_batch(const RaRecipe *recipe, RaSettings *s, uint32_t *accumulate,
+           uint32_t *out, GError **error)
+{
+  const RaRecipeCall *call = &recipe->TRAIN;
+
+  if (!ra_recipe_count(s, "gradient_accumulation_steps", 1, accumulate, error))
+    return FALSE;
+  *out = call->micro_batch * *accumulate * call->n_gpus /
+         MAX(1, call->cp * call->tp);
+  return TRUE;
+}
+
+static gboolean
+has_reference(RaSettings *s, double standard, gboolean *out, GError **error)
+{
+  double beta;
+
+  if (!ra_settings_double(s, "beta", standard, 0, 1e6, &beta, error))
+    return FALSE;
+  *out = beta > 0;
+  return TRUE;
+}
+
+/* GRPO and RLOO: a batch of generation is steps_per_generation batches of the
+ * processes, and trained on num_iterations times. */
+static gboolean
+read_grpo(RaRecipe *recipe, RaSettings *s, Trainer trainer, gboolean is_async,
+          gboolean is_apart, GError **error)
+{
+  uint32_t accumulate, batch, steps, whole, per_step, iterations;
+  gboolean ref, corrects;
+
+  recipe->algorithm = g_strdup(trainer == RLOO ? "rloo" : "grpo");
+  if (!read_batch(recipe, s, &accumulate, &batch, error) ||
+      !ra_recipe_count(s, "num_generations", trainer == RLOO ? 2 : 8,
+                       &recipe->n_samples, error) ||
+      !ra_recipe_count(s, "num_iterations", 1, &iterations, error) ||
+      !ra_recipe_count(s, "max_completion_length", is_async ? 2048 : 512,
+                       &recipe->max_response, error) ||
+      !ra_settings_uint32(s, "generation_batch_size", 0, 0, RA_RECIPE_COUNT_MAX,
+                          &whole, error) ||
+      !ra_recipe_count(s, "steps_per_generation", accumulate, &steps, error) ||
+      !ra_settings_bool(s, "vllm_importance_sampling_correction", TRUE,
+                        &corrects, error) ||
+      !has_reference(s, trainer == RLOO ? 0.05 : 0, &ref, error))
+    return FALSE;
+  per_step = batch / accumulate;
+  if (whole > 0)
+    steps = MAX(1, whole / MAX(1, per_step));
+  whole = per_step * steps;
+  if (whole % recipe->n_samples != 0)
+    return ra_settings_fail(s, "num_generations", error,
+                            "a divisor of the sequences of a generation");
+  recipe->n_prompts = whole / recipe->n_samples;
+  recipe->n_mini_batches = MAX(1, steps / accumulate);
+  recipe->n_epochs = iterations;
+  if (!read_rollout(recipe, s, trainer, steps, is_apart, error))
+    return FALSE;
+  if (accumulate % (steps * iterations) != 0 ||
+      ((is_apart || ra_recipe_is_on(s, "use_vllm")) && corrects && !is_async))
+    ra_recipe_like(recipe, RA_RECIPE_ACTOR_INFERENCE, RA_RECIPE_ACTOR_TRAIN);
+  if (ref)
+    ra_recipe_like(recipe, RA_RECIPE_REF_INFERENCE, RA_RECIPE_ACTOR_TRAIN);
+  if (!is_async)
+    return TRUE;
+  recipe->async.is_service = recipe->async.interrupts = TRUE;
+  recipe->async.sync_interval = 1;
+  return ra_recipe_count(s, "max_staleness", 4, &recipe->staleness, error);
+}
+
+static void
+read_reward(RaRecipe *recipe, RaSettings *s)
+{
+  if (!ra_settings_get(s, "reward_model_path"))
+    return;
+  ra_recipe_text(s, "reward_model_path", NULL,
+                 &recipe->model[RA_RECIPE_REWARD]);
+  ra_recipe_like(recipe, RA_RECIPE_REWARD_INFERENCE, RA_RECIPE_ACTOR_TRAIN);
+}
+
+static gboolean
+read_ppo(RaRecipe *recipe, RaSettings *s, GError **error)
+{
+  uint32_t accumulate;
+
+  recipe->algorithm = g_strdup("ppo");
+  if (!read_batch(recipe, s, &accumulate, &recipe->n_prompts, error) ||
+      !ra_recipe_count(s, "num_mini_batches", 1, &recipe->n_mini_batches,
+                       error) ||
+      !ra_recipe_count(s, "num_ppo_epochs", 4, &recipe->n_epochs, error) ||
+      !ra_recipe_count(s, "response_length", 53, &recipe->max_response, error))
+    return FALSE;
+  if (recipe->n_prompts % recipe->n_mini_batches != 0)
+    return ra_settings_fail(s, "num_mini_batches", error,
+                            "a divisor of the batch");
+  ra_recipe_text(s, "sft_model_path", recipe->model[RA_RECIPE_ACTOR],
+                 &recipe->model[RA_RECIPE_ACTOR]);
+  ra_recipe_text(s, "reward_model_path", recipe->model[RA_RECIPE_ACTOR],
+                 &recipe->model[RA_RECIPE_CRITIC]);
+  read_reward(recipe, s);
+  ra_recipe_like(recipe, RA_RECIPE_ACTOR_INFERENCE, RA_RECIPE_ACTOR_TRAIN);
+  ra_recipe_like(recipe, RA_RECIPE_REF_INFERENCE, RA_RECIPE_ACTOR_TRAIN);
+  ra_recipe_like(recipe, RA_RECIPE_CRITIC_INFERENCE, RA_RECIPE_ACTOR_TRAIN);
+  ra_recipe_like(recipe, RA_RECIPE_CRITIC_TRAIN, RA_RECIPE_ACTOR_TRAIN);
+  return read_rollout(recipe, s, PPO, 1, FALSE, error);
+}
+
+/* Two answers to a prompt, of which a model or a judge prefers one. */
+static gboolean
+read_online_dpo(RaRecipe *recipe, RaSettings *s, gboolean is_apart,
+                GError **error)
+{
+  uint32_t accumulate;
+
+  recipe->algorithm = g_strdup("online-dpo");
+  recipe->n_samples = 2;
+  if (!read_batch(recipe, s, &accumulate, &recipe->n_prompts, error) ||
+      !ra_recipe_count(s, "max_new_tokens", 64, &recipe->max_response, error))
+    return FALSE;
+  recipe->TRAIN.micro_batch *= 2;
+  read_reward(recipe, s);
+  ra_recipe_like(recipe, RA_RECIPE_REF_INFERENCE, RA_RECIPE_ACTOR_TRAIN);
+  return read_rollout(recipe, s, ONLINE_DPO, accumulate, is_apart, error);
+}
+
+/* SFT, DPO, reward models: an iteration is one optimizer step. */
+static gboolean
+read_supervised(RaRecipe *recipe, RaSettings *s, Trainer trainer,
+                GError **error)
+{
+  uint32_t accumulate, length;
+
+  recipe->task = trainer == SFT   ? RA_RECIPE_SFT
+                 : trainer == DPO ? RA_RECIPE_DPO
+                                  : RA_RECIPE_RM;
+  recipe->algorithm = g_strdup(trainer == SFT   ? "sft"
+                               : trainer == DPO ? "dpo"
+                                                : "rm");
+  recipe->n_samples = trainer == SFT ? 1 : 2;
+  if (!read_batch(recipe, s, &accumulate, &recipe->n_prompts, error) ||
+      !ra_recipe_count(s, "max_length", 1024, &length, error))
+    return FALSE;
+  recipe->TRAIN.micro_batch *= recipe->n_samples;
+  if (trainer == DPO && !ra_recipe_is_on(s, "precompute_ref_log_probs"))
+    ra_recipe_like(recipe, RA_RECIPE_REF_INFERENCE, RA_RECIPE_ACTOR_TRAIN);
+  ra_recipe_halve(recipe, length);
+  return TRUE;
+}
+
+static gboolean
+read_trl(RaRecipe *recipe, RaSettings *s, GError **error)
+{
+  const char *mode = ra_settings_get(s, "vllm_mode");
+  gboolean is_async, is_apart, ok;
+  Trainer trainer;
+
+  if (!find_trainer(s, &trainer, &is_async, error))
+    return FALSE;
+  is_apart = is_async ||
+             (ra_recipe_is_on(s, "use_vllm") && g_strcmp0(mode, "server") == 0);
+  if (!read_pools(recipe, s, is_apart, error) || !read_train(recipe, s, error))
+    return FALSE;
+  ok = trainer == GRPO || trainer == RLOO
+           ? read_grpo(recipe, s, trainer, is_async, is_apart, error)
+       : trainer == PPO        ? read_ppo(recipe, s, error)
+       : trainer == ONLINE_DPO ? read_online_dpo(recipe, s, is_apart, error)
+                               : read_supervised(recipe, s, trainer, error);
+  if (!ok || !read_adapters(recipe, s, error))
+    return FALSE;
+  ra_recipe_lengths(recipe, 512, 512);
+  return TRUE;
+}
+
+const RaRecipeReader ra_recipe_reader_trl = {
+    .name = "trl",
+    .prefixes = {"per_device_train_batch_size", "use_vllm",
+                 "max_completion_length", "dataset_name"},
+    .entries = {"trl "},
+    .meanings = ra_meanings_trl,
+    .n_meanings = &ra_n_meanings_trl,
+    .read = read_trl,
+};
