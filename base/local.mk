@@ -23,7 +23,5 @@ libbase_a_SOURCES += %D%/quote.c %D%/quote.h
 libbase_a_SOURCES += %D%/rng.c %D%/rng.h
 libbase_a_SOURCES += %D%/sum.c %D%/sum.h
 libbase_a_SOURCES += %D%/table.c %D%/table.h
-libbase_a_SOURCES += %D%/table_impl.h
-libbase_a_SOURCES += %D%/table_write.c
 libbase_a_SOURCES += %D%/text.c %D%/text.h
 libbase_a_SOURCES += %D%/units.c %D%/units.h

@@ -1,4 +1,5 @@
-/* Setup: reads a plan and the files that it names. */
+/* Setup: reads a plan and the files that it names, with the profiles of the
+ * cluster's node kinds. */
 #include "config.h"
 
 #include <math.h>
@@ -7,7 +8,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "study/change.h"
-#include "study/setup_impl.h"
+#include "study/setup.h"
 
 /* A setup while it is made. */
 typedef struct {
@@ -16,6 +17,61 @@ typedef struct {
   RaFileKind kind;           /* of the file that was named */
   GArray *changes;           /* RaChange, in the order of the flags */
 } Loader;
+
+/* Loads the GPU profile of each further node kind, after the cluster's own
+ * profile. */
+static gboolean
+load_kinds(RaSetup *setup, GError **error)
+{
+  RaCluster *cluster = setup->cluster;
+
+  if (cluster->n_kinds == 0)
+    return TRUE;
+  cluster->kinds[0].device = cluster->device;
+  for (uint32_t k = 1; k < cluster->n_kinds; k++) {
+    RaMachineKind *kind = &cluster->kinds[k];
+    g_autofree char *name = g_strconcat(kind->gpu, ".profile", NULL);
+    g_autofree char *path = NULL;
+    g_autoptr(RaKeyFile) file = NULL;
+    GError *cause = NULL;
+
+    path = ra_share_find("profiles", name, ra_key_file_name(cluster->file),
+                         &cause);
+    if (!path) {
+      ra_key_file_fail(cluster->file, kind->group, "gpu", error, "'gpu': %s",
+                       cause->message);
+      g_error_free(cause);
+      return FALSE;
+    }
+    file = ra_key_file_load(path, error);
+    setup->kind_profiles[k] = file ? ra_profile_load(file, error) : NULL;
+    if (!setup->kind_profiles[k])
+      return FALSE;
+    kind->device = setup->kind_profiles[k]->spec;
+    setup->kind_clusters[k] = g_new(RaCluster, 1);
+    *setup->kind_clusters[k] = ra_cluster_of_kind(cluster, k);
+  }
+  return TRUE;
+}
+
+/* Creates an estimator of the setup's cluster, with those of its node kinds. */
+static RaEstimator *
+new_estimator(const RaSetup *setup, GError **error)
+{
+  RaEstimator *estimator =
+      ra_estimator_new(setup->profile, setup->cluster, error);
+
+  for (uint32_t k = 1; estimator && k < setup->cluster->n_kinds; k++) {
+    RaEstimator *kind = ra_estimator_new(setup->kind_profiles[k],
+                                         setup->kind_clusters[k], error);
+
+    if (kind)
+      ra_estimator_add_kind(estimator, kind);
+    else
+      g_clear_pointer(&estimator, ra_estimator_free);
+  }
+  return estimator;
+}
 
 static void
 clear_change(void *item)
@@ -171,7 +227,7 @@ load_cluster(Loader *loader, const char *name, const char *relative_to,
   if (file)
     setup->cluster = ra_cluster_load(file, error);
   return setup->cluster != NULL && load_profile(loader, error) &&
-         ra_setup_load_kinds(loader->setup, error);
+         load_kinds(loader->setup, error);
 }
 
 /* In a plan `reallhf-2024` is short for `reallhf-2024.system`. */
@@ -261,7 +317,7 @@ make_estimator(Loader *loader, RaKeyFile *plan, GError **error)
     return FALSE;
   if (!check_system(loader, error))
     return FALSE;
-  setup->estimator = ra_setup_new_estimator(setup, error);
+  setup->estimator = new_estimator(setup, error);
   return finish_estimator(loader);
 }
 
@@ -375,7 +431,7 @@ ra_setup_load_pair(const RaSetupFlags *flags, GError **error)
   }
   if (!check_system(&loader, error))
     return NULL;
-  setup->estimator = ra_setup_new_estimator(setup, error);
+  setup->estimator = new_estimator(setup, error);
   return finish_estimator(&loader) ? g_steal_pointer(&setup) : NULL;
 }
 

@@ -1,10 +1,283 @@
-/* A layer of experts: router, GEMMs, and gradients. */
+/* A layer of experts: router, moves of rows to experts and back, GEMMs, and
+ * gradients. */
 #include "config.h"
 
 #include <string.h>
 
 #include "exec/backend/expert_rows.h"
-#include "exec/model/stage_experts_impl.h"
+#include "exec/comm/device_comm.h"
+#include "exec/model/stage_experts.h"
+
+/* Rows are ordered by expert and, within an expert, by the rank that they
+ * belong to: both on the sending rank and on the expert's. */
+struct _RaExperts {
+  RaStage *stage; /* borrowed */
+  gsize t;        /* tokens here */
+  gsize n_sent;   /* rows sent: t k */
+  gsize n_came;   /* rows received */
+  gsize most;     /* rows received for one expert, at most */
+  RaSpan mine;    /* experts of this rank */
+  RaCpuRouting routing;
+  RaExpertRows rows;  /* rows computed here; with shared rows, those received by
+                         all ranks of the tensor-parallel group */
+  uint32_t *counted;  /* (n_experts) in device memory, part of rows */
+  uint32_t *choice;   /* (t, k) expert of each, in device memory */
+  uint32_t *place;    /* (t, k) index among the sent rows, likewise */
+  uint32_t *counts;   /* (n_ep, n_experts) in host memory: rows from each rank
+                         for each expert here; part of all.  Both are set if
+                         ranks share experts. */
+  uint32_t *all;      /* the same for each rank that shares rows, owned */
+  uint32_t n_sharers; /* number of these ranks, >= 1 */
+  float *probs;       /* (t, n_experts) probabilities of the router */
+  float *gates;       /* (t, k) weights */
+  RaElem *in;         /* (rows, hidden) by expert, then by rank */
+  RaElem *gate_up;    /* (rows, 2 expert_ffn) */
+  RaElem *active;     /* (rows, expert_ffn) */
+  RaElem *back;       /* (n_sent, hidden) outputs of the experts */
+};
+
+/* Rows of rank @rank for expert @expert. */
+static gsize
+count_of(const RaExperts *e, uint32_t rank, uint64_t expert)
+{
+  return e->counts[rank * (gsize)e->stage->model->n_experts + expert];
+}
+
+static uint32_t
+rank_of(const RaExperts *e)
+{
+  return e->stage->ep ? e->stage->ep->rank : 0;
+}
+
+/* Rows that rank @sharer received for expert @expert. */
+static gsize
+rows_of_sharer(const RaExperts *e, uint32_t sharer, uint64_t expert)
+{
+  gsize n_experts = e->stage->model->n_experts, n = 0;
+  const uint32_t *at = e->all + sharer * e->stage->n_ep * n_experts + expert;
+
+  for (uint32_t r = 0; r < e->stage->n_ep; r++)
+    n += at[r * n_experts];
+  return n;
+}
+
+static uint32_t
+sharer_of(const RaExperts *e)
+{
+  return e->n_sharers > 1 ? e->stage->tp->rank : 0;
+}
+
+/* Rows that this rank received for expert @expert. */
+static gsize
+rows_came(const RaExperts *e, uint64_t expert)
+{
+  return rows_of_sharer(e, sharer_of(e), expert);
+}
+
+/* Rows for expert @expert, from all ranks. */
+static gsize
+rows_for(const RaExperts *e, uint64_t expert)
+{
+  gsize n = 0;
+
+  for (uint32_t r = 0; r < e->n_sharers; r++)
+    n += rows_of_sharer(e, r, expert);
+  return n;
+}
+
+/* --- moves of rows --- */
+
+/* (n) rows. */
+static void
+copy_rows(const RaExperts *e, RaElem *to, const RaElem *from, gsize n)
+{
+  const RaBackend *b = e->stage->backend;
+
+  if (n > 0)
+    b->copy(to, from, n * e->stage->model->hidden * b->elem_bytes);
+}
+
+/* Row @i of @rows. */
+static RaElem *
+row_at(const RaExperts *e, RaElem *rows, gsize i)
+{
+  return ra_stage_at(e->stage, rows, i * e->stage->model->hidden);
+}
+
+/* Rows of @rank for the experts of @owner. */
+static gsize
+rows_between(const RaExperts *e, uint32_t rank, uint32_t owner)
+{
+  gsize per_rank = e->mine.end - e->mine.begin, n = 0;
+
+  for (gsize x = owner * per_rank; x < (owner + 1) * per_rank; x++)
+    n += count_of(e, rank, x);
+  return n;
+}
+
+/* Between the rows at their experts, by expert and then by rank, and those of
+ * one rank, by expert; @to_expert: the latter to the former. */
+static void
+sort_rows(const RaExperts *e, uint32_t rank, RaElem *at_experts,
+          RaElem *of_rank, gboolean to_expert)
+{
+  for (uint64_t x = e->mine.begin; x < e->mine.end; x++) {
+    gsize n = count_of(e, rank, x), before = 0;
+    RaElem *at;
+
+    for (uint32_t r = 0; r < rank; r++)
+      before += count_of(e, r, x);
+    at = row_at(e, at_experts, before);
+    if (to_expert)
+      copy_rows(e, at, of_rank, n);
+    else
+      copy_rows(e, of_rank, at, n);
+    of_rank = row_at(e, of_rank, n);
+    at_experts = row_at(e, at_experts, rows_came(e, x));
+  }
+}
+
+/* The same of all other ranks' rows, @packed by rank. */
+static void
+sort_others(const RaExperts *e, RaElem *at_experts, RaElem *packed,
+            gboolean to_expert)
+{
+  uint32_t me = rank_of(e);
+
+  for (uint32_t r = 0; r < e->stage->n_ep; r++) {
+    if (r != me)
+      sort_rows(e, r, at_experts, packed, to_expert);
+    packed = row_at(e, packed, rows_between(e, r, me));
+  }
+}
+
+/* All-to-all: @here (n_sent, hidden) to or from @there (n_came, hidden).  All
+ * receives start before anything is packed. */
+static void
+exchange(const RaExperts *e, RaElem *here, RaElem *there, gboolean to_expert)
+{
+  RaStage *s = e->stage;
+  gsize row = s->model->hidden * s->backend->elem_bytes, to_me = 0;
+  uint32_t me = rank_of(e);
+  double start = ra_stage_begin(s);
+  g_autofree gsize *ours = g_new(gsize, s->n_ep);
+  g_autofree gsize *theirs = g_new(gsize, s->n_ep);
+  RaDeviceExchange *going;
+  RaElem *packed;
+
+  for (uint32_t r = 0; r < s->n_ep; r++) {
+    ours[r] = rows_between(e, me, r) * row;
+    theirs[r] = rows_between(e, r, me) * row;
+    to_me += r < me ? rows_between(e, me, r) : 0;
+  }
+  packed = ra_stage_take(s, e->n_came * s->model->hidden);
+  going = ra_device_comm_start_all_to_all(
+      s->backend, s->ep, to_expert ? packed : here, to_expert ? theirs : ours);
+  s->n_ahead += s->n_ep - 1;
+  sort_rows(e, me, there, row_at(e, here, to_me), to_expert);
+  if (!to_expert)
+    sort_others(e, there, packed, FALSE);
+  ra_device_comm_end_all_to_all(going, to_expert ? here : packed,
+                                to_expert ? ours : theirs);
+  if (to_expert)
+    sort_others(e, there, packed, TRUE);
+  ra_stage_give(s, packed);
+  ra_stage_record(s, RA_OP_ALL_TO_ALL, start, e->n_sent * row, s->n_ep, 0, 0);
+}
+
+/* Between what came to each rank that shares rows, (n_sharers, most, hidden),
+ * and all of it by expert, @rows (n_rows, hidden). */
+static void
+sort_sharers(const RaExperts *e, RaElem *by_sharer, RaElem *rows,
+             gboolean to_expert)
+{
+  g_autofree gsize *at = g_new0(gsize, e->n_sharers);
+
+  for (uint64_t x = e->mine.begin; x < e->mine.end; x++)
+    for (uint32_t r = 0; r < e->n_sharers; r++) {
+      gsize n = rows_of_sharer(e, r, x);
+      RaElem *of_sharer = row_at(e, by_sharer, r * e->most + at[r]);
+
+      if (to_expert)
+        copy_rows(e, rows, of_sharer, n);
+      else
+        copy_rows(e, of_sharer, rows, n);
+      rows = row_at(e, rows, n);
+      at[r] += n;
+    }
+}
+
+/* Gathers the rows received here, @came (n_came, hidden), and by the other
+ * ranks that share rows, into @rows (n_rows, hidden). */
+static void
+gather_sharers(const RaExperts *e, const RaElem *came, RaElem *rows)
+{
+  RaStage *s = e->stage;
+  gsize row = s->model->hidden * s->backend->elem_bytes;
+  double start = ra_stage_begin(s);
+  RaElem *all = ra_stage_take(s, e->n_sharers * e->most * s->model->hidden);
+  RaElem *mine = row_at(e, all, sharer_of(e) * e->most);
+
+  copy_rows(e, mine, came, e->n_came);
+  ra_device_comm_all_gather(s->backend, s->tp, mine, all, e->most * row);
+  sort_sharers(e, all, rows, TRUE);
+  ra_stage_give(s, all);
+  ra_stage_record(s, RA_OP_ALL_GATHER, start, e->rows.n_rows * row, s->n_tp, 0,
+                  0);
+}
+
+/* The sum over the ranks that share rows of their parts @rows (n_rows, hidden)
+ * of what came here, to @came (n_came, hidden). */
+static void
+sum_sharers(const RaExperts *e, RaElem *rows, RaElem *came)
+{
+  RaStage *s = e->stage;
+  gsize hidden = s->model->hidden, row = hidden * s->backend->elem_bytes;
+  double start = ra_stage_begin(s);
+  RaElem *all = ra_stage_take(s, e->n_sharers * e->most * hidden);
+  RaElem *sum = ra_stage_take(s, e->most * hidden);
+
+  s->backend->zero(all, e->n_sharers * e->most * row);
+  sort_sharers(e, all, rows, FALSE);
+  ra_device_comm_reduce_scatter(s->backend, s->tp, all, sum, e->most * hidden);
+  copy_rows(e, came, sum, e->n_came);
+  ra_stage_give(s, sum);
+  ra_stage_give(s, all);
+  ra_stage_record(s, RA_OP_REDUCE_SCATTER, start, e->rows.n_rows * row, s->n_tp,
+                  0, 0);
+}
+
+/* Moves @here (n_sent, hidden) to @rows (e->rows, hidden) on the ranks of the
+ * experts, among ranks that share experts (n_ep > 1). */
+static void
+dispatch(const RaExperts *e, RaElem *here, RaElem *rows)
+{
+  RaElem *came;
+
+  if (e->n_sharers == 1) {
+    exchange(e, here, rows, TRUE);
+    return;
+  }
+  came = ra_stage_take(e->stage, e->n_came * e->stage->model->hidden);
+  exchange(e, here, came, TRUE);
+  gather_sharers(e, came, rows);
+  ra_stage_give(e->stage, came);
+}
+
+static void
+combine(const RaExperts *e, RaElem *rows, RaElem *here)
+{
+  RaElem *came;
+
+  if (e->n_sharers == 1) {
+    exchange(e, here, rows, FALSE);
+    return;
+  }
+  came = ra_stage_take(e->stage, e->n_came * e->stage->model->hidden);
+  sum_sharers(e, rows, came);
+  exchange(e, here, came, FALSE);
+  ra_stage_give(e->stage, came);
+}
 
 /* --- routing --- */
 
@@ -44,10 +317,10 @@ gather_counts(RaExperts *e, const uint32_t *mine)
     gsize came = 0;
 
     for (uint64_t x = e->mine.begin; x < e->mine.end; x++)
-      came += ra_experts_rows_of_sharer(e, r, x);
+      came += rows_of_sharer(e, r, x);
     e->rows.n_rows += came;
     e->most = MAX(e->most, came);
-    e->n_came = r == ra_experts_sharer_of(e) ? came : e->n_came;
+    e->n_came = r == sharer_of(e) ? came : e->n_came;
   }
 }
 
@@ -72,7 +345,7 @@ count(RaExperts *e)
   s->backend->read(mine, e->counted, e->routing.n_experts * sizeof *mine);
   gather_counts(e, mine);
   for (uint32_t i = 0; i < rows->n_experts; i++)
-    rows->read[i] = (uint32_t)ra_experts_rows_for(e, e->mine.begin + i);
+    rows->read[i] = (uint32_t)rows_for(e, e->mine.begin + i);
   rows->is_read = TRUE;
   s->backend->write(e->counted, rows->read,
                     rows->n_experts * sizeof *rows->read);
@@ -166,7 +439,7 @@ experts_new(RaStage *s, gsize t)
                               .raw = s->numerics.raw_top_k};
   e->t = t;
   e->n_sent = t * m->experts_per_token;
-  e->mine = ra_layout_experts(m, s->n_ep, ra_experts_rank_of(e));
+  e->mine = ra_layout_experts(m, s->n_ep, rank_of(e));
   e->counted = ra_stage_take_bytes(s, m->n_experts * sizeof *e->counted);
   e->rows = (RaExpertRows){.n_experts = (uint32_t)(e->mine.end - e->mine.begin),
                            .counts = e->counted};
@@ -175,7 +448,7 @@ experts_new(RaStage *s, gsize t)
   e->place = ra_stage_take_bytes(s, e->n_sent * sizeof *e->place);
   e->n_sharers = ra_experts_share_rows(s) ? s->n_tp : 1;
   e->all = g_new(uint32_t, e->n_sharers * s->n_ep * (gsize)m->n_experts);
-  e->counts = e->all + ra_experts_sharer_of(e) * s->n_ep * (gsize)m->n_experts;
+  e->counts = e->all + sharer_of(e) * s->n_ep * (gsize)m->n_experts;
   e->probs = ra_stage_take_bytes(s, t * m->n_experts * sizeof *e->probs);
   e->gates = ra_stage_take_bytes(s, e->n_sent * sizeof *e->gates);
   return e;
@@ -222,7 +495,7 @@ ra_experts_forward(RaStage *stage, gint32 layer, gsize t, const RaElem *x,
     spread(e, x, NULL, e->in);
   } else {
     spread(e, x, NULL, e->back); /* free until the rows are back */
-    ra_experts_dispatch(e, e->back, e->in);
+    dispatch(e, e->back, e->in);
   }
   multiply(e, layer, RA_TENSOR_GATE, RA_EXPERTS_OUTPUT, 2 * ffn, hidden, e->in,
            NULL, e->gate_up);
@@ -231,7 +504,7 @@ ra_experts_forward(RaStage *stage, gint32 layer, gsize t, const RaElem *x,
   multiply(e, layer, RA_TENSOR_DOWN, RA_EXPERTS_OUTPUT, hidden, ffn, e->active,
            NULL, made);
   if (!alone) {
-    ra_experts_combine(e, made, e->back);
+    combine(e, made, e->back);
     ra_stage_give(stage, made);
   }
   collect(e, e->back, e->gates, FALSE, out);
@@ -294,10 +567,10 @@ ra_experts_backward(RaExperts *e, gint32 layer, const RaElem *x,
                          NULL);
   spread(e, d_out, e->gates, alone ? d_there : d_here);
   if (!alone)
-    ra_experts_dispatch(e, d_here, d_there);
+    dispatch(e, d_here, d_there);
   rows_backward(e, layer, d_there, d_in);
   if (!alone)
-    ra_experts_combine(e, d_in, d_here);
+    combine(e, d_in, d_here);
   collect(e, alone ? d_in : d_here, NULL, TRUE, d_x);
   ra_stage_give(s, d_there);
   ra_stage_give(s, d_here);

@@ -25,7 +25,7 @@
  * dense    Many flows over one or two of few links each: solved by link, from
  *          counts, without visiting flows (sim/network/network_dense.c).
  * listed   Local solutions keep failing: solved by link, from lists
- *          (sim/network/network_listed.c).
+ *          (sim/network/network_dense.c).
  * hub      One link is the bottleneck of all flows: solved by its clock
  *          (sim/network/network_hub.c).
  *
@@ -49,7 +49,7 @@ typedef struct _RaNetwork RaNetwork;
 typedef struct {
   uint64_t n_flows;   /* flows started */
   uint64_t n_solved;  /* solutions */
-  uint64_t n_listed;  /* solutions by lists (sim/network/network_listed.c) */
+  uint64_t n_listed;  /* solutions by lists (sim/network/network_dense.c) */
   uint64_t n_rounds;  /* regions tried in all solutions */
   uint64_t n_visited; /* flows visited in all rounds */
 } RaNetworkWork;

@@ -9,15 +9,36 @@
  * other link becomes its bottleneck is touched, as when links change places in
  * the order in which they fill.
  *
- * With more links, or flows on more than two, filling walks over the links'
- * flows (sim/network/network_listed.c); the clocks are the same.
+ * With more links, or flows on more than two, filling walks over lists
+ * of the links' flows; the clocks are the same.
  */
 #include "config.h"
 
 #include <math.h>
 #include <string.h>
 
-#include "sim/network/network_dense_impl.h"
+#include "sim/network/network_impl.h"
+
+struct _RaDense {
+  uint32_t n;     /* links */
+  double *count;  /* (n x n) flows on both links; on the diagonal, on that link
+                     alone; NULL: listed */
+  double *level;  /* (n) rate of the flows whose bottleneck it is; 0: none */
+  double *clock;  /* (n) integral of the level, at since_s */
+  double since_s; /* time of the clocks */
+  double *open, *free; /* (n) scratch of filling */
+  uint32_t *place;     /* (n) position in the order in which links fill */
+  uint32_t *order;     /* (n) links in that order */
+  RaQueue *ends;       /* (n) ends of its flows, by clock; some are stale */
+  GArray *fresh;       /* (uint32_t) slots placed since the last solution */
+  uint32_t n_flows;    /* placed flows */
+  /* listed: */
+  uint32_t n_solved;
+  uint32_t *full;  /* (n) links that are some flow's bottleneck */
+  uint32_t n_full; /* number of these */
+  double *key;     /* (n) level at which a link would fill alone; order of
+                      (place) and (order) */
+};
 
 enum {
   MOST_LINKS = 256,       /* the counts of pairs stay in the cache */
@@ -27,6 +48,172 @@ enum {
   LOCAL_FAILED = 2,       /* listed: solutions that a failed local one cost */
   LISTED_SOLUTIONS = 1024 /* and how many there are until it is left */
 };
+
+/* ---- By lists --- */
+
+/* Attaches @slot, with @left to move, to the clock of link @l. */
+static void
+attach_to(RaNetwork *net, uint32_t slot, uint32_t l, double left)
+{
+  RaDense *d = net->dense;
+  RaFlow *flow = &net->flows[slot];
+
+  flow->bottleneck = l;
+  flow->left = d->clock[l] + left; /* of the link's clock */
+  ra_queue_push(&d->ends[l], (RaEvent){flow->left, flow->seq, slot});
+}
+
+/* Link @l fills: its flows without a rate have its level. */
+static void
+fix_listed(RaNetwork *net, uint32_t l, double level)
+{
+  RaDense *d = net->dense;
+  const RaLink *link = &net->links[l];
+  double *open = d->open, *room = d->free;
+
+  for (uint32_t j = 0; j < link->n; j++) {
+    const RaOnLink *at = &link->flows[j];
+    RaFlow *flow = &net->flows[at->slot];
+
+    if (net->fixed[at->slot] == net->n_fillings)
+      continue;
+    net->fixed[at->slot] = net->n_fillings;
+    net->n_open--;
+    if (flow->bottleneck == RA_NO_LINK)
+      attach_to(net, at->slot, l, flow->left);
+    else if (flow->bottleneck != l)
+      attach_to(net, at->slot, l,
+                MAX(flow->left - d->clock[flow->bottleneck], 0));
+    if (at->n_other <= RA_INLINE_OTHERS) {
+      for (uint32_t i = 0; i < at->n_other; i++) {
+        open[at->other[i]]--;
+        room[at->other[i]] -= level;
+      }
+    } else {
+      RaFlowPath *path = &net->paths[at->slot];
+      const RaFlowRef *refs = ra_path_refs(path);
+
+      for (uint32_t i = 0; i < path->n_refs; i++)
+        if (i != at->ref) {
+          open[refs[i].link]--;
+          room[refs[i].link] -= level;
+        }
+    }
+  }
+  net->work.n_visited += link->n;
+}
+
+static double
+key_of(const RaLink *link)
+{
+  return link->n > 0 ? link->capacity / link->n : (double)INFINITY;
+}
+
+/* No link fills below its key, so those come in the order of their keys, and
+ * again where others have left them more.  Few keys change at a time. */
+static void
+sort_link(RaNetwork *net, uint32_t l)
+{
+  RaDense *d = net->dense;
+  double key = key_of(&net->links[l]);
+  uint32_t at = d->place[l];
+
+  d->key[l] = key;
+  for (; at > 0 && d->key[d->order[at - 1]] > key; at--) {
+    d->order[at] = d->order[at - 1];
+    d->place[d->order[at]] = at;
+  }
+  for (; at + 1 < d->n && d->key[d->order[at + 1]] < key; at++) {
+    d->order[at] = d->order[at + 1];
+    d->place[d->order[at]] = at;
+  }
+  d->order[at] = l;
+  d->place[l] = at;
+}
+
+static int
+compare_keys(const void *a, const void *b, void *data)
+{
+  const RaDense *d = data;
+  uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+
+  if (d->key[x] < d->key[y] || d->key[x] > d->key[y])
+    return d->key[x] < d->key[y] ? -1 : 1;
+  return (x > y) - (x < y);
+}
+
+/* Listed: makes the order of links, or updates it after a change of @l's flows.
+ */
+static void
+sort_links(RaNetwork *net)
+{
+  RaDense *d = net->dense;
+
+  d->full = g_new(uint32_t, d->n);
+  d->key = g_new(double, d->n);
+  for (uint32_t l = 0; l < d->n; l++) {
+    d->key[l] = key_of(&net->links[l]);
+    d->order[l] = l;
+  }
+  g_qsort_with_data(d->order, (gint)d->n, sizeof *d->order, compare_keys, d);
+  for (uint32_t i = 0; i < d->n; i++)
+    d->place[d->order[i]] = i;
+}
+
+/* Link @l comes up at level @at_level: fills, or comes again later. */
+static void
+try_link(RaNetwork *net, uint32_t l, double at_level)
+{
+  RaDense *d = net->dense;
+  double level;
+
+  if (!(d->open[l] > 0))
+    return;
+  level = MAX(d->free[l], 0) / d->open[l];
+  if (level > at_level) {
+    ra_queue_push(&net->filling, (RaEvent){level, l, l});
+    return;
+  }
+  d->level[l] = at_level;
+  d->full[d->n_full++] = l;
+  fix_listed(net, l, at_level);
+  d->open[l] = 0;
+}
+
+/* Listed: progressive filling; clocks must be at now.  O(flows x their
+ * links). */
+static void
+fill_listed(RaNetwork *net)
+{
+  RaDense *d = net->dense;
+  uint32_t i = 0;
+
+  net->n_fillings++;
+  net->n_open = d->n_flows;
+  for (uint32_t k = 0; k < d->n_full; k++)
+    d->level[d->full[k]] = 0;
+  d->n_full = 0;
+  for (uint32_t l = 0; l < d->n; l++) {
+    d->open[l] = net->links[l].n;
+    d->free[l] = net->links[l].capacity;
+  }
+  while (net->n_open > 0) {
+    double key = i < d->n ? d->key[d->order[i]] : (double)INFINITY;
+    RaEvent event;
+
+    if (net->filling.n > 0 && net->filling.events[0].time_s <= key) {
+      ra_queue_pop(&net->filling, &event);
+      try_link(net, event.task, event.time_s);
+    } else {
+      g_assert(i < d->n);
+      try_link(net, d->order[i++], key);
+    }
+  }
+  net->filling.n = 0;
+  net->work.n_rounds++;
+  net->work.n_listed++;
+  net->work.n_visited += d->n;
+}
 
 static double *
 counts(const RaDense *d, const RaFlowPath *path)
@@ -143,9 +330,9 @@ attach(RaNetwork *net, uint32_t slot, double left)
   uint32_t a = path->own[0].link, b = path->own[path->n_refs - 1].link;
 
   if (d->count)
-    ra_dense_attach(net, slot, d->place[b] < d->place[a] ? b : a, left);
+    attach_to(net, slot, d->place[b] < d->place[a] ? b : a, left);
   else /* its bottleneck of the solution before, until the next */
-    ra_dense_attach(net, slot, net->flows[slot].bottleneck, left);
+    attach_to(net, slot, net->flows[slot].bottleneck, left);
 }
 
 /* ---- By counts --- */
@@ -224,9 +411,9 @@ ra_dense_enter(RaNetwork *net)
   for (guint i = 0; i < net->region->len; i++)
     add_count(d, &net->paths[g_array_index(net->region, uint32_t, i)], 1);
   if (!d->count) {
-    ra_dense_sort_links(net);
+    sort_links(net);
     ra_network_hand_over(net, attach);
-    ra_dense_fill_listed(net);
+    fill_listed(net);
     return;
   }
   fill(net, d);
@@ -316,13 +503,13 @@ ra_dense_solve(RaNetwork *net)
 
     net->links[l].dirty = FALSE;
     if (!d->count)
-      ra_dense_sort_link(net, l);
+      sort_link(net, l);
   }
   g_array_set_size(net->dirty, 0);
   net->work.n_solved++;
   advance(net);
   if (!d->count) {
-    ra_dense_fill_listed(net);
+    fill_listed(net);
     g_array_set_size(d->fresh, 0);
     return TRUE;
   }
