@@ -70,7 +70,7 @@ append_head(GString *out, const RaSearchReport *report, const RaSize *size)
                            round->name, round->log10_points, round->prepare_s,
                            (double)round->found.n_steps, round->found.seconds);
   }
-  if (contest->n_rounds > 1)
+  if (contest->is_sampled && contest->n_rounds > 0)
     g_string_append(out, "Lengths are sampled: the search assumes that all "
                          "have the mean, then the longest;\n"
                          "iteration times use sampled lengths.\n");
@@ -122,6 +122,23 @@ append_error(GString *out, const RaFinal *final)
   ra_output_wrapped(out, text->str);
 }
 
+/* Why not all was searched. */
+static void
+append_refusal(GString *out, const RaContest *contest)
+{
+  g_autofree char *text = NULL;
+
+  if (!contest->refusal)
+    return;
+  text = g_strdup_printf("%s: %s",
+                         contest->n_rounds == 0
+                             ? "Nothing was searched, so this is the best "
+                               "placement strategy"
+                             : "A round of the search had no candidates",
+                         contest->refusal);
+  ra_output_wrapped(out, text);
+}
+
 /* How much the winner wins by, beside what the model is off by. */
 static void
 append_verdict(GString *out, const RaSearchReport *report)
@@ -151,6 +168,7 @@ append_verdict(GString *out, const RaSearchReport *report)
   g_string_append_printf(text, " (op by op%s)",
                          final->n_draws > 1 ? ", mean of the samples" : "");
   ra_output_wrapped(out, text->str);
+  append_refusal(out, ra_search_size(report)->contest);
   append_error(out, final);
 }
 
@@ -178,7 +196,7 @@ append_certificate(GString *out, const RaContest *contest)
   const RaContestRound *round = &contest->rounds[0];
   const RaExactResult *e = &round->exact;
 
-  if (contest->n_rounds > 1)
+  if (contest->is_sampled || contest->n_rounds == 0)
     return;
   if (round->bounded && e->found && e->is_proven) {
     g_string_append_printf(

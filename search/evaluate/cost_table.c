@@ -190,7 +190,7 @@ can_cost(const RaEstimator *estimator, GError **error)
   if (!ra_estimator_is_real(estimator) &&
       !(ra_estimator_overlap(estimator)->comm_frac > 0))
     return TRUE;
-  g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
+  g_set_error(error, RA_ERROR, RA_ERROR_NEGATIVE,
               "search cannot replay %s, expected the profile's estimator and a "
               "comm-frac of 0 in its law overlap",
               ra_estimator_is_real(estimator)

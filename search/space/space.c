@@ -157,16 +157,15 @@ gboolean
 ra_space_accepts(const RaWorkload *w, GError **error)
 {
   if (w->n_calls > RA_POINT_MAX || w->n_models > RA_POINT_MAX) {
-    g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
+    g_set_error(error, RA_ERROR, RA_ERROR_NEGATIVE,
                 "the workload has %u calls and %u models, expected at most %d "
                 "of each to search",
                 w->n_calls, w->n_models, RA_POINT_MAX);
     return FALSE;
   }
   if (ra_trips_are_set(w) || ra_turns_are_set(w)) {
-    g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
-                "the workload %s, which search does not support, expected a "
-                "workload without, or 'reallot simulate' with a plan",
+    g_set_error(error, RA_ERROR, RA_ERROR_NEGATIVE,
+                "the workload %s, which search does not support",
                 ra_trips_are_set(w) ? "generates in rounds ('trip-prompts')"
                                     : "calls tools between turns ('turns')");
     return FALSE;
@@ -174,7 +173,7 @@ ra_space_accepts(const RaWorkload *w, GError **error)
   for (guint c = 0; c < w->n_calls; c++)
     if (!is_own_cost(w, c)) {
       g_set_error(
-          error, RA_ERROR, RA_ERROR_INPUT,
+          error, RA_ERROR, RA_ERROR_NEGATIVE,
           "'%s' reads streamed sequences of sampled lengths, whose order "
           "depends on another call's dp, expected fixed lengths or no chunks",
           w->calls[c].name);

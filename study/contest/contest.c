@@ -102,8 +102,8 @@ fill_residency(const RaField *field, int wanted, uint8_t *out)
  * memory between calls.  Then down to where no single change helps.  What is to
  * be proven keeps them on the GPUs. */
 static void
-run_chains(RaContestRound *round, const RaField *field, guint n_rounds,
-           const RaContestOptions *options)
+run_chains(const RaContest *contest, RaContestRound *round,
+           const RaField *field, const RaContestOptions *options)
 {
   Watcher watcher = {options, ra_field_bound_s(field)};
   gboolean proves = options->prove_s > 0;
@@ -111,7 +111,8 @@ run_chains(RaContestRound *round, const RaField *field, guint n_rounds,
   RaMcmcOptions chains = {
       .n_threads = options->n_threads,
       .n_steps = options->n_steps,
-      .time_limit_s = options->time_limit_s / n_rounds,
+      .time_limit_s =
+          options->time_limit_s / (contest->is_sampled ? RA_CONTEST_ROUNDS : 1),
       .seed = options->seed,
       .starts = (const RaPoint *)(gpointer)field->starts->data,
       .n_starts = field->starts->len,
@@ -183,7 +184,7 @@ enter_point(RaContest *contest, const char *name, const RaField *field,
   c->is_found = TRUE;
   c->text = ra_plan_write(plan, &words, error);
   ra_space_plan_free(plan);
-  if (contest->n_rounds == 1)
+  if (!contest->is_sampled)
     c->call_s = call_s;
   return c->text != NULL;
 }
@@ -270,7 +271,7 @@ run_tighter(RaContest *contest, RaContestRound *round, RaField *field,
   RaDevice *device = &field->setup->cluster->device;
   double memory_bytes = device->memory_bytes, tight_bytes = memory_bytes;
 
-  for (guint i = 0; contest->n_rounds == 1 && i < TIGHTER_TRIES; i++) {
+  for (guint i = 0; !contest->is_sampled && i < TIGHTER_TRIES; i++) {
     const RaContender *last = at(contest, first);
     g_autofree char *name = NULL;
 
@@ -285,7 +286,7 @@ run_tighter(RaContest *contest, RaContestRound *round, RaField *field,
     device->memory_bytes = tight_bytes;
     first = contest->contenders->len;
     ra_mcmc_result_clear(&round->found);
-    run_chains(round, field, contest->n_rounds, options);
+    run_chains(contest, round, field, options);
     device->memory_bytes = memory_bytes;
     if (!round->found.found)
       return TRUE;
@@ -318,11 +319,11 @@ run_round(RaContest *contest, RaContestRound *round, RaSetup *searched,
     return FALSE;
   round->log10_points = ra_space_log10_points(field.space);
   round->prepare_s = now_s() - begin_s;
-  run_chains(round, &field, contest->n_rounds, options);
-  if (options->prove_s > 0 && contest->n_rounds == 1 &&
+  run_chains(contest, round, &field, options);
+  if (options->prove_s > 0 && !contest->is_sampled &&
       !(options->stop && g_atomic_int_get(options->stop)))
     prove(round, &field, options);
-  if (contest->n_rounds == 1)
+  if (!contest->is_sampled)
     score_starts(contest, &field);
   first = contest->contenders->len;
   return enter_found(contest, round, round->name, &field, setup, options,
@@ -362,16 +363,45 @@ load_fixed(const RaSetup *setup, const RaSetupFlags *flags, gboolean is_longest,
   return ra_setup_load_pair(&fixed, error);
 }
 
-/* Refuses what no round can search, before families take their time. */
+/* Enters round @name, which has no candidates: a family may still win, but for
+ * limits.  FALSE with @error set from @cause (transfer full), if that is no such
+ * refusal. */
 static gboolean
-check(const RaSetup *setup, const RaSetupFlags *flags, GError **error)
+refuse_round(RaContest *contest, const char *name, GError *cause,
+             GError **error)
 {
-  g_autoptr(RaSetup) fixed = NULL;
+  RaContender *c;
 
-  if (ra_workload_is_even(setup->workload))
-    return ra_space_accepts(setup->workload, error);
-  fixed = load_fixed(setup, flags, FALSE, error);
-  return fixed && ra_space_accepts(fixed->workload, error);
+  if (contest->limited ||
+      !g_error_matches(cause, RA_ERROR, RA_ERROR_NEGATIVE)) {
+    g_propagate_error(error, cause);
+    return FALSE;
+  }
+  c = enter(contest, name);
+  c->is_found = TRUE;
+  c->refusal = g_strdup(cause->message);
+  g_free(contest->refusal);
+  contest->refusal = g_strdup(cause->message);
+  g_error_free(cause);
+  return TRUE;
+}
+
+/* Round @name with @searched, or why it has no candidates. */
+static gboolean
+try_round(RaContest *contest, const char *name, RaSetup *searched,
+          RaSetup *setup, const RaContestOptions *options, GError **error)
+{
+  RaContestRound *round = &contest->rounds[contest->n_rounds];
+  GError *cause = NULL;
+
+  round->name = name;
+  if (ra_space_accepts(searched->workload, &cause) &&
+      run_round(contest, round, searched, setup, options, &cause)) {
+    contest->n_rounds++;
+    return TRUE;
+  }
+  ra_mcmc_result_clear(&round->found);
+  return refuse_round(contest, name, cause, error);
 }
 
 static gboolean
@@ -382,24 +412,17 @@ run(RaContest *contest, RaSetup *setup, const RaSetupFlags *flags,
 
   for (guint kind = 0; kind < RA_N_STRATEGIES; kind++)
     enter(contest, ra_strategy_names[kind]);
-  if ((!options->families_only && !check(setup, flags, error)) ||
-      !ra_contest_families(contest, setup, options, error))
+  contest->is_sampled = !ra_workload_is_even(setup->workload);
+  if (!ra_contest_families(contest, setup, options, error))
     return FALSE;
   if (options->families_only)
     return TRUE;
-  if (ra_workload_is_even(setup->workload)) {
-    contest->n_rounds = 1;
-    contest->rounds[0].name = "search";
-    return run_round(contest, &contest->rounds[0], setup, setup, options,
-                     error);
-  }
-  contest->n_rounds = RA_CONTEST_ROUNDS;
-  for (guint i = 0; i < contest->n_rounds; i++) {
+  if (!contest->is_sampled)
+    return try_round(contest, "search", setup, setup, options, error);
+  for (guint i = 0; i < RA_CONTEST_ROUNDS; i++) {
     g_autoptr(RaSetup) fixed = load_fixed(setup, flags, i == 1, error);
 
-    contest->rounds[i].name = names[i];
-    if (!fixed ||
-        !run_round(contest, &contest->rounds[i], fixed, setup, options, error))
+    if (!fixed || !try_round(contest, names[i], fixed, setup, options, error))
       return FALSE;
   }
   return TRUE;
@@ -456,5 +479,6 @@ ra_contest_free(RaContest *contest)
   ra_table_free(contest->candidates);
   for (guint i = 0; i < contest->n_rounds; i++)
     ra_mcmc_result_clear(&contest->rounds[i].found);
+  g_free(contest->refusal);
   g_free(contest);
 }

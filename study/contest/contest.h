@@ -90,7 +90,10 @@ typedef struct {
 
 typedef struct {
   RaContestRound rounds[RA_CONTEST_ROUNDS]; /* (n_rounds) */
-  guint n_rounds;      /* 1: lengths are fixed; 0: not searched */
+  guint n_rounds;      /* that found candidates; 0: not searched */
+  gboolean is_sampled; /* lengths are: rounds assume others */
+  char *refusal; /* owned, nullable: why a round has no candidates; then the
+                    families are what is compared */
   GArray *contenders;  /* (RaContender), families first; owned */
   RaTable *candidates; /* owned, nullable: candidates tried and rejected in the
                           first round (study/contest/rejected.h) */
@@ -104,8 +107,11 @@ typedef struct {
  * @setup: from ra_setup_load_pair(); its plan is replaced
  * @flags: flags that it was loaded with
  * @options: copied
- * @error: an invalid limit; %RA_ERROR_NEGATIVE: a call has no candidate; errors
- *   of an expansion
+ * @error: an invalid limit; %RA_ERROR_NEGATIVE: limits leave a call without a
+ *   candidate; errors of an expansion
+ *
+ * Without limits, a workload that no round can search, or a call without a candidate, leaves
+ * the families: they decide.
  *
  * Returns: (transfer full): with winner %RA_NONE where no plan fits
  */

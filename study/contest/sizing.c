@@ -283,8 +283,8 @@ ra_sizing_table(const RaSizing *sizing)
                                .name);
       ra_table_integer(table, worth->n_gpus);
       ra_table_real(table, worth->iteration_s);
-      ra_table_real(table, contest->n_rounds == 1 ? contest->rounds[0].bound_s
-                                                  : (double)NAN);
+      ra_table_real(table, !contest->is_sampled ? contest->rounds[0].bound_s
+                                                : (double)NAN);
       ra_table_real(table, worth->tokens_per_s / worth->n_gpus);
       ra_table_real(table, worth->usd);
       ra_table_text(table, i == sizing->winner ? "best" : "");

@@ -29,6 +29,20 @@ result $? "the curve falls, and never below its bound"
 [ "$(grep -c '^# Predicted: .* s, .* computation' best.plan)" -eq 6 ]
 result $? "the plan says what each of its 6 calls is predicted to take"
 
+# Nothing of the space holds the longest answers on these GPUs, but a placement
+# strategy fits: the search ends with the table, and with a plan.
+run search --workload=grpo-qwen2.5-7b.workload --cluster=h100-4n.cluster \
+  --set cluster.gpu=a40 --set cluster.nodes=2 --set cluster.nics-per-node=2 \
+  --set workload.mini-batches=8 --steps=200 -o small.plan
+[ "$rc" -eq 0 ] && grep -q '^search-long .* no layout among' out &&
+  "$reallot" simulate small.plan >fits && ! grep -q 'does not fit' fits
+result $? "an empty round of the search does not end it"
+# Under a limit, that nothing else may win, it is the answer.
+# shellcheck disable=SC2086
+run search $files --limit=actor_train.tp=3 --steps=100
+[ "$rc" -eq 1 ] && grep -q 'no layout among' err
+result $? "limits that leave nothing are a no, with the reason"
+
 # Bounded by steps, the result is of the seed and not of the threads.
 for threads in 1 2; do
   # shellcheck disable=SC2086
