@@ -65,8 +65,8 @@ EXTRA_DIST += %D%/run.sh
 EXTRA_DIST += %D%/ptxas.sh
 ## On a GPU; `make bench` leaves it to bench/node.sh.
 EXTRA_DIST += %D%/bundle.sh
-EXTRA_DIST += %D%/gpu_peer.py
-EXTRA_DIST += %D%/gpu_train_peer.py
+EXTRA_DIST += %D%/gpu/gpu_peer.py
+EXTRA_DIST += %D%/gpu/gpu_train_peer.py
 EXTRA_DIST += %D%/node.sh
 noinst_PROGRAMS += %D%/loop_gpu
 bench_loop_gpu_SOURCES = %D%/gpu/loop_gpu.c %D%/loop_command.c \

@@ -103,7 +103,7 @@ step_sanitize() {
 step_peer() {
   python3 -c 'import torch' 2>/dev/null || lacks "no PyTorch" || return 77
   [ "$dry" = no ] || lacks "dry: PyTorch has no emulated device" || return 77
-  python3 "$top/bench/gpu_peer.py" | tee "$out/peer.tsv"
+  python3 "$top/bench/gpu/gpu_peer.py" | tee "$out/peer.tsv"
   return "${PIPESTATUS[0]}"
 }
 
@@ -304,7 +304,7 @@ step_train() {
     args=("$name.json")
     [ "$dry" = no ] || args+=(--tiny)
     if python3 -c 'import torch' 2>/dev/null; then
-      peer=$(python3 "$top/bench/gpu_train_peer.py" "${args[@]}" | awk -F'\t' '
+      peer=$(python3 "$top/bench/gpu/gpu_train_peer.py" "${args[@]}" | awk -F'\t' '
         $1 == "train" { print $3 }')
     fi
     awk -v name="$name" -v flop="$flop" -v s="$s" -v peak=$peak -v peer="${peer:--}" \

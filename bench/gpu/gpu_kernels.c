@@ -6,8 +6,9 @@
  * Kernels that move bytes are held against the bandwidth of a copy from device
  * memory to device memory, 1 GiB; products against the quickest of all the
  * algorithms that cuBLASLt proposes; attention against PyTorch's, of which
- * bench/gpu_peer.py writes FILE.  Arrays are larger than the second-level cache
- * and random, outputs are poisoned before; times are medians of CUDA events.
+ * bench/gpu/gpu_peer.py writes FILE.  Arrays are larger than the second-level
+ * cache and random, outputs are poisoned before; times are medians of CUDA
+ * events.
  * Without a device: one line, and every bar short.
  */
 #include "config.h"
@@ -279,8 +280,8 @@ run_attention_backward(BenchGpu *g)
       g->array[3], d_q, d_k, d_k + KV_HEADS * HEAD_DIM, g->array[5], NULL);
 }
 
-/* Seconds that bench/gpu_peer.py wrote, of FLASH_ATTENTION and of the quickest
- * back end; NAN where it did not. */
+/* Seconds that bench/gpu/gpu_peer.py wrote, of FLASH_ATTENTION and of the
+ * quickest back end; NAN where it did not. */
 static void
 read_peer(const char *peer, const char *name, uint32_t length, double out_s[2])
 {
@@ -456,7 +457,7 @@ main(int argc, char **argv)
   const GOptionEntry entries[] = {
       {"quick", 0, 0, G_OPTION_ARG_NONE, &quick, "few repetitions", NULL},
       {"peer", 0, 0, G_OPTION_ARG_FILENAME, &peer,
-       "what bench/gpu_peer.py printed on this machine", "FILE"},
+       "what bench/gpu/gpu_peer.py printed on this machine", "FILE"},
       {.long_name = NULL}};
   g_autoptr(GOptionContext) context = g_option_context_new(NULL);
   g_autoptr(GError) error = NULL;

@@ -169,8 +169,11 @@ ra_model_hub_load(const char *path, GError **error)
 
 /* ---- Names ----------------------------------------------------------- */
 
-const char *
-ra_model_hub_base(const char *name, gsize *out_n)
+/* Last part of a model's name or path, borrowed from @name with @out_n bytes:
+ * `Qwen3-8B` of `/data/Qwen/Qwen3-8B/` and of
+ * `.../models--Qwen--Qwen3-8B/snapshots/HASH`. */
+static const char *
+base_of(const char *name, gsize *out_n)
 {
   const char *cached = strstr(name, "models--");
   gsize n = strlen(name);
@@ -202,7 +205,7 @@ find_base(const RaModelHub *hub, const char *base, gsize n,
 
     for (guint k = 0; row->names[k]; k++) {
       gsize n_known;
-      const char *known = ra_model_hub_base(row->names[k], &n_known);
+      const char *known = base_of(row->names[k], &n_known);
 
       if (n_known == n && g_ascii_strncasecmp(known, base, n) == 0) {
         match->row = row;
@@ -219,7 +222,7 @@ ra_model_hub_find(const RaModelHub *hub, const char *name)
 {
   RaModelHubMatch match = {.suffix = ""};
   gsize n;
-  const char *base = ra_model_hub_base(name, &n);
+  const char *base = base_of(name, &n);
 
   if (find_base(hub, base, n, &match))
     return match;
@@ -243,7 +246,7 @@ char *
 ra_model_hub_nearest(const RaModelHub *hub, const char *name)
 {
   gsize n;
-  const char *start = ra_model_hub_base(name, &n);
+  const char *start = base_of(name, &n);
   g_autofree char *base = g_ascii_strdown(start, (gssize)n);
   g_autoptr(GPtrArray) bases = g_ptr_array_new_with_free_func(g_free);
   g_autoptr(GPtrArray) names = g_ptr_array_new();
@@ -252,7 +255,7 @@ ra_model_hub_nearest(const RaModelHub *hub, const char *name)
 
   for (guint i = 0; i < hub->rows->len; i++) {
     for (char **at = ra_model_hub_row(hub, i)->names; *at; at++) {
-      start = ra_model_hub_base(*at, &n);
+      start = base_of(*at, &n);
       g_ptr_array_add(bases, g_ascii_strdown(start, (gssize)n));
       g_ptr_array_add(names, *at);
     }

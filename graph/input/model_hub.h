@@ -59,11 +59,6 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(RaModelHub, ra_model_hub_free)
 guint ra_model_hub_n_rows(const RaModelHub *hub);
 const RaModelHubRow *ra_model_hub_row(const RaModelHub *hub, guint index);
 
-/* Last part of a model's name or path, borrowed from @name with @out_n bytes:
- * `Qwen3-8B` of `/data/Qwen/Qwen3-8B/` and of
- * `.../models--Qwen--Qwen3-8B/snapshots/HASH`. */
-const char *ra_model_hub_base(const char *name, gsize *out_n);
-
 /**
  * ra_model_hub_find:
  * @name: identifier, base name or path; a suffix such as -FP8, -AWQ or

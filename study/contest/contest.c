@@ -363,9 +363,9 @@ load_fixed(const RaSetup *setup, const RaSetupFlags *flags, gboolean is_longest,
   return ra_setup_load_pair(&fixed, error);
 }
 
-/* Enters round @name, which has no candidates: a family may still win, but for
- * limits.  FALSE with @error set from @cause (transfer full), if that is no such
- * refusal. */
+/* Enters round @name, which has no candidates: a family may still win, unless
+ * there are limits.  FALSE with @error set from @cause (transfer full), if that
+ * is no such refusal. */
 static gboolean
 refuse_round(RaContest *contest, const char *name, GError *cause,
              GError **error)

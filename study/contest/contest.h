@@ -110,8 +110,8 @@ typedef struct {
  * @error: an invalid limit; %RA_ERROR_NEGATIVE: limits leave a call without a
  *   candidate; errors of an expansion
  *
- * Without limits, a workload that no round can search, or a call without a candidate, leaves
- * the families: they decide.
+ * Without limits, a workload that no round can search, or a call without a
+ * candidate, leaves the families: they decide.
  *
  * Returns: (transfer full): with winner %RA_NONE where no plan fits
  */

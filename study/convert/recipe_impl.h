@@ -47,8 +47,8 @@ gboolean ra_recipe_count(RaSettings *settings, const char *key,
 void ra_recipe_text(RaSettings *settings, const char *key, const char *fallback,
                     char **out);
 
-/* Lengths that the configuration does not limit (0): @prompt and @response, with
- * a note. */
+/* Lengths that the configuration does not limit (0): @prompt and @response,
+ * with a note. */
 void ra_recipe_lengths(RaRecipe *recipe, uint32_t prompt, uint32_t response);
 
 /* Lengths of a data set's pairs, which have @length tokens together; 0: not

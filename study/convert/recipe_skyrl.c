@@ -186,9 +186,10 @@ read_batches(RaRecipe *recipe, RaSettings *s, GError **error)
     return TRUE;
   if (g_str_equal(kind, "filter")) {
     recipe->trips.n_prompts = recipe->n_prompts;
-    recipe->trips.most = !most                         ? 30
-                         : g_str_has_prefix(most, "-") ? 0
-                                                       : (uint32_t)atoi(most);
+    recipe->trips.most = !most ? 30
+                         : g_str_has_prefix(most, "-")
+                             ? 0
+                             : (uint32_t)g_ascii_strtoull(most, NULL, 10);
   } else {
     ra_settings_about(s, ALGORITHM "dynamic_sampling.type",
                       "no group is replaced");

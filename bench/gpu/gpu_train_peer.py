@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """PyTorch's training step on this machine's GPU, for bench/node.sh's `train`.
 
-    bench/gpu_train_peer.py MODEL.json [--tiny]
+    bench/gpu/gpu_train_peer.py MODEL.json [--tiny]
 
 A Llama of the configuration's shapes, torch.compile'd, bf16, fp32 master weights
 and AdamW states: 16 sequences of 4,096 tokens, one at a time, gradients
