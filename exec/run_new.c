@@ -57,10 +57,10 @@ check_call(const RaPlan *plan, uint32_t call, const RaBackend *backend,
                   error);
   if (p->batching != RA_BATCHING_STATIC)
     return refuse(plan, call, backend, "batching = continuous", error);
-  if (ra_call_plan_ep(p) > 1 &&
-      (p->dispatch != RA_DISPATCH_COPIES || p->experts_whole))
-    return refuse(plan, call, backend, "experts-whole, or dispatch = once",
-                  error);
+  if (ra_call_plan_ep(p) > 1 && p->dispatch != RA_DISPATCH_COPIES)
+    return refuse(plan, call, backend, "dispatch = once", error);
+  if (ra_call_plan_expert_tp(p) < p->tp)
+    return refuse(plan, call, backend, "expert-tp below tp", error);
   if (ra_call_plan_ep(p) > 1 && c->kind == RA_CALL_GENERATE && c->n_parts > 1)
     return refuse(plan, call, backend,
                   "ep > 1 and readers that begin on chunks", error);

@@ -7,8 +7,8 @@
  * all units of its stages.  Of each tensor there it holds a *span* of rows
  * (columns if split by ROW), by its tensor-parallel rank.  dp and cp replicate,
  * except for experts: expert-parallel rank e of ep holds experts e E / ep to
- * (e + 1) E / ep of each layer's E.  With zero 3 dp and cp cut the span further
- * into shards.
+ * (e + 1) E / ep of each layer's E, and of each the span of its part of the
+ * expert-tp parts.  With zero 3 dp and cp cut the span further into shards.
  *
  *     g_autoptr(RaTensorTable) table = ra_tensor_table_new(model);
  *     uint64_t bytes = 2 * ra_layout_n_params(table, &plan, rank);
@@ -105,8 +105,8 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(RaTensorTable, ra_tensor_table_free)
  *                   last ranks hold less or nothing
  *     NONE          all
  *
- * An expert is divided like a dense MLP, over the tp ranks of the
- * expert-parallel rank that holds it.
+ * An expert is divided like a dense MLP, over the expert-tp ranks of the
+ * expert-parallel rank that holds it: they are @tp then.
  * Source: Megatron-LM, arXiv 1909.08053, section 3; its handling of
  * num_query_groups < tensor_model_parallel_size.
  *

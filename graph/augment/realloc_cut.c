@@ -12,18 +12,20 @@ ra_side_new(const RaTensorTable *table, const RaCallPlan *plan,
   RaSide *side = g_new0(RaSide, 1);
   uint32_t n_gpus = ra_cluster_n_gpus(cluster);
   uint32_t n_ranks = ra_mesh_n_gpus(&plan->mesh);
-  uint32_t ep = ra_call_plan_ep(plan);
+  uint32_t period = ra_call_plan_expert_period(plan);
   uint32_t zero = ra_call_plan_n_shards(plan);
-  uint32_t n_classes = plan->pp * plan->tp * ep * zero;
+  uint32_t n_classes = plan->pp * plan->tp * period * zero;
   g_autofree uint32_t *n_members = g_new0(uint32_t, n_classes);
 
   g_assert(n_ranks == plan->pp * plan->tp * plan->dp * plan->cp);
-  g_assert(n_ranks % n_classes == 0 && (ep == 1 || zero == 1));
+  g_assert(n_ranks % n_classes == 0 &&
+           (zero == 1 || !ra_call_plan_spreads_experts(plan)));
   side->pp = plan->pp;
   side->tp = plan->tp;
-  side->ep = ep;
+  side->ep = ra_call_plan_ep(plan);
+  side->expert_tp = ra_call_plan_expert_tp(plan);
   side->zero = zero;
-  side->n_shards = plan->tp * ep * zero;
+  side->n_shards = plan->tp * period * zero;
   side->n_replicas = n_ranks / n_classes;
   side->gpus = g_new(uint32_t, n_ranks);
   side->class_of = g_new(uint32_t, n_gpus);
@@ -35,7 +37,7 @@ ra_side_new(const RaTensorTable *table, const RaCallPlan *plan,
     RaCoord at = ra_call_plan_coord(plan, rank);
     uint32_t shard =
         zero > 1 ? at.at[RA_AXIS_TP] * zero + ra_call_plan_zero_rank(plan, &at)
-                 : at.at[RA_AXIS_TP] * ep + ra_call_plan_ep_rank(plan, &at);
+                 : ra_call_plan_expert_rank(plan, &at) % side->n_shards;
     uint32_t c = at.at[RA_AXIS_PP] * side->n_shards + shard;
     uint32_t gpu = ra_mesh_gpu(&plan->mesh, cluster, rank);
     side->class_of[gpu] = c;
@@ -54,6 +56,7 @@ ra_side_new_whole(const RaTensorTable *table, const uint32_t *gpus, uint32_t n,
   side->pp = 1;
   side->tp = 1;
   side->ep = 1;
+  side->expert_tp = 1;
   side->zero = 1;
   side->n_shards = 1;
   side->n_replicas = n;
@@ -90,6 +93,13 @@ compare_u64(const void *a, const void *b)
   return x < y ? -1 : x > y;
 }
 
+/* Ranks that cut @tensor. */
+static uint32_t
+n_cutters(const RaSide *side, const RaTensor *tensor)
+{
+  return tensor->expert == RA_TENSOR_NO_EXPERT ? side->tp : side->expert_tp;
+}
+
 /* The cuts of both sides through a tensor, sorted, perhaps repeated. */
 static uint32_t
 find_cuts(const RaTensor *tensor, const RaSide *const sides[2],
@@ -97,53 +107,66 @@ find_cuts(const RaTensor *tensor, const RaSide *const sides[2],
 {
   uint32_t n = 0;
 
-  for (uint32_t i = 0; i < 2; i++)
-    for (uint32_t k = 0; k < sides[i]->tp * sides[i]->zero; k++) {
-      uint32_t zero = sides[i]->zero;
-      RaSpan span =
-          ra_layout_shard_span(tensor, sides[i]->tp, k / zero, zero, k % zero);
+  for (uint32_t i = 0; i < 2; i++) {
+    uint32_t zero = sides[i]->zero, tp = n_cutters(sides[i], tensor);
+
+    for (uint32_t k = 0; k < tp * zero; k++) {
+      RaSpan span = ra_layout_shard_span(tensor, tp, k / zero, zero, k % zero);
       out_cuts[n++] = span.begin;
       out_cuts[n++] = span.end;
     }
+  }
   qsort(out_cuts, n, sizeof *out_cuts, compare_u64);
   return n;
 }
 
+/* The run of @run shards from @begin on, every @stride below @end. */
+static RaShards
+shards_every(uint32_t begin, uint32_t run, uint32_t stride, uint32_t end)
+{
+  end = begin + (end - begin - run) / stride * stride + run;
+  if (end == begin + run || run == stride)
+    run = stride = end - begin;
+  return (RaShards){begin, end, run, stride};
+}
+
 /* The shards that hold @piece, which no cut divides, of member @member.  Spans
- * are in the order of ranks, so the tp ranks of a piece are neighbours, and
- * with them the shards; an expert's piece has one tp rank, as every matrix of
- * an expert is divided.  tp ranks that share a span cut it into the same parts
- * for zero 3, of which the last z with z n / zero <= first element has it. */
+ * are in the order of ranks, so the ranks of a piece are neighbours; a piece of
+ * an expert has one, as every matrix of an expert is divided.  tp ranks that
+ * share a span cut it into the same parts for zero 3, of which the last z with
+ * z n / zero <= first element has it. */
 static RaShards
 find_shards(const RaSide *side, const RaTensorClass *c, RaSpan piece,
             uint64_t member)
 {
-  RaShards shards = {RA_NONE, 0, side->zero};
+  uint32_t tp = n_cutters(side, &c->tensor), begin = RA_NONE, end = 0;
   uint64_t z = 0;
 
-  for (uint32_t rank = 0; rank < side->tp; rank++) {
-    RaSpan span = ra_layout_span(&c->tensor, side->tp, rank);
+  for (uint32_t rank = 0; rank < tp; rank++) {
+    RaSpan span = ra_layout_span(&c->tensor, tp, rank);
     if (span.begin <= piece.begin && piece.end <= span.end) {
-      shards.begin = MIN(shards.begin, rank);
-      shards.end = rank + 1;
+      begin = MIN(begin, rank);
+      end = rank + 1;
       z = ((piece.begin - span.begin + 1) * side->zero - 1) /
           (span.end - span.begin);
     }
   }
-  g_assert(shards.begin < shards.end);
-  if (side->zero > 1) {
-    shards.begin = shards.begin * side->zero + (uint32_t)z;
-    shards.end = (shards.end - 1) * side->zero + (uint32_t)z + 1;
-    return shards;
-  }
-  shards.begin *= side->ep;
-  shards.end *= side->ep;
-  if (c->tensor.expert == 0 && side->ep > 1) {
-    g_assert(shards.end - shards.begin == side->ep);
-    shards.begin += (uint32_t)(member * side->ep / c->n);
-    shards.end = shards.begin + 1;
-  }
-  return shards;
+  g_assert(begin < end);
+  if (side->zero > 1)
+    return shards_every(begin * side->zero + (uint32_t)z, 1, side->zero,
+                        (end - 1) * side->zero + (uint32_t)z + 1);
+  if (c->tensor.expert == RA_TENSOR_NO_EXPERT)
+    return shards_every(begin, end - begin, tp, side->n_shards);
+  g_assert(end - begin == 1);
+  return shards_every(begin + tp * (uint32_t)(member * side->ep / c->n), 1,
+                      tp * side->ep, side->n_shards);
+}
+
+static gboolean
+shards_equal(const RaShards *a, const RaShards *b)
+{
+  return a->begin == b->begin && a->end == b->end && a->run == b->run &&
+         a->stride == b->stride;
 }
 
 static RaBundle *
@@ -155,8 +178,7 @@ get_bundle(RaCut *cut, RaShards from, RaShards to)
   for (guint i = 0; i < cut->bundles->len; i++) {
     guint k = (cut->hint + 1 + i) % cut->bundles->len;
     RaBundle *b = &g_array_index(cut->bundles, RaBundle, k);
-    if (b->from.begin != from.begin || b->from.end != from.end ||
-        b->to.begin != to.begin || b->to.end != to.end)
+    if (!shards_equal(&b->from, &from) || !shards_equal(&b->to, &to))
       continue;
     cut->hint = k;
     return b;

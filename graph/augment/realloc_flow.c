@@ -130,7 +130,7 @@ send_across(const Run *run, const RaZone *zone, const RaBundle *bundle,
 
   for (uint32_t i = 0; i < zone->from.n; i++)
     for (uint32_t t = bundle->from.begin; t < bundle->from.end;
-         t += bundle->from.stride) {
+         t = ra_tensor_shards_next(&bundle->from, t)) {
       gsize c = (gsize)zone->from.at[i] * run->from->n_shards + t;
       uint32_t *heap = run->heaps + c * n;
       if (!best || is_before(run, heap[0], best[0]))
@@ -214,7 +214,7 @@ find_needing(Run *run, const RaZone *zone, const RaBundle *bundle)
   g_array_set_size(run->needing, 0);
   for (uint32_t i = 0; i < zone->to.n; i++)
     for (uint32_t t = bundle->to.begin; t < bundle->to.end;
-         t += bundle->to.stride) {
+         t = ra_tensor_shards_next(&bundle->to, t)) {
       gsize c = (gsize)zone->to.at[i] * run->to->n_shards + t;
       g_array_append_vals(run->needing, run->to->gpus + c * n, n);
     }

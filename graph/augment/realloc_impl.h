@@ -11,13 +11,14 @@
  *   flow    bundle x units of a zone, from a GPU to a GPU
  *
  * Every GPU of a side is in one class (pipeline rank, shard).  The members of a
- * class, its dp x cp / ep replicas, hold the same parameters.  Shard t ep + e
- * belongs to tensor-parallel rank t and expert-parallel rank e.  In this order
- * the shards that hold a piece are neighbours, for dense tensors (all e of some
- * t) and for experts (one shard).  With zero 3 (never together with ep), shard
- * t z + i is the i-th of the z parts of rank t.  Each tp rank has its own part
- * of a tensor that tp ranks replicate, so the shards that hold a piece of it
- * are then z apart.
+ * class, its replicas, hold the same parameters.  Shard t + tp d belongs to
+ * tensor-parallel rank t and to the data ranks that are d modulo the period of
+ * experts (ra_call_plan_expert_period()): a dense tensor's piece is on every
+ * tp-th shard, or every tp-th run of them where tp ranks share it, and an
+ * expert's on every (ep expert-tp)-th.  With zero 3 (never together with spread
+ * experts), shard t z + i is the i-th of the z parts of rank t.  Each tp rank
+ * has its own part of a tensor that tp ranks replicate, so the shards that hold
+ * a piece of it are then z apart.
  */
 #ifndef RA_GRAPH_AUGMENT_REALLOC_IMPL_H
 #define RA_GRAPH_AUGMENT_REALLOC_IMPL_H
@@ -30,8 +31,9 @@ typedef struct {
   uint32_t pp;         /* pipeline ranks */
   uint32_t tp;         /* tensor-parallel ranks */
   uint32_t ep;         /* expert-parallel ranks */
-  uint32_t zero;       /* parts of a tensor-parallel rank; ep or this is 1 */
-  uint32_t n_shards;   /* tp ep zero */
+  uint32_t expert_tp;  /* ranks that cut an expert */
+  uint32_t zero;       /* parts of a tensor-parallel rank */
+  uint32_t n_shards;   /* tp x period of experts x zero, of which one is 1 */
   uint32_t n_replicas; /* GPUs of a class */
   uint32_t *gpus;      /* (pp, n_shards, n_replicas) ascending in a class;
                           owned */
@@ -39,24 +41,36 @@ typedef struct {
   RaUnitStages *stages; /* (units) pipeline ranks of each unit; owned */
 } RaSide;
 
-/* Set of the shards begin, begin + stride, ... below end. */
+/* Set of shards: a run of them from begin on, and again every stride below
+ * end. */
 typedef struct {
   uint32_t begin;  /* first */
   uint32_t end;    /* one past the last */
-  uint32_t stride; /* 1, or the side's zero */
+  uint32_t run;    /* neighbours */
+  uint32_t stride; /* >= run; = run where all from begin to end are in it */
 } RaShards;
 
 static inline uint32_t
 ra_tensor_shards_n(const RaShards *shards)
 {
-  return (shards->end - shards->begin - 1) / shards->stride + 1;
+  return ((shards->end - shards->begin - shards->run) / shards->stride + 1) *
+         shards->run;
 }
 
 static inline gboolean
 ra_tensor_shards_has(const RaShards *shards, uint32_t shard)
 {
   return shard >= shards->begin && shard < shards->end &&
-         (shard - shards->begin) % shards->stride == 0;
+         (shard - shards->begin) % shards->stride < shards->run;
+}
+
+/* The member after @shard, a member; >= end: it is the last. */
+static inline uint32_t
+ra_tensor_shards_next(const RaShards *shards, uint32_t shard)
+{
+  gboolean ends = (shard + 1 - shards->begin) % shards->stride == shards->run;
+
+  return shard + 1 + (ends ? shards->stride - shards->run : 0);
 }
 
 /* Piece of a tensor class. */

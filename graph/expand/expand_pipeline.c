@@ -20,6 +20,7 @@ ra_call_shard(const RaPlan *plan, uint32_t call)
   RaAxisGeometry tp = ra_axis_geometry(p, plan->cluster, RA_AXIS_TP);
   RaAxisGeometry cp = ra_axis_geometry(p, plan->cluster, RA_AXIS_CP);
   RaAxisGeometry ep = ra_data_geometry(p, plan->cluster, RA_DATA_EP);
+  RaAxisGeometry cut = ra_data_geometry(p, plan->cluster, RA_DATA_EXPERT_TP);
 
   return (RaShard){.model = ra_lora_call_model(plan->workload, call),
                    .tp = p->tp,
@@ -30,9 +31,11 @@ ra_call_shard(const RaPlan *plan, uint32_t call)
                        cp.ranks_per_node < cp.ranks ? cp.groups_per_node : 0,
                    .ep = ep.ranks,
                    .dispatch = (uint8_t)p->dispatch,
-                   .experts_whole = p->experts_whole != FALSE,
                    .ep_ranks_per_node = ep.ranks_per_node,
                    .ep_groups_per_node = ep.groups_per_node,
+                   .expert_tp = cut.ranks,
+                   .expert_tp_ranks_per_node = cut.ranks_per_node,
+                   .expert_tp_groups_per_node = cut.groups_per_node,
                    .dtype = (uint8_t)m->dtype,
                    .recompute = (uint8_t)p->recompute,
                    .attention = (uint8_t)p->attention,
@@ -50,7 +53,10 @@ set_shards(RaCallContext *x, const RaCluster *cluster)
 {
   const RaCallPlan *p = x->plan;
 
-  x->zero = ra_call_plan_zero_ranks(p) > 1 ? p->zero : 0;
+  x->zero = ra_call_plan_zero_ranks(p) > 1 ||
+                    (ra_call_plan_spreads_experts(p) && x->experts.ranks > 1)
+                ? p->zero
+                : 0;
   x->set_size = x->zero ? p->zero_group : p->dp;
   x->n_sets = p->dp / x->set_size;
   x->set = x->n_sets == 1
@@ -74,7 +80,7 @@ count_buckets(const RaCallContext *x, const RaPiece *piece)
   if (x->zero == 3)
     return CLAMP(piece->n_layers, 1u, RA_ZERO_MAX_BUCKETS);
   if (!x->plan->overlap_grad_reduce || x->dp.ranks == 1)
-    return 1;
+    return 1; /* nothing but replicas of experts within a tp group, perhaps */
   return (uint32_t)CLAMP(n, 1.0, (double)MAX(piece->n_layers, 1u));
 }
 
@@ -93,8 +99,8 @@ ra_call_context_fill(RaCallContext *x, const RaPlan *plan, uint32_t call)
   x->dtype = (RaDtype)plan->workload->models[c->model].dtype;
   x->shard_record = ra_call_shard(plan, call);
   x->dp = ra_data_geometry(p, plan->cluster, RA_DATA_ALL);
-  set_shards(x, plan->cluster);
   x->experts = ra_data_geometry(p, plan->cluster, RA_DATA_EXPERTS);
+  set_shards(x, plan->cluster);
   x->n_pieces = p->pp * p->n_virtual;
 }
 

@@ -51,14 +51,14 @@ op_work(const RaCallContext *x, RaOpKind kind, RaDtype dtype, uint64_t d0,
 /* Parameters of a GPU by the ranks that have them too. */
 typedef struct {
   uint64_t dense;   /* all dp x cp ranks */
-  uint64_t experts; /* dp x cp / ep of them; 0 where experts are not spread */
+  uint64_t experts; /* those of RA_DATA_EXPERTS; 0: experts are not spread */
 } RaCounts;
 
 static void
 add_counts(const RaCallContext *x, const RaPiece *piece, RaCounts *counts)
 {
   uint64_t n = ra_piece_n_trained(&x->shard_record, piece);
-  uint64_t experts = ra_call_plan_ep(x->plan) > 1
+  uint64_t experts = ra_call_plan_spreads_experts(x->plan)
                          ? ra_piece_n_trained_experts(&x->shard_record, piece)
                          : 0;
 
@@ -94,6 +94,23 @@ reduce_kind(const RaCallContext *x)
   return x->zero ? RA_OP_REDUCE_SCATTER : RA_OP_ALL_REDUCE;
 }
 
+/* The sums of gradients that all replicas have once @ready have ended; @n_names
+ * is the number of names of dense ones.  In a single replica only experts that
+ * its tp ranks hold in common are summed. */
+static void
+add_reduce(RaCallContext *x, const RaTaskSpec *t, const RaCounts *counts,
+           uint32_t n_names, const RaTaskId *ready)
+{
+  RaTaskId id;
+
+  if (x->dp.ranks > 1)
+    ra_zero_reduce(x, t, counts->dense, ready, TRUE, NULL);
+  id = add_experts_task(x, *t, n_names + t->bucket, reduce_kind(x),
+                        (RaDtype)x->plan->grad_dtype, counts->experts);
+  if (x->dp.ranks == 1 && id != RA_NONE)
+    ra_builder_edge(x->builder, ready[0], id);
+}
+
 /* Each bucket is reduced once all replicas have its gradients. */
 static void
 add_bucket_reduces(RaMiniBatch *b, uint32_t piece)
@@ -113,9 +130,7 @@ add_bucket_reduces(RaMiniBatch *b, uint32_t piece)
       const RaPipeline *p = b->pipelines[d];
       ready[d] = p ? p->bucket[piece * p->max_buckets + k] : RA_NONE;
     }
-    ra_zero_reduce(x, &t, counts.dense, ready, TRUE, NULL);
-    add_experts_task(x, t, n + k, reduce_kind(x), (RaDtype)x->plan->grad_dtype,
-                     counts.experts);
+    add_reduce(x, &t, &counts, n, ready);
   }
 }
 
@@ -139,9 +154,7 @@ add_stage_reduce(RaMiniBatch *b, uint32_t stage)
 
   for (uint32_t d = 0; d < x->plan->dp; d++)
     ready[d] = b->pipelines[d] ? b->pipelines[d]->last[stage] : RA_NONE;
-  ra_zero_reduce(x, &t, counts.dense, ready, TRUE, NULL);
-  add_experts_task(x, t, 1, reduce_kind(x), (RaDtype)x->plan->grad_dtype,
-                   counts.experts);
+  add_reduce(x, &t, &counts, 1, ready);
 }
 
 static void
@@ -149,7 +162,7 @@ add_reduces(RaMiniBatch *b)
 {
   const RaCallPlan *p = b->x->plan;
 
-  if (b->x->dp.ranks == 1 || b->x->zero >= 2)
+  if ((b->x->dp.ranks == 1 && b->x->experts.ranks == 1) || b->x->zero >= 2)
     return;
   for (uint32_t stage = 0; stage < p->pp; stage++)
     if (p->overlap_grad_reduce)
@@ -228,23 +241,26 @@ add_gathers(RaMiniBatch *b, uint32_t stage, const RaTaskId *steps,
 
   for (uint32_t q = 0; q < x->n_sets; q++) {
     RaTaskSpec t = dp_spec(b, RA_TASK_PARAM_GATHER, stage);
-    RaTaskId id, experts;
+    RaTaskId first, last, experts;
     if (!ra_zero_has(x, q))
       continue;
     t.work = ra_builder_work(x->builder, &work);
     t.group = ra_zero_lanes(x, q, stage);
     if (x->n_sets > 1)
       t.replica = q * x->set_size;
-    id = ra_builder_task(x->builder, &t);
-    for (uint32_t d = q * x->set_size; d < (q + 1) * x->set_size; d++)
-      ra_builder_edge(x->builder, steps[d], id);
+    first = x->dp.ranks > 1 ? ra_builder_task(x->builder, &t) : RA_NONE;
     /* in the same queue: once it has ended both have */
     experts = add_experts_task(x, t, 1, RA_OP_ALL_GATHER, x->dtype, n.experts);
-    if (experts != RA_NONE)
-      id = experts;
-    b->gathers[stage * x->n_sets + q] = id;
+    last = experts != RA_NONE ? experts : first;
+    first = first != RA_NONE ? first : experts;
+    for (uint32_t d = q * x->set_size; d < (q + 1) * x->set_size; d++)
+      if (first != RA_NONE)
+        ra_builder_edge(x->builder, steps[d], first);
+      else
+        last = steps[d]; /* of the only replica */
+    b->gathers[stage * x->n_sets + q] = last;
     if (is_last)
-      g_array_append_val(b->ends->exits, id);
+      g_array_append_val(b->ends->exits, last);
   }
 }
 

@@ -384,17 +384,22 @@ ra_data_geometry(const RaCallPlan *plan, const RaCluster *cluster,
                  RaDataGroup group)
 {
   const RaCoord zero = {.at = {0}};
-  uint32_t ep = ra_call_plan_ep(plan), n = plan->dp * plan->cp;
-  uint32_t stride = group == RA_DATA_EXPERTS ? ep : 1;
+  uint32_t cut = ra_call_plan_expert_tp(plan), ep = ra_call_plan_ep(plan);
+  /* expert ranks of the group of rank 0: 0, stride, 2 stride ... */
+  const struct {
+    uint32_t ranks, stride;
+  } groups[] = {
+      [RA_DATA_ALL] = {plan->dp * plan->cp, plan->tp},
+      [RA_DATA_EP] = {ep, cut},
+      [RA_DATA_EXPERTS] = {ra_call_plan_expert_dp(plan), ep * cut},
+      [RA_DATA_EXPERT_TP] = {cut, 1},
+  };
   uint32_t first = node_of(plan, cluster, &zero);
-  RaAxisGeometry g = {.ranks = n};
+  RaAxisGeometry g = {.ranks = groups[group].ranks};
 
-  if (group == RA_DATA_EP)
-    g.ranks = ep;
-  else if (group == RA_DATA_EXPERTS)
-    g.ranks = n / ep;
   for (uint32_t i = 0; i < g.ranks; i++) {
-    RaCoord coord = ra_call_plan_data_coord(plan, zero, i * stride);
+    RaCoord coord =
+        ra_call_plan_expert_coord(plan, zero, i * groups[group].stride);
     g.ranks_per_node += node_of(plan, cluster, &coord) == first;
   }
   g.groups_per_node = MAX(1u, plan->mesh.gpus_per_node / g.ranks_per_node);

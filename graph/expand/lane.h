@@ -84,11 +84,12 @@ typedef struct {
 RaAxisGeometry ra_axis_geometry(const RaCallPlan *plan,
                                 const RaCluster *cluster, RaAxis axis);
 
-/* Groups within the data ranks (dp x cp) of a stage. */
+/* Groups of the ranks of a stage. */
 typedef enum {
-  RA_DATA_ALL,    /* reduce gradients of dense tensors: dp x cp ranks */
-  RA_DATA_EP,     /* exchange tokens: ep neighbours */
-  RA_DATA_EXPERTS /* hold the same experts: dp x cp / ep ranks, ep apart */
+  RA_DATA_ALL,      /* reduce gradients of dense tensors: dp x cp ranks */
+  RA_DATA_EP,       /* exchange tokens: ep ranks, expert-tp apart */
+  RA_DATA_EXPERTS,  /* hold the same of the same experts */
+  RA_DATA_EXPERT_TP /* cut the same experts: expert-tp neighbours */
 } RaDataGroup;
 
 /* Geometry of such a group. */

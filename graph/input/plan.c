@@ -26,6 +26,7 @@ typedef struct {
 typedef struct {
   const char *mesh;
   uint32_t dp, tp, pp, cp, ep;
+  uint32_t expert_tp; /* 0: not given */
   int dispatch;
   uint32_t micro_batches;
   uint32_t mini_batches; /* 0: not given */
@@ -91,7 +92,10 @@ static const RaKeySpec call_keys[] = {
    .doc = "context parallel degree: ranks that share each sequence"},
   {"ep", RA_KEY_UINT32, G_STRUCT_OFFSET(CallKeys, ep), .fallback = "1",
    .min = 1, .max = MAX_DEGREE,
-   .doc = "expert parallel degree, among the dp x cp ranks of a stage"},
+   .doc = "expert parallel degree, among the ranks of a stage"},
+  {"expert-tp", RA_KEY_UINT32, G_STRUCT_OFFSET(CallKeys, expert_tp),
+   .min = 1, .max = MAX_DEGREE,
+   .doc = "ranks that cut each expert, a divisor of tp; default: tp"},
   {"dispatch", RA_KEY_ENUM, G_STRUCT_OFFSET(CallKeys, dispatch),
    .fallback = "copies", .names = dispatch_words,
    .doc = "copies of a token per expert (copies) or per rank and node (once)"},
@@ -388,6 +392,7 @@ read_call(RaPlan *plan, uint32_t index, guint group, GError **error)
   to->pp = keys.pp;
   to->cp = keys.cp;
   to->ep = keys.ep;
+  to->expert_tp = keys.expert_tp;
   to->dispatch = keys.dispatch;
   if (!read_schedule(plan, to, keys.schedule, error) ||
       !read_rank_order(plan, to, keys.rank_order, error))

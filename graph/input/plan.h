@@ -12,6 +12,7 @@
  *     pp = 4
  *     cp = 1                     ranks that share each sequence
  *     ep = 1                     ranks that share a layer's experts
+ *     expert-tp = 8              ranks that cut each expert; default: tp
  *     dispatch = copies          copies | once: see RaDispatch
  *     micro-batches = 8          per replica and mini-batch
  *     mini-batches = 4           optimizer steps per epoch, replacing the
@@ -46,19 +47,33 @@
  * r-th and the r-th last (the balanced zig-zag of ring attention); cp ranks
  * hold the same parameters and reduce gradients with dp.
  *
- * Expert parallelism uses the dp x cp ranks of a stage (Megatron-LM's
- * convention).  Each of ep neighbours, in rank order, holds experts / ep whole
- * experts; tp cuts every expert as it cuts a dense MLP.
+ * Experts have a division of a stage's tp x cp x dp ranks of their own, as in
+ * Megatron-Core (expert_tensor_parallel_size, megatron/core/parallel_state.py):
+ * expert-tp neighbours cut every expert as tp cuts a dense MLP, ep sets of
+ * these hold experts / ep each, and what remains, tp cp dp / (expert-tp ep),
+ * are replicas.  Ranks are counted along tp first, then as data ranks,
+ * whatever the rank order.  With expert-tp = tp, the default, ep data ranks
+ * share the experts; with expert-tp = 1 experts are whole.
  *
- * Defaults: tp, dp, pp, cp, ep = 1; micro-batches: pp for generate and
- * inference, 2 pp for train where pp > 1, else 1; schedule 1f1b; recompute
- * none; attention flash; cross-entropy fused; zero 0, zero-group dp; grad-dtype
- * the model's; launch eager; residency release; optimizer-residency keep;
- * realloc broadcast.
+ * Tokens of a tp group: with sequence parallelism each rank sends its own to
+ * the experts, and where expert-tp > 1 its ranks gather what they received
+ * (MoEAlltoAllTokenDispatcher).  Without, all tp ranks have all tokens.
+ * Megatron-Core refuses to train so; with expert-tp < tp, so do plans.  Other
+ * calls do as inference engines do (vLLM's --enable-expert-parallel): if a tp
+ * group has the experts among itself, each rank computes those that it has
+ * and the group sums the outputs; else each rank takes a tp-th of the tokens
+ * and the group gathers the outputs.
+ *
+ * Defaults: tp, dp, pp, cp, ep = 1; expert-tp: tp; micro-batches: pp for
+ * generate and inference, 2 pp for train where pp > 1, else 1; schedule 1f1b;
+ * recompute none; attention flash; cross-entropy fused; zero 0, zero-group dp;
+ * grad-dtype the model's; launch eager; residency release; optimizer-residency
+ * keep; realloc broadcast.
  *
  * Invariants after ra_plan_load():
  * - dp tp pp cp = GPUs of the mesh; cp is 1 for generate;
- * - ep divides dp cp and the experts, and is 1 for a dense model;
+ * - expert-tp divides tp and the width of experts; ep expert-tp divides
+ *   tp cp dp; ep divides the experts; a dense model has neither;
  * - tp divides heads and MLP width; kv heads divide by tp or tp by them;
  * - pp x virtual stages <= layers;
  * - sequences divide by mini-batches (train) or parts (others), times dp, times
@@ -162,11 +177,9 @@ typedef struct {
   RaMesh mesh;                /* host calls: where data is gathered; without a
                                  group, GPU 0 of node 0 represents its host */
   uint32_t dp, tp, pp, cp;    /* degrees, >= 1 */
-  uint32_t ep;                /* degree in the dp x cp ranks; 0 counts as 1 */
+  uint32_t ep;                /* expert parallel degree; 0 counts as 1 */
+  uint32_t expert_tp;         /* ranks that cut an expert; 0 counts as tp */
   int dispatch;               /* RaDispatch */
-  gboolean experts_whole;     /* tp ranks have whole experts, as in inference
-                                 engines; only in-memory plans of one call have
-                                 it: no file key, no reallocation supports it */
   uint8_t axis[RA_N_AXES];    /* RaAxis, innermost first */
   uint32_t n_micro_batches;   /* per replica and mini-batch (train) or part */
   uint32_t n_mini_batches;    /* train: replaces the workload's number; 0: the
@@ -292,11 +305,31 @@ uint32_t ra_call_plan_data_rank(const RaCallPlan *plan, const RaCoord *coord);
 RaCoord ra_call_plan_data_coord(const RaCallPlan *plan, RaCoord coord,
                                 uint32_t data_rank);
 
-/* Expert-parallel degree, >= 1, and rank: the data rank modulo the degree.
- * Data ranks with equal quotients exchange tokens; those with equal remainders
- * hold the same experts. */
+/* Expert-parallel degree, >= 1, and ranks that cut an expert, which divide
+ * tp. */
 uint32_t ra_call_plan_ep(const RaCallPlan *plan);
+uint32_t ra_call_plan_expert_tp(const RaCallPlan *plan);
+
+/* Number of the rank at @coord among those of its stage as experts count them:
+ * data rank x tp + tp rank.  Its part of an expert is this modulo expert-tp,
+ * and its expert-parallel rank the quotient modulo ep.  Ranks with equal
+ * quotients by ep x expert-tp exchange tokens; those with equal remainders
+ * hold the same. */
+uint32_t ra_call_plan_expert_rank(const RaCallPlan *plan, const RaCoord *coord);
+/* @coord with tp, dp and cp set to expert rank @expert_rank, < tp x cp x dp. */
+RaCoord ra_call_plan_expert_coord(const RaCallPlan *plan, RaCoord coord,
+                                  uint32_t expert_rank);
 uint32_t ra_call_plan_ep_rank(const RaCallPlan *plan, const RaCoord *coord);
+
+/* Data ranks after which experts repeat: with this as n, the ranks of a stage
+ * at tp rank t and at data ranks d and d + n hold the same. */
+uint32_t ra_call_plan_expert_period(const RaCallPlan *plan);
+
+/* Ranks that hold the same parts of the same experts, >= 1. */
+uint32_t ra_call_plan_expert_dp(const RaCallPlan *plan);
+
+/* TRUE if experts are divided in another way than a dense MLP is. */
+gboolean ra_call_plan_spreads_experts(const RaCallPlan *plan);
 
 /* Number n of neighbouring replicas, starting at a multiple of n, that exchange
  * tokens only with each other; 1 where an expert-parallel group consists of cp

@@ -77,31 +77,68 @@ check_attention(const Subject *subject, GError **error)
                           plan->cp);
 }
 
+/* The degrees of experts tile a stage's ranks and the model's experts. */
+static gboolean
+check_expert_degrees(const Subject *subject, GError **error)
+{
+  const RaModel *model = subject->model;
+  const RaCallPlan *plan = subject->plan;
+  uint32_t cut = ra_call_plan_expert_tp(plan);
+  uint64_t n = (uint64_t)plan->dp * plan->cp;
+
+  if (plan->tp % cut != 0)
+    return ra_key_file_fail(subject->file, plan->group, "expert-tp", error,
+                            "'expert-tp' is %u, expected a divisor of %u, 'tp'",
+                            cut, plan->tp);
+  if (cut < plan->tp && model->expert_ffn % cut != 0)
+    return ra_key_file_fail(subject->file, plan->group, "expert-tp", error,
+                            "'expert-tp' is %u, expected a divisor of %u, the "
+                            "width of an expert of '%s'",
+                            cut, model->expert_ffn, model->name);
+  if (model->n_experts % plan->ep != 0)
+    return ra_key_file_fail(subject->file, plan->group, "ep", error,
+                            "'ep' is %u, expected a divisor of %u, the experts "
+                            "of a layer of '%s'",
+                            plan->ep, model->n_experts, model->name);
+  n *= plan->tp / cut;
+  if (n % plan->ep != 0)
+    return ra_key_file_fail(
+        subject->file, plan->group, "ep", error,
+        "'ep' is %u, expected a divisor of %" G_GUINT64_FORMAT
+        ", %s, whose ranks share the experts",
+        plan->ep, (guint64)n,
+        cut < plan->tp ? "'dp' x 'cp' x 'tp' / 'expert-tp'" : "'dp' x 'cp'");
+  return TRUE;
+}
+
 static gboolean
 check_experts(const Subject *subject, GError **error)
 {
   const RaModel *model = subject->model;
   const RaCallPlan *plan = subject->plan;
 
-  if (plan->ep == 1)
-    return TRUE;
-  if (model->n_experts == 0)
+  if (model->n_experts == 0 && plan->ep > 1)
     return ra_key_file_fail(subject->file, plan->group, "ep", error,
                             "'ep' is %u, expected 1: '%s' is dense and has no "
                             "experts to share",
                             plan->ep, model->name);
-  if (model->n_experts % plan->ep != 0)
-    return ra_key_file_fail(subject->file, plan->group, "ep", error,
-                            "'ep' is %u, expected a divisor of %u, the experts "
-                            "of a layer of '%s'",
-                            plan->ep, model->n_experts, model->name);
-  if ((uint64_t)plan->dp * plan->cp % plan->ep != 0)
-    return ra_key_file_fail(
-        subject->file, plan->group, "ep", error,
-        "'ep' is %u, expected a divisor of %" G_GUINT64_FORMAT
-        ", 'dp' x 'cp', whose ranks share the experts",
-        plan->ep, (guint64)plan->dp * plan->cp);
-  return TRUE;
+  if (model->n_experts == 0 && plan->expert_tp > 0)
+    return ra_key_file_fail(subject->file, plan->group, "expert-tp", error,
+                            "'expert-tp' is %u, expected none: '%s' is dense "
+                            "and has no experts to cut",
+                            plan->expert_tp, model->name);
+  if (model->n_experts == 0)
+    return TRUE;
+  if (!check_expert_degrees(subject, error))
+    return FALSE;
+  if (ra_call_plan_expert_tp(plan) == plan->tp || plan->sequence_parallel ||
+      subject->call->kind != RA_CALL_TRAIN)
+    return TRUE;
+  return ra_key_file_fail(
+      subject->file, plan->group, "expert-tp", error,
+      "'expert-tp' is %u with 'tp' %u, expected 'sequence-parallel' true to "
+      "train: tp ranks would each send all tokens",
+      plan->expert_tp, plan->tp);
 }
 
 /* A decode step has one token a sequence, which cannot be cut. */
@@ -116,12 +153,25 @@ check_context(const Subject *subject, GError **error)
                           subject->plan->cp, subject->call->name);
 }
 
+/* Width that tp cuts: of experts, unless these are cut in another way; of dense
+ * layers; 0: of none. */
+static uint32_t
+mlp_width(const RaModel *model, gboolean cuts_experts)
+{
+  if (model->n_experts > 0 && cuts_experts)
+    return model->expert_ffn;
+  return model->n_experts == 0 || ra_model_n_moe_layers(model) < model->n_layers
+             ? model->ffn
+             : 0;
+}
+
 static gboolean
 check_model(const Subject *subject, GError **error)
 {
   const RaModel *model = subject->model;
   uint32_t tp = subject->plan->tp;
-  uint32_t ffn = model->n_experts > 0 ? model->expert_ffn : model->ffn;
+  gboolean cuts = ra_call_plan_expert_tp(subject->plan) == tp;
+  uint32_t ffn = mlp_width(model, cuts);
   guint group = subject->plan->group;
 
   if (model->n_heads % tp != 0)
@@ -238,11 +288,13 @@ check_zero(const Subject *subject, GError **error)
     return ra_key_file_fail(subject->file, plan->group, "zero-group", error,
                             "'zero-group' with 'zero' 0, expected 'zero' of "
                             "at least 1 to shard");
-  if (plan->ep > 1 &&
+  if (ra_call_plan_spreads_experts(plan) &&
       (plan->zero > 1 || (group && plan->zero_group < plan->dp)))
     return ra_key_file_fail(
         subject->file, plan->group, plan->zero > 1 ? "zero" : "zero-group",
-        error, "'ep' is %u, expected 'zero' 0, or 1 over all of dp", plan->ep);
+        error, "'%s' is %u, expected 'zero' 0, or 1 over all of dp",
+        plan->ep > 1 ? "ep" : "expert-tp",
+        plan->ep > 1 ? plan->ep : plan->expert_tp);
   if (plan->dp % plan->zero_group != 0)
     return ra_key_file_fail(subject->file, plan->group, "zero-group", error,
                             "'zero-group' is %u, expected a divisor of %u, "

@@ -143,6 +143,8 @@ append_call(GString *out, const RaPlan *plan, uint32_t index)
     g_string_append_printf(out, "cp = %" PRIu32 "\n", to->cp);
   if (ra_call_plan_ep(to) > 1)
     g_string_append_printf(out, "ep = %" PRIu32 "\n", to->ep);
+  if (ra_call_plan_expert_tp(to) < to->tp)
+    g_string_append_printf(out, "expert-tp = %" PRIu32 "\n", to->expert_tp);
   if (to->dispatch == RA_DISPATCH_ONCE)
     g_string_append(out, "dispatch = once\n");
   if (to->sequence_parallel)
@@ -205,6 +207,7 @@ call_equal(const RaCallPlan *a, const RaCallPlan *b)
 {
   return a->dp == b->dp && a->tp == b->tp && a->pp == b->pp && a->cp == b->cp &&
          ra_call_plan_ep(a) == ra_call_plan_ep(b) &&
+         ra_call_plan_expert_tp(a) == ra_call_plan_expert_tp(b) &&
          a->dispatch == b->dispatch &&
          memcmp(a->axis, b->axis, sizeof a->axis) == 0 &&
          a->n_micro_batches == b->n_micro_batches &&
@@ -263,6 +266,8 @@ ra_strategy_format(const RaCallPlan *plan)
   }
   if (out->len == 0)
     g_string_append_c(out, '-');
+  if (ra_call_plan_expert_tp(plan) < plan->tp)
+    g_string_append_printf(out, " etp%" PRIu32, plan->expert_tp);
   /* Zero 1 and 2 leave the layout as it is. */
   if (plan->zero == 3)
     g_string_append(out, " zero3");

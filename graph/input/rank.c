@@ -65,6 +65,18 @@ ra_call_plan_first_layer(const RaCallPlan *plan, uint32_t vstage)
   return first;
 }
 
+static uint32_t
+gcd(uint32_t a, uint32_t b)
+{
+  while (b > 0) {
+    uint32_t rest = a % b;
+
+    a = b;
+    b = rest;
+  }
+  return a;
+}
+
 /* Inner one of cp and dp in the rank order. */
 static RaAxis
 inner_data_axis(const RaCallPlan *plan)
@@ -108,19 +120,65 @@ ra_call_plan_ep(const RaCallPlan *plan)
 }
 
 uint32_t
+ra_call_plan_expert_tp(const RaCallPlan *plan)
+{
+  g_return_val_if_fail(plan != NULL, 1);
+  return plan->expert_tp > 0 ? plan->expert_tp : plan->tp;
+}
+
+uint32_t
+ra_call_plan_expert_rank(const RaCallPlan *plan, const RaCoord *coord)
+{
+  return ra_call_plan_data_rank(plan, coord) * plan->tp + coord->at[RA_AXIS_TP];
+}
+
+RaCoord
+ra_call_plan_expert_coord(const RaCallPlan *plan, RaCoord coord,
+                          uint32_t expert_rank)
+{
+  g_return_val_if_fail(plan != NULL, coord);
+  coord.at[RA_AXIS_TP] = expert_rank % plan->tp;
+  return ra_call_plan_data_coord(plan, coord, expert_rank / plan->tp);
+}
+
+uint32_t
 ra_call_plan_ep_rank(const RaCallPlan *plan, const RaCoord *coord)
 {
-  return ra_call_plan_data_rank(plan, coord) % ra_call_plan_ep(plan);
+  return ra_call_plan_expert_rank(plan, coord) / ra_call_plan_expert_tp(plan) %
+         ra_call_plan_ep(plan);
+}
+
+uint32_t
+ra_call_plan_expert_period(const RaCallPlan *plan)
+{
+  uint32_t ep = ra_call_plan_ep(plan);
+
+  return ep / gcd(plan->tp / ra_call_plan_expert_tp(plan), ep);
+}
+
+uint32_t
+ra_call_plan_expert_dp(const RaCallPlan *plan)
+{
+  g_return_val_if_fail(plan != NULL, 1);
+  return plan->tp / ra_call_plan_expert_tp(plan) * plan->dp * plan->cp /
+         ra_call_plan_ep(plan);
+}
+
+gboolean
+ra_call_plan_spreads_experts(const RaCallPlan *plan)
+{
+  return ra_call_plan_ep(plan) > 1 || ra_call_plan_expert_tp(plan) < plan->tp;
 }
 
 uint32_t
 ra_call_plan_ep_replicas(const RaCallPlan *plan)
 {
-  uint32_t ep = ra_call_plan_ep(plan), n = 1;
+  /* A tp group ends together with a group of ranks that exchange tokens. */
+  uint32_t period = ra_call_plan_expert_period(plan), n = 1;
 
   if (inner_data_axis(plan) == RA_AXIS_DP)
-    return plan->dp % ep == 0 ? ep : plan->dp;
-  while (n * plan->cp % ep != 0) /* whole groups of n replicas' cp ranks */
+    return plan->dp % period == 0 ? period : plan->dp;
+  while (n * plan->cp % period != 0) /* whole groups of n replicas' cp ranks */
     n++;
   return n;
 }
@@ -181,6 +239,7 @@ ra_call_plan_same_layout(const RaCallPlan *a, const RaCallPlan *b)
   g_return_val_if_fail(a != NULL && b != NULL, FALSE);
   if (!ra_mesh_equal(&a->mesh, &b->mesh) || a->dp != b->dp || a->tp != b->tp ||
       a->cp != b->cp || ra_call_plan_ep(a) != ra_call_plan_ep(b) ||
+      ra_call_plan_expert_tp(a) != ra_call_plan_expert_tp(b) ||
       a->pp != b->pp || a->n_virtual != b->n_virtual ||
       ra_call_plan_n_shards(a) != ra_call_plan_n_shards(b) || !same_order(a, b))
     return FALSE;

@@ -70,14 +70,15 @@ n_expert_params(const RaCallMemory *c, const RaCallPlan *p, uint32_t stage)
 }
 
 /* Bytes of a training stage, and what ZeRO divides: over the ranks of a set of
- * shards; experts, which ep ranks divide already, over as many fewer.  With
- * zero 3 @n_params is a shard. */
+ * shards; experts that are spread, over those that hold the same.  With zero 3
+ * @n_params is a shard. */
 static void
 fill_training(RaStageMemory *s, const RaCallPlan *p, const RaWorkloadModel *m,
               uint64_t n_params, uint64_t n_experts)
 {
   uint64_t shards = ra_call_plan_zero_ranks(p);
-  uint64_t of_experts = MAX(shards / ra_call_plan_ep(p), 1);
+  uint64_t of_experts =
+      ra_call_plan_spreads_experts(p) ? ra_call_plan_expert_dp(p) : shards;
   uint64_t owned = n_params, n_rest = n_params - MIN(n_experts, n_params);
 
   if (p->zero == 1 || p->zero == 2)

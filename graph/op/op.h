@@ -159,9 +159,10 @@ typedef struct {
   uint32_t ep;                 /* expert parallel degree */
   uint32_t ep_ranks_per_node;  /* ep ranks that share a node */
   uint32_t ep_groups_per_node; /* ep groups that share a node's NICs, >= 1 */
-  uint8_t dispatch;            /* RaDispatch of graph/input/plan.h */
-  uint8_t experts_whole;     /* each tp rank has a tp-th of the experts, whole,
-                                rather than a tp-th of every expert */
+  uint32_t expert_tp; /* ranks that cut an expert; 0: tp, and its geometry */
+  uint32_t expert_tp_ranks_per_node;
+  uint32_t expert_tp_groups_per_node;
+  uint8_t dispatch;          /* RaDispatch of graph/input/plan.h */
   uint8_t dtype;             /* RaDtype of parameters; see ra_op_dtype() */
   uint8_t recompute;         /* RaRecompute of graph/input/plan.h */
   uint8_t attention;         /* RaAttention of graph/input/plan.h */
@@ -222,11 +223,15 @@ typedef struct {
  * token misses an expert with probability 1 - k / E).  With ep > 1 each layer
  * has two all-to-alls per pass, dispatch and combine, of tokens x k x hidden on
  * each rank (including its own part, as the op's bytes do).  With sequence
- * parallelism a rank sends its share of the tokens and the tp group gathers the
- * received ones (Megatron-LM, token_dispatcher.py, MoEAlltoAllTokenDispatcher).
- * The other ep ranks are assumed to have as many tokens as this one.  With
- * dispatch `once` (DeepEP), a token is sent to each rank that has one of its
- * experts, and over the network to each node that does, instead of k times.
+ * parallelism a rank sends its share of the tokens and the expert-tp ranks
+ * gather the received ones (Megatron-LM, token_dispatcher.py,
+ * MoEAlltoAllTokenDispatcher).  Without, and with expert-tp < tp: if the tp
+ * group has all experts, each rank computes the choices that fall on its own
+ * and the group sums the outputs; else each rank sends its tp-th of the tokens
+ * and the tp group gathers the outputs.  The other ranks of an exchange are
+ * assumed to have as many tokens as this one.  With dispatch `once` (DeepEP), a
+ * token is sent to each rank that has one of its experts, and over the network
+ * to each node that does, instead of k times.
  *
  * Context parallelism is ring attention (arXiv 2310.01889) in balanced zig-zag
  * order (arXiv 2404.13358).  It has cp steps, each on one rank's keys and
@@ -248,7 +253,7 @@ guint ra_op_list(const RaShard *shard, const RaPiece *piece, RaPhase phase,
 
 /**
  * ra_op_list_experts:
- * @shard: partition of a model with experts, without ep
+ * @shard: partition of a model with experts, where no tokens are exchanged
  * @tokens: tokens of each rank
  * @visited: experts that the tokens visit, >= 1
  * @out_ops: (out) (array length=RA_OP_LIST_MAX)
@@ -267,7 +272,7 @@ guint ra_op_list_experts(const RaShard *shard, uint64_t tokens,
 uint64_t ra_piece_n_params(const RaShard *shard, const RaPiece *piece);
 
 /* Parameters of experts among them, without routers.  Their gradients are
- * reduced over dp x cp / ep ranks, the others' over dp x cp. */
+ * reduced over ra_call_plan_expert_dp() ranks, the others' over dp x cp. */
 uint64_t ra_piece_n_expert_params(const RaShard *shard, const RaPiece *piece);
 
 /* Trained parameters among either, which have gradients: the adapters alone if

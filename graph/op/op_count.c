@@ -56,7 +56,8 @@ ra_piece_n_expert_params(const RaShard *shard, const RaPiece *piece)
 {
   const RaModel *m = shard->model;
   uint64_t matrices = m->mlp == RA_MLP_GATED ? 3 : 2;
-  uint64_t width = ceil_div(m->expert_ffn, shard->tp);
+  uint32_t cut = shard->expert_tp > 0 ? shard->expert_tp : shard->tp;
+  uint64_t width = ceil_div(m->expert_ffn, cut);
   uint64_t n_moe = 0;
 
   for (uint32_t i = 0; i < piece->n_layers; i++)

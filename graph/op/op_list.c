@@ -185,12 +185,12 @@ add_activation(RaOpBuilder *b, uint64_t tokens, uint64_t width)
             tokens, width, b->model->mlp == RA_MLP_GATED, 0);
 }
 
-/* The products of a dense MLP of @batch experts with @tokens rows each. */
+/* The products of an MLP of @width on this rank, of @batch experts with @tokens
+ * rows each. */
 static void
-add_mlp_core(RaOpBuilder *b, uint64_t tokens, uint64_t ffn, uint64_t batch)
+add_mlp_core(RaOpBuilder *b, uint64_t tokens, uint64_t width, uint64_t batch)
 {
   const RaModel *m = b->model;
-  uint64_t width = ceil_div(ffn, b->shard->tp);
   gboolean gated = m->mlp == RA_MLP_GATED;
   uint64_t up = gated ? 2 * width : width;
   RaOpMatrices in = {.kind = {RA_TENSOR_UP, RA_TENSOR_GATE},
@@ -215,9 +215,40 @@ add_mlp_core(RaOpBuilder *b, uint64_t tokens, uint64_t ffn, uint64_t batch)
   }
 }
 
+/* TRUE if each tp rank takes its own share of the tokens to the experts, rather
+ * than all tp ranks the same tokens. */
+static gboolean
+sends_share(const RaOpBuilder *b)
+{
+  uint32_t tp = MAX(b->shard->tp, 1u);
+
+  if (b->expert_tp == tp)
+    return b->ep > 1 && b->shard->sequence_parallel;
+  return b->shard->sequence_parallel || b->ep * b->expert_tp != tp;
+}
+
+/* Ranks of a tp group that divide the choices of the tokens that all of them
+ * have among their experts: no exchange, but a sum of the outputs. */
+static uint32_t
+n_sharers(const RaOpBuilder *b)
+{
+  return b->expert_tp == b->shard->tp || sends_share(b) ? 1 : b->ep;
+}
+
+/* A collective of the ranks that cut the same experts. */
+static void
+add_expert_tp(RaOpBuilder *b, RaOpKind kind, uint64_t bytes)
+{
+  if (b->shard->expert_tp == 0)
+    ra_op_add_tp(b, kind, bytes);
+  else if (b->expert_tp > 1)
+    ra_op_add(b, kind, bytes, b->expert_tp, b->shard->expert_tp_ranks_per_node,
+              b->shard->expert_tp_groups_per_node);
+}
+
 /* Dispatch or combine of @rows tokens of this rank, k copies of each or once to
- * each rank and node.  Sequence parallelism shares the tokens in the tp group,
- * whose ranks need all of them at the experts. */
+ * each rank and node.  Ranks that cut the same experts need the tokens that any
+ * of them has received. */
 static void
 add_expert_exchange(RaOpBuilder *b, uint64_t rows, gboolean combine)
 {
@@ -229,36 +260,34 @@ add_expert_exchange(RaOpBuilder *b, uint64_t rows, gboolean combine)
                        : b->model->experts_per_token;
   uint64_t bytes = (uint64_t)(row_bytes * copies);
 
-  if (b->ep == 1)
+  if (n_sharers(b) > 1)
     return;
-  if (shard->sequence_parallel && combine)
-    ra_op_add_tp(b, RA_OP_REDUCE_SCATTER, bytes * shard->tp);
-  ra_op_add(b, RA_OP_ALL_TO_ALL, bytes, b->ep, shard->ep_ranks_per_node,
-            shard->ep_groups_per_node);
-  if (once && nodes > 1)
+  if (sends_share(b) && combine)
+    add_expert_tp(b, RA_OP_REDUCE_SCATTER, bytes * b->expert_tp);
+  if (b->ep > 1)
+    ra_op_add(b, RA_OP_ALL_TO_ALL, bytes, b->ep, shard->ep_ranks_per_node,
+              shard->ep_groups_per_node);
+  if (b->ep > 1 && once && nodes > 1)
     b->ops[b->n_ops - 1].dim[4] =
         (uint64_t)(row_bytes * ra_experts_parts_met(b->model, nodes) *
                    (nodes - 1) / nodes);
-  if (shard->sequence_parallel && !combine)
-    ra_op_add_tp(b, RA_OP_ALL_GATHER, bytes * shard->tp);
+  if (sends_share(b) && !combine)
+    add_expert_tp(b, RA_OP_ALL_GATHER, bytes * b->expert_tp);
 }
 
-/* TRUE if the tp group exchanges tokens around the experts alone. */
-static gboolean
-experts_gather(const RaOpBuilder *b)
-{
-  return b->ep > 1 && b->shard->sequence_parallel;
-}
-
-/* A mixture of experts: those of this rank, each split over tp, or whole. */
+/* A mixture of experts: those of this rank, or its parts of them. */
 static void
 add_experts(RaOpBuilder *b)
 {
   const RaModel *m = b->model;
-  uint64_t rows = experts_gather(b) ? b->sp_tokens : b->tokens;
-  uint64_t parts = b->shard->experts_whole ? MAX(b->shard->tp, 1u) : 1;
-  uint64_t k = m->experts_per_token, choices = ceil_div(b->tokens * k, parts);
+  uint64_t tp = b->shard->tp, k = m->experts_per_token, parts = n_sharers(b);
+  uint64_t rows = sends_share(b) ? ceil_div(b->tokens, tp) : b->tokens;
+  /* of the ranks that cut the same experts, and of all that exchange tokens */
+  uint64_t choices = ceil_div(b->tokens * b->expert_tp, tp) * k;
+  uint64_t tokens = ceil_div(b->tokens * b->ep * b->expert_tp, tp);
 
+  if (parts > 1)
+    choices = ceil_div(b->tokens * k, parts);
   if (b->phase == RA_PHASE_BACKWARD) /* of the weights before their logits' */
     ra_op_add(b, RA_OP_ROUTER, rows, m->n_experts, k, 0);
   ra_op_add_linear(b, rows, m->n_experts, m->hidden, 1);
@@ -268,15 +297,19 @@ add_experts(RaOpBuilder *b)
             0);
   add_expert_exchange(b, rows, FALSE);
   if (choices > 0) {
-    uint64_t n = ra_experts_met(m, b->ep * parts, b->tokens * b->ep, choices);
+    uint64_t n = ra_experts_met(m, b->ep, tokens, choices);
     guint up = b->n_ops;
-    add_mlp_core(b, ceil_div(choices, n), m->expert_ffn * parts, n);
+    add_mlp_core(b, ceil_div(choices, n), ceil_div(m->expert_ffn, b->expert_tp),
+                 n);
     /* Tokens were quantised for the router, before they were copied. */
     b->ops[up].flags |= b->phase == RA_PHASE_BACKWARD ? 0 : RA_OP_QUANTIZED;
   }
   add_expert_exchange(b, rows, TRUE);
   ra_op_add(b, RA_OP_PERMUTE, ceil_div(rows * k, parts), m->hidden, k / parts,
             0);
+  /* The share was cut from tokens that all tp ranks have, and need again. */
+  if (sends_share(b) && !b->shard->sequence_parallel)
+    ra_op_add_tp(b, RA_OP_ALL_GATHER, activation_bytes(b));
 }
 
 static void
@@ -284,7 +317,7 @@ add_mlp(RaOpBuilder *b, gboolean moe)
 {
   const RaModel *m = b->model;
   gboolean back = b->phase == RA_PHASE_BACKWARD;
-  gboolean tp = !moe || !experts_gather(b);
+  gboolean tp = !moe || !sends_share(b);
 
   if (!back)
     add_norm(b, b->sp_tokens, m->hidden);
@@ -295,7 +328,7 @@ add_mlp(RaOpBuilder *b, gboolean moe)
   if (moe)
     add_experts(b);
   else
-    add_mlp_core(b, b->tokens, m->ffn, 1);
+    add_mlp_core(b, b->tokens, ceil_div(m->ffn, b->shard->tp), 1);
   if (tp && back)
     add_enter(b);
   else if (tp)
@@ -441,16 +474,18 @@ ra_op_list(const RaShard *shard, const RaPiece *piece, RaPhase phase,
            const RaBatch *batch, RaOp *out_ops)
 {
   const RaModel *m = shard->model;
-  RaOpBuilder b = {.shard = shard,
-                   .model = m,
-                   .batch = batch,
-                   .phase = phase,
-                   .cp = MAX(shard->cp, 1u),
-                   .ep = MAX(shard->ep, 1u),
-                   .element_bytes = ra_dtype_bytes(
-                       ra_activation_dtype((RaDtype)shard->dtype)),
-                   .count = 1,
-                   .ops = out_ops};
+  RaOpBuilder b = {
+      .shard = shard,
+      .model = m,
+      .batch = batch,
+      .phase = phase,
+      .cp = MAX(shard->cp, 1u),
+      .ep = MAX(shard->ep, 1u),
+      .expert_tp = MAX(shard->expert_tp > 0 ? shard->expert_tp : shard->tp, 1u),
+      .element_bytes =
+          ra_dtype_bytes(ra_activation_dtype((RaDtype)shard->dtype)),
+      .count = 1,
+      .ops = out_ops};
   uint32_t n_moe = 0;
 
   g_return_val_if_fail(phase < RA_N_PHASES, 0);

@@ -15,6 +15,7 @@ typedef struct {
   RaPhase phase;
   uint32_t cp;        /* ranks that share a sequence, >= 1 */
   uint32_t ep;        /* ranks that share experts, >= 1 */
+  uint32_t expert_tp; /* ranks that cut an expert, >= 1 */
   uint64_t tokens;    /* rows of one cp rank in the tensor-parallel regions */
   uint64_t sp_tokens; /* rows between them: fewer with sequence parallelism */
   uint64_t q_heads;   /* of one tp rank */

@@ -54,12 +54,21 @@ load_texts(const RaValidateLoad *load, const char *workload, GError **error)
   return g_steal_pointer(&setup);
 }
 
+/* (transfer full): engines keep experts whole, on the tp ranks. */
+static char *
+experts_keys(const RaModel *model, uint32_t tp)
+{
+  if (tp == 1 || model->n_experts == 0 || model->n_experts % tp != 0)
+    return g_strdup("");
+  return g_strdup_printf("ep = %" PRIu32 "\nexpert-tp = 1\n", tp);
+}
+
 RaSetup *
 ra_validate_server_setup(const RaValidateLoad *load, uint32_t n_out,
                          GError **error)
 {
   g_autofree char *config = ra_rl_model_config(load->model);
-  g_autofree char *workload = NULL, *plan = NULL;
+  g_autofree char *workload = NULL, *plan = NULL, *experts = NULL;
   g_autoptr(RaSetup) setup = NULL;
 
   if (!config) {
@@ -69,14 +78,16 @@ ra_validate_server_setup(const RaValidateLoad *load, uint32_t n_out,
   }
   workload = workload_text(load, config, n_out);
   setup = load_texts(load, workload, error);
+  if (!setup)
+    return NULL;
+  experts = experts_keys(setup->workload->models[0].model, load->tp);
   plan = g_strdup_printf("[plan]\nworkload = w\ncluster = c\n[call generate]\n"
                          "mesh = all\ntp = %" PRIu32 "\npp = %" PRIu32
-                         "\nmicro-batches = %" PRIu32 "\nlaunch = graph\n",
+                         "\nmicro-batches = %" PRIu32 "\nlaunch = graph\n%s",
                          load->tp, load->pp,
-                         load->n % load->pp == 0 ? load->pp : 1);
-  if (!setup || !ra_setup_read_plan(setup, "infer.plan", plan, error))
+                         load->n % load->pp == 0 ? load->pp : 1, experts);
+  if (!ra_setup_read_plan(setup, "infer.plan", plan, error))
     return NULL;
-  setup->plan->calls[0].experts_whole = TRUE;
   return g_steal_pointer(&setup);
 }
 

@@ -214,6 +214,10 @@ fails "--top-p: '2' is not a number from 0 to 1" run ppo-tiny-8.plan --top-p=2
 fails "call 'actor_train' has zero > 1, which the host" run ppo-tiny-8.plan \
   --set 'call actor_train.zero=2' --set 'call actor_train.pp=1' \
   --set 'call actor_train.dp=2'
+fails "call 'actor_train' has expert-tp below tp, which the host" \
+  run ppo-tiny-8.plan --set "model actor.config=$srcdir/tests/data/run-mixtral.json" \
+  --set 'call actor_train.expert-tp=1' \
+  --set 'call actor_train.sequence-parallel=true'
 fails "call 'actor_generate' has batching = continuous" \
   run ppo-tiny-8.plan --set 'call actor_generate.batching=continuous'
 fails "call 'actor_generate' has a model whose dtype is not fp32" \

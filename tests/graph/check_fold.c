@@ -244,6 +244,73 @@ START_TEST(test_random_plans)
 }
 END_TEST
 
+/* Experts of Mixtral over ranks, also of a tp group, on 16 GPUs. */
+static char *
+random_experts(RaRng *rng, gboolean train)
+{
+  uint32_t tp = 1u << pick(rng, 4), pp = 1u << pick(rng, 2), cp, dp, cut, ep;
+
+  do
+    cp = train ? 1u << pick(rng, 2) : 1;
+  while (16 % (tp * pp * cp) != 0);
+  dp = 16 / tp / pp / cp;
+  do
+    cut = 1u << pick(rng, 4);
+  while (cut > tp);
+  do
+    ep = 1u << pick(rng, 4);
+  while (16 / pp / cut % ep != 0);
+  return g_strdup_printf(
+      "mesh = all\ntp = %u\npp = %u\ncp = %u\ndp = %u\nep = %u\n"
+      "expert-tp = %u\nmicro-batches = %u\nrank-order = %s\n"
+      "sequence-parallel = %s\n%s",
+      tp, pp, cp, dp, ep, cut, 2 * pp,
+      pick(rng, 2) ? "tp-cp-dp-pp" : "dp-tp-cp-pp",
+      tp > 1 && (train || pick(rng, 2)) ? "true" : "false",
+      !train         ? ""
+      : pick(rng, 2) ? "zero = 1\noverlap-grad-reduce = true\n"
+                     : "zero = 1\n");
+}
+
+/* 80 layouts of experts, with a reallocation between two; lengths are all equal
+ * in half of them. */
+START_TEST(test_random_experts)
+{
+  RaRng rng = ra_rng_init(72, 0);
+  guint n_folded = 0;
+
+  for (int i = 0; i < 80; i++) {
+    g_autofree char *cluster = plan_text_cluster(2);
+    g_autofree char *gen = random_experts(&rng, FALSE);
+    g_autofree char *train = random_experts(&rng, TRUE);
+    g_autofree char *workload = g_strdup_printf(
+        "[workload]\nformat = 1\nalgorithm = grpo\ndataset = d\n"
+        "prompts = 64\nprompt-length = %s\nresponse-length = fixed(32)\n"
+        "[model m]\nconfig = ../../share/models/mixtral-8x7b.json\n"
+        "trainable = true\n[call gen]\nmodel = m\nkind = generate\n"
+        "inputs = d\noutputs = s\n"
+        "[call train]\nmodel = m\nkind = train\ninputs = s\n",
+        i % 2 ? "fixed(64)" : "uniform(8, 64)");
+    g_autofree char *plan = g_strconcat(
+        "[plan]\nformat = 1\nworkload = w\ncluster = c\n[call gen]\n", gen,
+        "[call train]\n", train, NULL);
+    Setup s = setup_new(workload, cluster, plan);
+
+    for (RaFidelity f = RA_FIDELITY_CALL; f <= RA_FIDELITY_STAGE; f++) {
+      FoldRun folded = run_new(&s, f, (uint64_t)i, TRUE);
+      FoldRun plain = run_new(&s, f, (uint64_t)i, FALSE);
+      const char *what = fold_compare(&folded, &plain);
+      ck_assert_msg(!what, "case %d, fidelity %d: %s\n%s", i, f, what, plan);
+      n_folded += folded.graph->n_tasks < plain.graph->n_tasks;
+      run_clear(&folded);
+      run_clear(&plain);
+    }
+    setup_clear(&s);
+  }
+  ck_assert_uint_gt(n_folded, 20);
+}
+END_TEST
+
 /* --- the fault --- */
 
 #define TWO_REPLICAS                                                           \
@@ -429,6 +496,7 @@ fold_suite(void)
   TCase *tcase = tcase_create("core");
 
   tcase_add_test(tcase, test_random_plans);
+  tcase_add_test(tcase, test_random_experts);
   tcase_add_test(tcase, test_other_batch_is_seen);
   tcase_add_test(tcase, test_comparison_sees_faults);
   tcase_add_loop_test(tcase, test_shipped_plans, 0, SHIPPED_PARTS);

@@ -3,6 +3,7 @@
 
 #include <math.h>
 
+#include "graph/augment/layout.h"
 #include "graph/input/plan.h"
 #include "graph/op/op.h"
 #include "tests/support/check_main.h"
@@ -319,6 +320,281 @@ START_TEST(test_list_of_experts)
 }
 END_TEST
 
+/* --- experts over tensor-parallel ranks --- */
+
+enum { RANKS = 16, EXPERTS = 8, CHOSEN = 2, WIDTH = 16, HIDDEN = 32 };
+
+/* Three layers, of which the second is dense. */
+static RaModel *
+small_model(void)
+{
+  RaModelShape shape;
+  RaModel *m;
+
+  ra_model_shape_init(&shape, RA_MLP_GATED);
+  shape.layers = 3;
+  shape.hidden = HIDDEN;
+  shape.heads = shape.kv_heads = 16;
+  shape.head_dim = 2;
+  shape.ffn = 64;
+  shape.vocab = 48;
+  shape.seq = 8;
+  shape.experts = EXPERTS;
+  shape.experts_per_token = CHOSEN;
+  shape.expert_ffn = WIDTH;
+  m = ra_model_from_shape(&shape, NULL);
+  ck_assert_ptr_nonnull(m);
+  m->layer_is_moe[1] = 0;
+  return m;
+}
+
+/* One of the layouts of RANKS ranks. */
+typedef struct {
+  uint32_t tp, cp, dp, ep, cut; /* cut: expert-tp */
+} Layout;
+
+typedef void (*LayoutFunc)(const RaModel *m, const Layout *layout);
+
+/* Calls @func for all of them: tp cp dp = 16, cut divides tp, cut ep divides 16
+ * and ep divides the experts.  With tp = 2^a there are 5 - a pairs cp, dp; cut
+ * 2^b, b <= a; ep 2^c, c <= min(4 - b, 3): in all
+ *
+ *     a   pairs   sum over b of min(4 - b, 3) + 1   together
+ *     0     5     4                                    20
+ *     1     4     4 + 4                                32
+ *     2     3     4 + 4 + 3                            33
+ *     3     2     4 + 4 + 3 + 2                        26
+ *     4     1     4 + 4 + 3 + 2 + 1                    14   of 125 */
+static void
+for_all_layouts(LayoutFunc func)
+{
+  g_autoptr(RaModel) m = small_model();
+  guint n = 0;
+
+  for (uint32_t tp = 1; tp <= RANKS; tp *= 2)
+    for (uint32_t cp = 1; cp <= RANKS / tp; cp *= 2)
+      for (uint32_t cut = 1; cut <= tp; cut *= 2)
+        for (uint32_t ep = 1; ep <= EXPERTS && ep * cut <= RANKS; ep *= 2) {
+          const Layout layout = {tp, cp, RANKS / tp / cp, ep, cut};
+          func(m, &layout);
+          n++;
+        }
+  ck_assert_uint_eq(n, 125);
+}
+
+static uint64_t
+n_params_of(const RaTensorTable *table, const Layout *l, uint32_t ep,
+            uint32_t cut, uint32_t rank)
+{
+  uint32_t layers[] = {3};
+  RaCallPlan plan = {.dp = l->dp,
+                     .tp = l->tp,
+                     .pp = 1,
+                     .cp = l->cp,
+                     .ep = ep,
+                     .expert_tp = cut,
+                     .n_virtual = 1,
+                     .stage_layers = layers,
+                     .axis = {RA_AXIS_TP, RA_AXIS_CP, RA_AXIS_DP, RA_AXIS_PP}};
+
+  return ra_layout_n_params(table, &plan, rank);
+}
+
+/* Columns of experts' matrices that each rank holds, one by one: in the order
+ * expert-tp, ep, replica of Megatron-Core's ranks of experts. */
+static void
+assign(const Layout *l, uint32_t held[RANKS], uint32_t holders[EXPERTS][WIDTH])
+{
+  for (uint32_t rank = 0; rank < RANKS; rank++)
+    for (uint32_t x = 0; x < EXPERTS; x++)
+      for (uint32_t w = 0; w < WIDTH; w++)
+        if (rank % l->cut == w / (WIDTH / l->cut) &&
+            rank / l->cut % l->ep == x / (EXPERTS / l->ep)) {
+          held[rank]++;
+          holders[x][w]++;
+        }
+}
+
+/* Each of two layers has 3 h parameters a column of an expert; each column is
+ * on tp cp dp / (cut ep) ranks, and every rank has E / ep x f / cut.  Other
+ * parameters are those of the rank with ep 1 and experts cut by tp, less its
+ * experts.  Both counts of the code say so.  The faults: tp cuts experts
+ * (cut = tp), and ep counts as one. */
+static void
+check_counts(const RaModel *m, const Layout *l)
+{
+  g_autoptr(RaTensorTable) table = ra_tensor_table_new(m);
+  uint32_t held[RANKS] = {0}, holders[EXPERTS][WIDTH] = {{0}};
+  const uint64_t column = 2 * 3 * HIDDEN, all = EXPERTS * WIDTH;
+  RaShard shard = {.model = m, .tp = l->tp, .ep = l->ep, .expert_tp = l->cut};
+  RaPiece whole = {.n_layers = 3, .has_embedding = 1, .has_head = 1};
+  uint64_t plain = n_params_of(table, l, 1, l->tp, 0);
+
+  assign(l, held, holders);
+  for (uint32_t x = 0; x < EXPERTS; x++)
+    for (uint32_t w = 0; w < WIDTH; w++)
+      ck_assert_uint_eq(holders[x][w], RANKS / (l->cut * l->ep));
+  for (uint32_t rank = 0; rank < RANKS; rank++) {
+    uint64_t n = n_params_of(table, l, l->ep, l->cut, rank);
+
+    ck_assert_uint_eq(held[rank], all / l->ep / l->cut);
+    ck_assert_uint_eq(n, plain - column * all / l->tp + column * held[rank]);
+    ck_assert(l->cut == l->tp || n != n_params_of(table, l, l->ep, 0, rank));
+    ck_assert(l->ep == 1 || n != n_params_of(table, l, 1, l->cut, rank));
+  }
+  ck_assert_uint_eq(ra_piece_n_params(&shard, &whole),
+                    n_params_of(table, l, l->ep, l->cut, 0));
+  ck_assert_uint_eq(ra_piece_n_expert_params(&shard, &whole), column * held[0]);
+}
+
+START_TEST(test_counts_of_all_layouts)
+{
+  for_all_layouts(check_counts);
+}
+END_TEST
+
+enum { TOKENS = 256 }; /* of a tp group */
+
+/* Rows, counted token by token. */
+typedef struct {
+  uint64_t sent[RANKS]; /* by a rank in a dispatch, to itself too */
+  uint64_t rows[RANKS]; /* that a rank's part of its experts computes */
+} Routed;
+
+/* Tokens choose experts 2 i and 2 i + 1 modulo E: evenly, for each four in a
+ * row.  @shares: each tp rank sends a tp-th of the tokens and the ranks that
+ * cut the same experts gather; else each sends all, for its own part alone. */
+static void
+route(const Layout *l, gboolean shares, Routed *out)
+{
+  *out = (Routed){{0}, {0}};
+  for (uint32_t rank = 0; rank < RANKS; rank++) {
+    uint32_t n = shares ? TOKENS / l->tp : TOKENS;
+    uint32_t begin = shares ? rank % l->tp * n : 0;
+
+    for (uint32_t c = CHOSEN * begin; c < CHOSEN * (begin + n); c++) {
+      uint32_t at = c % EXPERTS / (EXPERTS / l->ep), set = l->cut * l->ep;
+      uint32_t first = rank / set * set + at * l->cut;
+
+      out->sent[rank]++;
+      for (uint32_t i = 0; i < l->cut; i++)
+        if (shares || rank % l->cut == i)
+          out->rows[first + i]++;
+    }
+  }
+}
+
+/* The choices of a tp group's tokens that fall on the experts of each rank. */
+static void
+keep_own(const Layout *l, Routed *out)
+{
+  *out = (Routed){{0}, {0}};
+  for (uint32_t rank = 0; rank < RANKS; rank++)
+    for (uint32_t c = 0; c < CHOSEN * TOKENS; c++)
+      out->rows[rank] +=
+          c % EXPERTS / (EXPERTS / l->ep) == rank / l->cut % l->ep;
+}
+
+/* Sum of the first dimension of the ops of @kind with @ranks ranks. */
+static uint64_t
+sum_bytes(const RaOp *ops, guint n, RaOpKind kind, uint64_t ranks)
+{
+  uint64_t sum = 0;
+
+  for (guint i = 0; i < n; i++)
+    if (ops[i].kind == kind && ops[i].dim[1] == ranks)
+      sum += ops[i].dim[0] * ops[i].count;
+  return sum;
+}
+
+/* The layer's collectives and the rows of its experts' first product. */
+typedef struct {
+  guint n_exchanges;
+  uint64_t exchanged, gathered, rows, width;
+} Moved;
+
+static Moved
+moved_of(const RaModel *m, const Layout *l, gboolean sequence, uint32_t cut)
+{
+  RaShard shard = {.model = m,
+                   .tp = l->tp,
+                   .tp_ranks_per_node = l->tp,
+                   .ep = l->ep,
+                   .ep_ranks_per_node = l->ep,
+                   .expert_tp = cut,
+                   .expert_tp_ranks_per_node = cut,
+                   .dtype = RA_DTYPE_BF16,
+                   .sequence_parallel = sequence};
+  RaBatch batch = {1, TOKENS, TOKENS, TOKENS};
+  RaPiece layer = {.n_layers = 1};
+  RaOp ops[RA_OP_LIST_MAX];
+  guint n = ra_op_list(&shard, &layer, RA_PHASE_FORWARD, &batch, ops), i = 0;
+  Moved moved = {0};
+
+  while (ops[i].kind != RA_OP_PERMUTE)
+    i++;
+  for (guint k = i; ops[k].kind != RA_OP_ADD; k++) {
+    moved.n_exchanges += ops[k].kind == RA_OP_ALL_TO_ALL;
+    if (ops[k].kind == RA_OP_ALL_TO_ALL)
+      moved.exchanged += ops[k].dim[0];
+    if (ops[k].kind == RA_OP_ACTIVATION && moved.rows == 0) {
+      moved.rows = ops[k].dim[0];
+      moved.width = ops[k].dim[1];
+    }
+  }
+  for (; ops[i].kind != RA_OP_ACTIVATION; i++)
+    moved.gathered += sum_bytes(&ops[i], 1, RA_OP_ALL_GATHER, cut);
+  g_assert(n <= RA_OP_LIST_MAX);
+  return moved;
+}
+
+/* With and without sequence parallelism, by what graph/input/plan.h says: who
+ * sends its share, who sends all, and who sends nothing.  Dispatch and combine
+ * move what is counted, h bf16 values a row; ranks that cut the same experts
+ * gather the rows that they then compute; and all ranks together compute each
+ * choice of each tp group's tokens once.  The fault: the same with experts cut
+ * by tp has other rows, or columns, or bytes. */
+static void
+check_routing(const RaModel *m, const Layout *l)
+{
+  const uint64_t row = HIDDEN * 2, all = RANKS / l->tp * TOKENS * CHOSEN;
+
+  for (guint sequence = 0; sequence < 2; sequence++) {
+    gboolean within = l->cut < l->tp && !sequence && l->cut * l->ep == l->tp;
+    gboolean shares = !within && (l->cut < l->tp || (sequence && l->ep > 1));
+    Moved moved = moved_of(m, l, (gboolean)sequence, l->cut);
+    Moved fault = moved_of(m, l, (gboolean)sequence, l->tp);
+    Routed routed;
+
+    if (within)
+      keep_own(l, &routed);
+    else
+      route(l, shares, &routed);
+    for (uint32_t rank = 0; rank < RANKS; rank++) {
+      gboolean exchanges = l->ep > 1 && !within;
+
+      ck_assert_uint_eq(moved.n_exchanges, exchanges ? 2 : 0);
+      ck_assert_uint_eq(moved.exchanged,
+                        exchanges ? 2 * routed.sent[rank] * row : 0);
+      ck_assert_uint_eq(moved.rows, routed.rows[rank]);
+      if (shares && l->cut > 1)
+        ck_assert_uint_eq(moved.gathered, routed.rows[rank] * row);
+    }
+    ck_assert_uint_eq(moved.width, WIDTH / l->cut);
+    ck_assert_uint_eq(RANKS * moved.rows * moved.width, all * WIDTH);
+    if (l->cut < l->tp)
+      ck_assert(fault.rows != moved.rows || fault.width != moved.width);
+    if (l->cut < l->tp && l->ep > 1 && !sequence && !within)
+      ck_assert_uint_ne(fault.exchanged, moved.exchanged);
+  }
+}
+
+START_TEST(test_routing_of_all_layouts)
+{
+  for_all_layouts(check_routing);
+}
+END_TEST
+
 static Suite *
 moe_suite(void)
 {
@@ -332,6 +608,8 @@ moe_suite(void)
   tcase_add_test(tcase, test_qwen3_experts_met);
   tcase_add_test(tcase, test_params);
   tcase_add_test(tcase, test_list_of_experts);
+  tcase_add_test(tcase, test_counts_of_all_layouts);
+  tcase_add_test(tcase, test_routing_of_all_layouts);
   suite_add_tcase(suite, tcase);
   return suite;
 }

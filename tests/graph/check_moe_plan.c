@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "graph/expand/lane.h"
+#include "graph/memory/memory.h"
 #include "sim/sim.h"
 #include "tests/support/check_main.h"
 #include "tests/support/plan_text.h"
@@ -91,6 +92,80 @@ START_TEST(test_gradients)
 }
 END_TEST
 
+/* Parameters that the optimizer steps of stage @stage update. */
+static double
+stepped(const RaTaskGraph *g, uint32_t stage)
+{
+  for (RaTaskId t = 0; t < g->n_tasks; t++)
+    if (g->kind[t] == RA_TASK_OPTIMIZER && g->stage[t] == stage)
+      return (double)g->works[g->work[t]].op.dim[0];
+  return 0;
+}
+
+/* Mixtral with experts over tensor-parallel ranks, 32 / pp layers a stage.  On
+ * its last stage, which has head and final norm:
+ *
+ *     dense    layers (2 h (q + kv) / tp + h E + 2 h) + h + h vocab / tp
+ *     experts  layers 3 h f 8 / (ep expert-tp)
+ *
+ * which the stage's optimizer divides by dp cp and by tp dp cp / (expert-tp
+ * ep).  Sums of gradients (4 bytes) are of all stages.  The last row has one
+ * replica, whose tp ranks hold each expert twice: these alone are summed, and
+ * sharded.  Memory has 12 bytes of state for what the optimizer updates.  The
+ * fault: ranks of experts that are dp cp / ep, as where tp cuts them. */
+START_TEST(test_gradients_over_tp)
+{
+  static const struct {
+    const char *keys;
+    uint32_t pp, tp, data, ep, cut;
+  } rows[] = {
+      {"dp = 2\ntp = 8\nep = 8\nexpert-tp = 1\n", 1, 8, 2, 8, 1},
+      {"dp = 4\ntp = 4\nep = 8\nexpert-tp = 1\n", 1, 4, 4, 8, 1},
+      {"dp = 2\ncp = 2\ntp = 4\nep = 4\nexpert-tp = 2\n", 1, 4, 4, 4, 2},
+      {"dp = 2\npp = 2\ntp = 4\nep = 2\nexpert-tp = 1\n", 2, 4, 2, 2, 1},
+      {"pp = 2\ntp = 8\nep = 4\nexpert-tp = 1\n", 2, 8, 1, 4, 1}};
+
+  for (guint i = 0; i < G_N_ELEMENTS(rows); i++) {
+    g_autofree char *keys = g_strconcat(
+        "mesh = all\nzero = 1\ngrad-dtype = fp32\nsequence-parallel = true\n",
+        rows[i].keys, i % 2 ? "overlap-grad-reduce = true\n" : "", NULL);
+    PlanText *text;
+    RaTaskGraph *g = graph_of(WORKLOAD, keys, &text);
+    uint32_t pp = rows[i].pp, tp = rows[i].tp;
+    double same = tp * rows[i].data / (double)(rows[i].ep * rows[i].cut);
+    double layers = 32.0 / pp, h = 4096, table = h * 32000 / tp;
+    double experts = layers * 3 * h * 14336 * 8 / (rows[i].ep * rows[i].cut);
+    double dense =
+        layers * (2 * h * (4096 + 1024) / tp + h * 8 + 2 * h) + h + table;
+    double all = pp == 1 ? dense + table : 2 * dense - h;
+    g_autoptr(RaMemory) memory = ra_memory_new(text->plan);
+    double state;
+
+    if (pp == 1)
+      dense += table; /* the embedding */
+    state = ceil(dense / rows[i].data) + ceil(experts / same);
+    ck_assert_double_eq(stepped(g, pp - 1), state);
+    ck_assert_double_eq((double)memory->calls[0].stages[pp - 1].optimizer_bytes,
+                        12 * state);
+    ck_assert_double_eq((double)memory->calls[0].stages[pp - 1].param_bytes,
+                        2 * (dense + experts));
+    if (rows[i].data > 1 && (uint32_t)same != rows[i].data) {
+      ck_assert_double_eq(task_bytes(g, RA_TASK_GRAD_REDUCE, rows[i].data),
+                          4 * all);
+      ck_assert_double_eq(task_bytes(g, RA_TASK_PARAM_GATHER, rows[i].data),
+                          2 * all);
+    }
+    ck_assert_double_eq(
+        task_bytes(g, RA_TASK_GRAD_REDUCE, (uint64_t)same),
+        4 * (pp * experts + ((uint32_t)same == rows[i].data ? all : 0)));
+    ck_assert_double_ne(state, ceil(dense / rows[i].data) +
+                                   ceil(experts * rows[i].ep / rows[i].data));
+    ra_task_graph_free(g);
+    plan_text_free(text);
+  }
+}
+END_TEST
+
 /* Seconds of the @k-th computation of replica @d, which stand in the graph in
  * the order of the schedule. */
 static double
@@ -104,6 +179,8 @@ step_s(const RaTaskGraph *g, const RaCost *costs, uint32_t d, uint32_t k)
   return 0;
 }
 
+#define SPLIT "sequence-parallel = true\n"
+
 /* When the gradients' reduction begins in Mixtral on dp 4 x tp 4, lengths
  * ragged, 8 micro-batches, so 16 computations a replica: replicas that
  * share experts end each together, so with ep 2 the slower pair of (0, 1) and
@@ -112,20 +189,23 @@ step_s(const RaTaskGraph *g, const RaCost *costs, uint32_t d, uint32_t k)
  *     max over pairs of  sum over k of  max over the pair of step k
  *
  * with ep 4 all four in one, with ep 1 each for itself.  With cp 2 a replica's
- * ep 2 are its own cp ranks: each for itself.  The fault: each for itself
- * where they share. */
+ * ep 2 are its own cp ranks: each for itself.  Experts over tp ranks need as
+ * many times fewer replicas.  The fault: each for itself where they share. */
 START_TEST(test_replicas_meet)
 {
   static const struct {
     const char *keys;
     uint32_t n; /* replicas that share */
-  } rows[] = {
-      {"dp = 4\ntp = 4\n", 1},
-      {"dp = 4\ntp = 4\nep = 2\n", 2},
-      {"dp = 4\ntp = 4\nep = 4\n", 4},
-      {"dp = 4\ntp = 2\ncp = 2\nep = 2\n", 1},
-      {"dp = 4\ntp = 2\ncp = 2\nep = 4\n", 2},
-      {"dp = 4\ntp = 2\ncp = 2\nep = 2\nrank-order = tp-dp-cp-pp\n", 2}};
+  } rows[] = {{"dp = 4\ntp = 4\n", 1},
+              {"dp = 4\ntp = 4\nep = 2\n", 2},
+              {"dp = 4\ntp = 4\nep = 4\n", 4},
+              {"dp = 4\ntp = 2\ncp = 2\nep = 2\n", 1},
+              {"dp = 4\ntp = 2\ncp = 2\nep = 4\n", 2},
+              {"dp = 4\ntp = 2\ncp = 2\nep = 2\nrank-order = tp-dp-cp-pp\n", 2},
+              {"dp = 4\ntp = 4\nep = 4\nexpert-tp = 1\n" SPLIT, 1},
+              {"dp = 4\ntp = 4\nep = 8\nexpert-tp = 1\n" SPLIT, 2},
+              {"dp = 4\ntp = 4\nep = 8\nexpert-tp = 2\n" SPLIT, 4},
+              {"dp = 4\ntp = 2\ncp = 2\nep = 4\nexpert-tp = 1\n" SPLIT, 1}};
 
   for (guint i = 0; i < G_N_ELEMENTS(rows); i++) {
     g_autofree char *keys =
@@ -193,22 +273,26 @@ check_same_graph(const RaTaskGraph *a, const RaTaskGraph *b)
   }
 }
 
-/* ep = cp = 1 is what a plan without the keys says, op for op; ep = 2 is
- * another graph. */
+/* ep = cp = 1 is what a plan without the keys says, op for op, and so is
+ * expert-tp = tp; ep = 2 and expert-tp = 1 are other graphs. */
 START_TEST(test_ones_change_nothing)
 {
   static const char base[] = "mesh = all\ndp = 4\ntp = 2\npp = 2\n"
                              "zero = 1\nsequence-parallel = true\n";
-  PlanText *text[3];
-  RaTaskGraph *g[3] = {graph_of(WORKLOAD, base, &text[0])};
-  g_autofree char *ones = g_strconcat(base, "ep = 1\ncp = 1\n", NULL);
+  PlanText *text[4];
+  RaTaskGraph *g[4] = {graph_of(WORKLOAD, base, &text[0])};
+  g_autofree char *ones =
+      g_strconcat(base, "ep = 1\ncp = 1\nexpert-tp = 2\n", NULL);
   g_autofree char *two = g_strconcat(base, "ep = 2\n", NULL);
+  g_autofree char *whole = g_strconcat(base, "expert-tp = 1\n", NULL);
 
   g[1] = graph_of(WORKLOAD, ones, &text[1]);
   g[2] = graph_of(WORKLOAD, two, &text[2]);
+  g[3] = graph_of(WORKLOAD, whole, &text[3]);
   check_same_graph(g[0], g[1]);
   ck_assert_uint_gt(g[2]->n_tasks, g[0]->n_tasks);
-  for (guint i = 0; i < 3; i++) {
+  ck_assert_uint_gt(g[3]->n_tasks, g[0]->n_tasks);
+  for (guint i = 0; i < 4; i++) {
     ra_task_graph_free(g[i]);
     plan_text_free(text[i]);
   }
@@ -241,6 +325,40 @@ START_TEST(test_geometry)
     ck_assert_uint_eq(ra_call_plan_data_rank(plan, &at), rank / 2);
     ck_assert_uint_eq(ra_call_plan_ep_rank(plan, &at), rank / 2 % 4);
     ck_assert_mem_eq(&at, &back, sizeof at);
+  }
+  ra_task_graph_free(g);
+  plan_text_free(text);
+}
+END_TEST
+
+/* The same GPUs with tp 4, dp 4, ep 4, expert-tp 2: expert rank e is GPU e, so
+ * ep 0 to 3 are GPUs 0, 2, 4 and 6 of one node, the two that cut the same
+ * experts 0 and 1, and the same parts lie on 0 and 8, on two nodes.  GPU 5 has
+ * part 1 of the experts of ep 2. */
+START_TEST(test_geometry_over_tp)
+{
+  PlanText *text;
+  RaTaskGraph *g = graph_of(WORKLOAD,
+                            "mesh = all\ndp = 4\ntp = 4\nep = 4\n"
+                            "expert-tp = 2\nsequence-parallel = true\n",
+                            &text);
+  const RaCallPlan *plan = &text->plan->calls[0];
+  RaAxisGeometry ep = ra_data_geometry(plan, text->cluster, RA_DATA_EP);
+  RaAxisGeometry cut = ra_data_geometry(plan, text->cluster, RA_DATA_EXPERT_TP);
+  RaAxisGeometry same = ra_data_geometry(plan, text->cluster, RA_DATA_EXPERTS);
+  RaCoord at = ra_call_plan_coord(plan, 5);
+
+  ck_assert(ep.ranks == 4 && ep.ranks_per_node == 4 && ep.groups_per_node == 2);
+  ck_assert(cut.ranks == 2 && cut.ranks_per_node == 2 &&
+            cut.groups_per_node == 4);
+  ck_assert(same.ranks == 2 && same.ranks_per_node == 1 &&
+            same.groups_per_node == 8);
+  ck_assert_uint_eq(ra_call_plan_expert_rank(plan, &at), 5);
+  ck_assert_uint_eq(ra_call_plan_ep_rank(plan, &at), 2);
+  ck_assert_uint_eq(ra_call_plan_expert_dp(plan), 2);
+  for (uint32_t rank = 0; rank < 16; rank++) {
+    RaCoord back = ra_call_plan_expert_coord(plan, at, rank);
+    ck_assert_uint_eq(ra_call_plan_rank(plan, &back), rank);
   }
   ra_task_graph_free(g);
   plan_text_free(text);
@@ -287,6 +405,17 @@ START_TEST(test_refusals)
        "share "
        "the experts"},
       {"mesh = all\ndp = 2\ntp = 4\ncp = 2\nep = 4\n", ""},
+      {"mesh = all\ndp = 2\ntp = 8\nep = 8\nexpert-tp = 1\n" SPLIT, ""},
+      {"mesh = all\ndp = 2\ntp = 8\nep = 8\nexpert-tp = 1\n",
+       "p:9: 'expert-tp' is 1 with 'tp' 8, expected 'sequence-parallel' true "
+       "to train: tp ranks would each send all tokens"},
+      {"mesh = all\ndp = 2\ntp = 8\nep = 8\nexpert-tp = 4\n" SPLIT,
+       "p:8: 'ep' is 8, expected a divisor of 4, 'dp' x 'cp' x 'tp' / "
+       "'expert-tp', whose ranks share the experts"},
+      {"mesh = all\ndp = 4\ntp = 4\nexpert-tp = 8\n" SPLIT,
+       "p:8: 'expert-tp' is 8, expected a divisor of 4, 'tp'"},
+      {"mesh = all\ndp = 4\ntp = 4\nexpert-tp = 1\nzero = 2\n" SPLIT,
+       "p:9: 'expert-tp' is 1, expected 'zero' 0, or 1 over all of dp"},
       {"mesh = all\ndp = 2\ntp = 4\ncp = 4\n",
        "p:6: 'dp' x 'tp' x 'pp' x 'cp' is 2 x 4 x 1 x 4 = 32, expected 16, the "
        "GPUs of 'mesh'"},
@@ -306,9 +435,11 @@ moe_plan_suite(void)
   TCase *tcase = tcase_create("core");
 
   tcase_add_test(tcase, test_gradients);
+  tcase_add_test(tcase, test_gradients_over_tp);
   tcase_add_test(tcase, test_replicas_meet);
   tcase_add_test(tcase, test_ones_change_nothing);
   tcase_add_test(tcase, test_geometry);
+  tcase_add_test(tcase, test_geometry_over_tp);
   tcase_add_test(tcase, test_refusals);
   suite_add_tcase(suite, tcase);
   return suite;

@@ -49,7 +49,8 @@ static const char all[] =
     "kv-block = 32\nkv-memory = 8 GiB\nkv-admission = whole\n"
     "prefix-sharing = true\n"
     "[call score]\nmesh = node2:gpu[4-7]\ndp = 1\ntp = 2\npp = 1\n"
-    "cp = 2\nep = 2\ndispatch = once\nmicro-batches = 16\nresidency = host\n"
+    "cp = 2\nep = 2\nexpert-tp = 1\ndispatch = once\nmicro-batches = 16\n"
+    "residency = host\n"
     "[call verify]\nmesh = node3\n"
     "[call train]\nmesh = node[0-1]\ndp = 2\ntp = 4\npp = 2\n"
     "micro-batches = 6\nmini-batches = 2\nschedule = "
@@ -136,7 +137,8 @@ static const struct {
     {"kv-memory = 8 GiB\n", ""},
     {"kv-admission = whole\n", ""},
     {"prefix-sharing = true\n", ""},
-    {"ep = 2\ndispatch = once\n", ""},
+    {"ep = 2\nexpert-tp = 1\ndispatch = once\n", ""},
+    {"expert-tp = 1\n", ""},
     {"dispatch = once\n", ""},
     {"dp = 1\ntp = 2\npp = 1\ncp = 2", "dp = 2\ntp = 2\npp = 1"},
     {"micro-batches = 16", "micro-batches = 8"},

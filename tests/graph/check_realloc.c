@@ -391,6 +391,37 @@ START_TEST(test_ep_faults_are_caught)
 }
 END_TEST
 
+/* The same for ranks that cut an expert: moves to a layout where tp cuts it,
+ * judged where it is whole or in larger parts, and the other way round. */
+START_TEST(test_expert_tp_faults_are_caught)
+{
+  guint n_cases = 0, n_caught = 0;
+
+  for (uint64_t seed = 0; seed < 400; seed++) {
+    RaOracleCase c;
+    uint32_t cut;
+    ra_oracle_case_init(&c, seed);
+    cut = c.to.expert_tp;
+    /* ep divides both; of a narrower expert both may give a rank nothing */
+    if (c.to.ep == 1 && cut < c.to.tp && c.model->expert_ffn >= c.to.tp)
+      for (guint i = 0; i < 2; i++) {
+        n_cases++;
+        c.to.expert_tp = i == 0 ? c.to.tp : cut;
+        GArray *slices = ra_oracle_slices(&c, RA_REALLOC_P2P);
+        g_autoptr(RaRealloc) r =
+            ra_realloc_new(c.model, RA_ORACLE_ELEMENT_BYTES, &c.from, &c.to,
+                           &c.cluster, RA_REALLOC_P2P);
+        c.to.expert_tp = i == 0 ? cut : c.to.tp;
+        n_caught += ra_oracle_judge(&c, RA_REALLOC_P2P, slices, r) != NULL;
+        g_array_free(slices, TRUE);
+      }
+    ra_oracle_case_clear(&c);
+  }
+  ck_assert_uint_gt(n_cases, 5);
+  ck_assert_uint_eq(n_caught, n_cases);
+}
+END_TEST
+
 static Suite *
 realloc_suite(void)
 {
@@ -405,6 +436,7 @@ realloc_suite(void)
   tcase_add_test(tcase, test_nothing_to_do);
   tcase_add_loop_test(tcase, test_faults_are_caught, 0, N_FAULTS);
   tcase_add_test(tcase, test_ep_faults_are_caught);
+  tcase_add_test(tcase, test_expert_tp_faults_are_caught);
   suite_add_tcase(suite, tcase);
   return suite;
 }

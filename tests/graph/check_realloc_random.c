@@ -1,6 +1,7 @@
 /* Reallocations between random small layouts, element by element. */
 #include "config.h"
 
+#include "base/rng.h"
 #include "graph/augment/realloc.h"
 #include "tests/support/check_main.h"
 #include "tests/support/realloc_oracle.h"
@@ -26,6 +27,7 @@ typedef struct {
   guint order;    /* tp is not innermost on a side, with tp and others > 1 */
   guint ep;       /* experts spread over ranks on a side */
   guint other_ep; /* over other numbers of ranks on both */
+  guint cut;      /* less than by tp, on a side */
 } Seen;
 
 static gboolean
@@ -61,6 +63,7 @@ note(Seen *seen, const RaOracleCase *c)
   seen->moe += m->n_experts > 0;
   seen->ep += c->from.ep > 1 || c->to.ep > 1;
   seen->other_ep += c->from.ep != c->to.ep;
+  seen->cut += c->from.expert_tp < c->from.tp || c->to.expert_tp < c->to.tp;
   seen->virtual += c->from.n_virtual > 1 || c->to.n_virtual > 1;
   seen->uneven += is_uneven(&c->from) || is_uneven(&c->to);
   seen->order += is_strided(&c->from) || is_strided(&c->to);
@@ -96,6 +99,87 @@ START_TEST(test_random)
 }
 END_TEST
 
+/* A layout of experts over 12 ranks: tp divides 12, expert-tp divides tp, and
+ * ep what is left. */
+static void
+draw_twelve(RaRng *rng, RaCallPlan *plan)
+{
+  static const uint32_t divisors[] = {1, 2, 3, 4, 6, 12};
+  uint32_t *degrees[] = {&plan->tp, &plan->expert_tp, &plan->ep, &plan->cp};
+  uint32_t of = 12;
+
+  for (guint i = 0; i < G_N_ELEMENTS(degrees); i++) {
+    if (i == 2)
+      of = 12 / plan->expert_tp;
+    if (i == 3)
+      of = 12 / plan->tp;
+    do
+      *degrees[i] = divisors[ra_rng_below(rng, G_N_ELEMENTS(divisors))];
+    while (of % *degrees[i] != 0);
+    of = *degrees[i];
+  }
+  plan->dp = 12 / plan->tp / plan->cp;
+}
+
+/* 300 pairs of such layouts, on 3 nodes, of a model of 12 experts: 2 and 3 and
+ * 4 and 6 ranks share them, so that tp groups end within the ranks that share
+ * a layer's experts, in some 1 of 10. */
+START_TEST(test_twelve)
+{
+  RaRng rng = ra_rng_init(12, 0);
+  uint32_t layers[] = {2};
+  guint n_split = 0;
+  RaModelShape shape;
+
+  ra_model_shape_init(&shape, RA_MLP_GATED);
+  shape.layers = 2;
+  shape.hidden = 2;
+  shape.heads = 12;
+  shape.head_dim = 1;
+  shape.ffn = 12;
+  shape.vocab = 13;
+  shape.seq = 3;
+  shape.experts = 12;
+  shape.experts_per_token = 1;
+  shape.expert_ffn = 12;
+  for (guint i = 0; i < 300; i++) {
+    const RaMesh mesh = {
+        .runs = {{0, 3}}, .n_runs = 1, .n_nodes = 3, .gpus_per_node = 4};
+    RaCallPlan plan = {
+        .set = TRUE,
+        .mesh = mesh,
+        .pp = 1,
+        .n_virtual = 1,
+        .stage_layers = layers,
+        .axis = {RA_AXIS_TP, RA_AXIS_CP, RA_AXIS_DP, RA_AXIS_PP}};
+    RaOracleCase c = {
+        .cluster = {.n_nodes = 3, .gpus_per_node = 4, .nics_per_node = 4},
+        .from = plan,
+        .to = plan};
+    g_autoptr(RaModel) model = NULL;
+    uint32_t sets;
+
+    shape.kv_heads = i % 2 ? 1 : 12; /* on all tp ranks, or divided */
+    c.model = model = ra_model_from_shape(&shape, NULL);
+    draw_twelve(&rng, &c.from);
+    draw_twelve(&rng, &c.to);
+    sets = c.from.tp / c.from.expert_tp;
+    n_split += sets % c.from.ep != 0 && c.from.ep % sets != 0;
+    for (guint s = 0; s < G_N_ELEMENTS(schemes); s++) {
+      GArray *slices = ra_oracle_slices(&c, schemes[s]);
+      g_autoptr(RaRealloc) r =
+          ra_realloc_new(c.model, RA_ORACLE_ELEMENT_BYTES, &c.from, &c.to,
+                         &c.cluster, schemes[s]);
+      const char *fault = ra_oracle_judge(&c, schemes[s], slices, r);
+      ck_assert_msg(!fault, "case %u, scheme %d: %s", i, (int)schemes[s],
+                    fault);
+      g_array_free(slices, TRUE);
+    }
+  }
+  ck_assert_uint_gt(n_split, 20);
+}
+END_TEST
+
 START_TEST(test_random_is_varied)
 {
   Seen seen = {0};
@@ -109,6 +193,7 @@ START_TEST(test_random_is_varied)
   ck_assert(seen.gqa >= 50 && seen.tied >= 50 && seen.value >= 50);
   ck_assert(seen.moe >= 50 && seen.virtual >= 20 && seen.equal >= 50);
   ck_assert(seen.ep >= 30 && seen.other_ep >= 25);
+  ck_assert_uint_ge(seen.cut, 30);
   ck_assert(seen.overlap >= 50 && seen.disjoint >= 50);
   ck_assert(seen.uneven >= 50 && seen.order >= 50);
 }
@@ -121,6 +206,7 @@ realloc_random_suite(void)
   TCase *tcase = tcase_create("core");
 
   tcase_add_test(tcase, test_random_is_varied);
+  tcase_add_test(tcase, test_twelve);
   tcase_add_loop_test(tcase, test_random, 0, N_RANDOM / BLOCK);
   suite_add_tcase(suite, tcase);
   return suite;

@@ -75,19 +75,46 @@ data_rank(const RaCallPlan *plan, uint32_t rank)
   return n;
 }
 
-/* Whether tp rank @tp_rank has row (column, if split by ROW) @line. */
+/* A rank as experts count it: in Megatron-Core's order, expert-tp x ep x the
+ * rest, of a stage's ranks one tp group after the other. */
+typedef struct {
+  uint32_t tp; /* < expert-tp */
+  uint32_t ep; /* < ep */
+  uint32_t dp; /* replica of the experts */
+} Expert;
+
+static Expert
+expert_rank(const RaCallPlan *plan, uint32_t rank)
+{
+  uint32_t n_tp = plan->expert_tp ? plan->expert_tp : plan->tp;
+  uint32_t n_ep = MAX(plan->ep, 1);
+  Expert e = {0};
+
+  for (uint32_t n =
+           data_rank(plan, rank) * plan->tp + coord(plan, rank, RA_AXIS_TP);
+       n > 0; n--)
+    if (++e.tp == n_tp) {
+      e.tp = 0;
+      if (++e.ep == n_ep) {
+        e.ep = 0;
+        e.dp++;
+      }
+    }
+  return e;
+}
+
+/* Whether rank @tp_rank of @tp has row (column, if split by ROW) @line. */
 static gboolean
-tp_owns(const RaCallPlan *plan, const RaTensor *t, uint32_t tp_rank,
-        uint64_t line)
+tp_owns(const RaTensor *t, uint32_t tp, uint32_t tp_rank, uint64_t line)
 {
   switch (t->split) {
   case RA_SPLIT_COLUMN:
-    return owns(line / t->grain, t->rows / t->grain, plan->tp, tp_rank,
+    return owns(line / t->grain, t->rows / t->grain, tp, tp_rank,
                 t->kind == RA_TENSOR_K || t->kind == RA_TENSOR_V);
   case RA_SPLIT_ROW:
-    return owns(line / t->grain, t->cols / t->grain, plan->tp, tp_rank, FALSE);
+    return owns(line / t->grain, t->cols / t->grain, tp, tp_rank, FALSE);
   case RA_SPLIT_VOCAB: /* padded to a multiple of tp, then evenly */
-    return line / ((t->rows + plan->tp - 1) / plan->tp) == tp_rank;
+    return line / ((t->rows + tp - 1) / tp) == tp_rank;
   default:
     return TRUE;
   }
@@ -99,22 +126,26 @@ gboolean
 ra_oracle_holds(const RaModel *model, const RaCallPlan *plan, uint32_t rank,
                 uint32_t index, const RaTensor *t, uint64_t row, uint64_t col)
 {
-  uint32_t tp_rank = coord(plan, rank, RA_AXIS_TP);
+  uint32_t tp = plan->tp, tp_rank = coord(plan, rank, RA_AXIS_TP);
   uint64_t line = t->split == RA_SPLIT_ROW ? col : row;
   uint64_t n_lines = t->split == RA_SPLIT_ROW ? t->cols : t->rows;
   uint64_t n_before = 0, n = 0;
 
+  if (t->expert >= 0) {
+    Expert e = expert_rank(plan, rank);
+
+    if ((uint32_t)t->expert / (model->n_experts / MAX(plan->ep, 1)) != e.ep)
+      return FALSE;
+    tp = plan->expert_tp ? plan->expert_tp : plan->tp;
+    tp_rank = e.tp;
+  }
   if (!on_stage(model, plan, index, t, coord(plan, rank, RA_AXIS_PP)) ||
-      !tp_owns(plan, t, tp_rank, line))
-    return FALSE;
-  if (t->expert >= 0 &&
-      (uint32_t)t->expert / (model->n_experts / MAX(plan->ep, 1)) !=
-          data_rank(plan, rank) % MAX(plan->ep, 1))
+      !tp_owns(t, tp, tp_rank, line))
     return FALSE;
   if (plan->zero < 3)
     return TRUE;
   for (uint64_t i = 0; i < n_lines; i++) {
-    gboolean own = tp_owns(plan, t, tp_rank, i);
+    gboolean own = tp_owns(t, tp, tp_rank, i);
     n += own;
     n_before += own && i < line;
   }
@@ -191,8 +222,20 @@ mark(const World *w, const RaOracleCase *c, const RaCallPlan *plan,
   }
 }
 
-/* A gather's groups are the replicas of the source, (dp, cp): ep of them
- * together hold the experts once. */
+/* Data ranks from which on all tp ranks hold the experts that they hold at data
+ * rank 0 again: those of a group that gathers. */
+static uint32_t
+n_gathering(const RaCallPlan *plan)
+{
+  uint32_t n = 1, tp = plan->expert_tp ? plan->expert_tp : plan->tp;
+
+  while (n * plan->tp % (tp * MAX(plan->ep, 1)) != 0)
+    n++;
+  return n;
+}
+
+/* A gather's groups are the replicas of the source, (dp, cp): some together
+ * hold the experts. */
 static void
 mark_groups(const World *w, const RaOracleCase *c)
 {
@@ -202,7 +245,7 @@ mark_groups(const World *w, const RaOracleCase *c)
     w->group[gpu] = RA_NONE;
     if (w->scheme != RA_REALLOC_ALL_GATHER || !is_in(w, &c->from.mesh, gpu))
       continue;
-    w->group[gpu] = data_rank(&c->from, rank) / MAX(c->from.ep, 1);
+    w->group[gpu] = data_rank(&c->from, rank) / n_gathering(&c->from);
     rank++;
   }
 }

@@ -108,6 +108,24 @@ draw_stages(RaRng *rng, uint32_t n, uint32_t stages)
   return layers;
 }
 
+/* @n: data ranks of the plan. */
+static void
+draw_experts(RaRng *rng, const RaModel *model, uint32_t n, RaCallPlan *plan)
+{
+  plan->ep = 1;
+  plan->expert_tp = plan->tp;
+  if (model->n_experts == 0)
+    return;
+  if (coin(rng))
+    plan->expert_tp = draw_divisor(rng, plan->tp);
+  n = n * plan->tp / plan->expert_tp;
+  for (uint32_t i = 0; i < 3; i++) {
+    uint32_t ep = draw_divisor(rng, n);
+    if (model->n_experts % ep == 0)
+      plan->ep = ep;
+  }
+}
+
 static void
 draw_plan(RaRng *rng, const RaModel *model, const RaCluster *cluster,
           RaCallPlan *plan)
@@ -128,14 +146,9 @@ draw_plan(RaRng *rng, const RaModel *model, const RaCluster *cluster,
   n /= plan->pp;
   plan->dp = draw_divisor(rng, n);
   plan->cp = n / plan->dp;
-  plan->ep = 1;
-  if (model->n_experts > 0)
-    for (uint32_t i = 0; i < 3; i++) {
-      uint32_t ep = draw_divisor(rng, n);
-      if (model->n_experts % ep == 0)
-        plan->ep = ep;
-    }
-  plan->zero = (int)below(rng, plan->ep > 1 ? 2 : 4);
+  draw_experts(rng, model, n, plan);
+  plan->zero =
+      (int)below(rng, plan->ep > 1 || plan->expert_tp < plan->tp ? 2 : 4);
   plan->zero_group = plan->zero ? draw_divisor(rng, plan->dp) : 1;
   if (plan->pp > 1 && plan->pp * 2 <= model->n_layers && coin(rng))
     plan->n_virtual = 2;
