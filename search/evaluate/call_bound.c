@@ -174,7 +174,7 @@ dense_params(const Subject *s, const RaPiece *piece)
 {
   uint64_t n = ra_piece_n_trained(&s->x.shard_record, piece);
 
-  return ra_call_plan_ep(s->plan) > 1
+  return ra_call_plan_spreads_experts(s->plan)
              ? n - ra_piece_n_trained_experts(&s->x.shard_record, piece)
              : n;
 }

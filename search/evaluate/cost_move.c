@@ -270,8 +270,8 @@ ra_cost_table_realloc_bound_s(const RaCostTable *table, uint32_t model,
   if (table->space->workload->models[model].adapters)
     return 0;
   if (y->realloc != RA_REALLOC_BROADCAST || ra_call_plan_n_shards(x) > 1 ||
-      ra_call_plan_n_shards(y) > 1 || ra_call_plan_ep(x) > 1 ||
-      ra_call_plan_ep(y) > 1)
+      ra_call_plan_n_shards(y) > 1 || ra_call_plan_spreads_experts(x) ||
+      ra_call_plan_spreads_experts(y))
     return 0;
   if (is_set || (begin_from < begin_to + to->n_gpus &&
                  begin_to < begin_from + from->n_gpus))

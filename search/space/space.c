@@ -32,10 +32,10 @@ layout_key(const RaSpace *space, uint32_t call, const RaCandidate *candidate)
   g_string_append_printf(
       key,
       "%" PRIu32 " %" PRIu32 " %" PRIu32 " %" PRIu32 " %" PRIu32 " %" PRIu32
-      " %" PRIu32 " %" PRIu32 " %" PRIu32 " %" PRIu32,
+      " %" PRIu32 " %" PRIu32 " %" PRIu32 " %" PRIu32 " %" PRIu32,
       space->workload->calls[call].model, candidate->n_gpus, p->dp, p->tp,
-      p->pp, p->cp, ra_call_plan_ep(p), p->n_virtual, ra_call_plan_n_shards(p),
-      candidate->kinds);
+      p->pp, p->cp, ra_call_plan_ep(p), ra_call_plan_expert_tp(p), p->n_virtual,
+      ra_call_plan_n_shards(p), candidate->kinds);
   for (uint32_t i = 0; i < p->pp * p->n_virtual; i++)
     g_string_append_printf(key, ",%" PRIu32, p->stage_layers[i]);
   return g_string_free(key, FALSE);
@@ -352,6 +352,7 @@ same_strategy(const RaCallPlan *a, const RaCallPlan *b)
 {
   return a->dp == b->dp && a->tp == b->tp && a->pp == b->pp && a->cp == b->cp &&
          ra_call_plan_ep(a) == ra_call_plan_ep(b) &&
+         ra_call_plan_expert_tp(a) == ra_call_plan_expert_tp(b) &&
          a->dispatch == b->dispatch &&
          a->n_micro_batches == b->n_micro_batches &&
          a->n_mini_batches == b->n_mini_batches && a->schedule == b->schedule &&

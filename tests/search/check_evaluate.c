@@ -155,6 +155,66 @@ START_TEST(all_dimensions)
 }
 END_TEST
 
+/* Spreads the experts of @p over tensor-parallel ranks, in a way that is drawn;
+ * FALSE: it has one such rank. */
+static gboolean
+spread_over_tp(SearchCase *c, uint32_t n_experts, RaCallPlan *p)
+{
+  uint32_t n;
+
+  if (p->tp == 1)
+    return FALSE;
+  do
+    p->expert_tp = 1u << search_case_below(c, 3);
+  while (p->expert_tp >= p->tp);
+  n = p->tp / p->expert_tp * p->dp * p->cp;
+  do
+    p->ep = 1u << search_case_below(c, 6);
+  while (n % p->ep != 0 || n_experts % p->ep != 0);
+  p->sequence_parallel = TRUE;
+  p->zero = p->zero == 1;
+  p->zero_group = p->zero ? p->dp : 1;
+  return TRUE;
+}
+
+/* No set has plans whose experts are spread over tensor-parallel ranks, but one
+ * that is given is a point like any other. */
+START_TEST(experts_over_tp)
+{
+  enum { N = 60 };
+  const char *sets[] = {"cluster.nodes=2", "workload.prompts=16",
+                        "workload.prompt-length=fixed(256)",
+                        "workload.response-length=fixed(256)", NULL};
+  RaPoint points[N];
+  guint n_spread = 0;
+  SearchCase c;
+
+  search_case_init(&c, "grpo-qwen3-30b-a3b.workload", "h100-16n.cluster", sets,
+                   RA_SPACE_FULL, NULL);
+  for (guint i = 0; i < N; i++) {
+    RaPoint point = random_point(&c, FALSE);
+    RaPlan *plan = ra_space_plan_new(c.space, &point), *other;
+
+    for (guint k = 0; k < c.setup->workload->n_calls; k++)
+      if (c.setup->workload->calls[k].model != RA_NONE)
+        n_spread += spread_over_tp(&c, 128, &plan->calls[k]);
+    ck_assert(ra_space_add(c.space, plan, &points[i]));
+    other = ra_space_plan_new(c.space, &points[i]);
+    ck_assert(ra_plan_equal(plan, other));
+    ra_space_plan_free(plan);
+    ra_space_plan_free(other);
+  }
+  ck_assert_uint_gt(n_spread, N);
+  ra_evaluator_free(c.evaluator);
+  ra_cost_table_free(c.costs);
+  c.costs = ra_cost_table_new(c.space, c.setup->estimator, 1, NULL);
+  c.evaluator = ra_evaluator_new(c.costs);
+  for (guint i = 0; i < N; i++)
+    search_case_compare(&c, &points[i]);
+  search_case_clear(&c);
+}
+END_TEST
+
 /* Several readers of one trained model, drawn lengths, a host call; adapters,
  * which move alone where they are kept, and their base as reference. */
 /* Steps of a generation that the simulator goes through one by one. */
@@ -398,6 +458,7 @@ evaluate_suite(void)
   tcase_add_test(same, ppo);
   tcase_add_test(same, ppo_full);
   tcase_add_test(same, all_dimensions);
+  tcase_add_test(same, experts_over_tp);
   tcase_add_test(same, grpo);
   tcase_add_test(same, lagging);
   tcase_add_test(same, streaming);
