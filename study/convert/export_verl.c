@@ -397,9 +397,9 @@ put_actor(const Writer *w)
     put_stages(w, how, model->model->n_layers);
     put_recompute(w, how, "+" ACTOR);
     put_overrides(w, how, "+" ACTOR);
-    if (how->ep > 1)
+    if (ra_call_plan_spreads_experts(how))
       ra_export_put(x, ACTOR, "megatron.expert_tensor_parallel_size", "%u",
-                    how->tp);
+                    ra_call_plan_expert_tp(how));
   } else {
     ra_export_put(x, MODEL, "enable_gradient_checkpointing", "%s",
                   WORD(how->recompute == RA_RECOMPUTE_FULL));

@@ -524,7 +524,8 @@ put_call(RaRecipe *recipe, RaRecipeKind kind, const char *name,
     g_string_append_printf(out, "ep = %u\n", call->ep);
   if (call->ep > 1 && call->dispatches_once)
     g_string_append(out, "dispatch = once\n");
-  if (call->etp > 0 && call->etp != call->tp)
+  if (call->etp > 0 && call->etp != call->tp &&
+      model_of(workload, kind)->n_experts > 0)
     g_string_append_printf(out, "expert-tp = %u\n", call->etp);
   put_stage_layers(recipe, call, model_of(workload, kind)->n_layers, out);
   n = kind == RA_RECIPE_GENERATE ? call->n_micro_batches
