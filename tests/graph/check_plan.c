@@ -220,6 +220,12 @@ START_TEST(test_same_layout)
   b.dp = 4;
   b.tp = 2;
   ck_assert(!ra_call_plan_same_layout(&a, &b));
+  /* Experts, if the model had any: whole on tp ranks, or cut by all of them. */
+  b = a;
+  b.expert_tp = a.tp;
+  ck_assert(ra_call_plan_same_layout(&a, &b));
+  b.expert_tp = 1;
+  ck_assert(!ra_call_plan_same_layout(&a, &b));
   /* What moves no parameter. */
   b = a;
   b.n_micro_batches = 12;
