@@ -357,6 +357,8 @@ execute(const RaOptions *options, const Texts *texts, RaRunOptions *wanted,
   if (!ra_file_kind_expect(options->files[0], RA_FILE_PLAN, error))
     return FALSE;
   setup = ra_setup_load(options->files[0], RA_FILE_PLAN, &flags, error);
+  if (setup) /* the executor has habits of its own, whatever the system's */
+    setup->cluster->habits = (RaMemoryHabits){0};
   if (is_text && (!world || world->process == 0)) {
     wanted->progress = show_iteration;
     wanted->progress_data = &lines;

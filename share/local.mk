@@ -162,10 +162,13 @@ dist_systems_DATA += %D%/systems/megatron-lm-a100.system
 dist_systems_DATA += %D%/systems/nemo-aligner.system
 dist_systems_DATA += %D%/systems/nemo-h100.system
 dist_systems_DATA += %D%/systems/nemo-rl.system
+dist_systems_DATA += %D%/systems/openrlhf-deepspeed.system
 dist_systems_DATA += %D%/systems/openrlhf.system
 dist_systems_DATA += %D%/systems/reallhf-2024.system
 dist_systems_DATA += %D%/systems/tensorrt-llm-h100.system
 dist_systems_DATA += %D%/systems/torchtitan-h100.system
+dist_systems_DATA += %D%/systems/verl-fsdp.system
+dist_systems_DATA += %D%/systems/verl-megatron.system
 dist_systems_DATA += %D%/systems/vllm-h100.system
 ## traces/profiles/NAME.profile
 dist_profiles_DATA =

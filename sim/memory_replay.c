@@ -11,6 +11,7 @@
 typedef struct {
   double time_s;
   int64_t bytes; /* of all holders together */
+  int64_t firm;  /* of these, of firm holders (ra_memory_is_firm()) */
   RaTaskId task;
   uint16_t step;      /* of its duration, 0 to RA_MEMORY_STEPS */
   uint16_t frees_now; /* the end of a task with a duration */
@@ -61,6 +62,12 @@ lane_tasks_clear(LaneTasks *lists)
   g_free(lists->tasks);
 }
 
+static gboolean
+is_firm(const RaMemoryTable *table, uint32_t holder)
+{
+  return ra_memory_is_firm(table->memory, holder);
+}
+
 /* Appends the moments of @task on a lane; @changes are those of the task on it,
  * in order of their steps. */
 static void
@@ -74,7 +81,7 @@ add_moments(GArray *moments, const RaSimResult *result,
   uint32_t i = 0;
 
   for (uint32_t step = 0; step <= RA_MEMORY_STEPS; step++) {
-    Moment m = {begin_s, 0, task, (uint16_t)step, FALSE};
+    Moment m = {begin_s, 0, 0, task, (uint16_t)step, FALSE};
     gboolean inner = step > 0 && step < RA_MEMORY_STEPS;
     if (inner && (i == n_changes || changes[i].step != step))
       continue;
@@ -88,8 +95,12 @@ add_moments(GArray *moments, const RaSimResult *result,
       m.bytes = (int64_t)(e->take_bytes + e->work_bytes);
     if (e && step == RA_MEMORY_STEPS)
       m.bytes = -(int64_t)(e->work_bytes + e->drop_bytes);
-    for (; i < n_changes && changes[i].step == step; i++)
+    if (e && is_firm(table, ra_holder((RaHold)e->work_hold, e->call)))
+      m.firm = m.bytes; /* of a generate call, which keeps no activations */
+    for (; i < n_changes && changes[i].step == step; i++) {
       m.bytes += changes[i].bytes;
+      m.firm += is_firm(table, changes[i].holder) ? changes[i].bytes : 0;
+    }
     g_array_append_val(moments, m);
   }
 }
@@ -145,24 +156,31 @@ lane_moments(const RaSimResult *result, const RaMemoryTable *table,
 
 /* Follows one lane; returns how often it held less than nothing. */
 static uint32_t
-follow_lane(const RaMemoryTable *table, uint64_t base, const GArray *moments,
-            RaLanePeak *out)
+follow_lane(const RaMemoryTable *table, const uint64_t *base,
+            const GArray *moments, RaLanePeak *out)
 {
-  int64_t now = (int64_t)base, most = now;
+  const RaMemory *memory = table->memory;
+  int64_t now = (int64_t)ra_memory_sum(base, ra_memory_n_holders(memory));
+  int64_t firm = (int64_t)ra_memory_firm_sum(memory, base);
+  double most = ra_memory_weighed(memory, (double)now, (double)firm);
   uint32_t n_negative = 0;
 
   *out = (RaLanePeak){.task = RA_NONE};
   for (guint i = 0; i < moments->len; i++) {
     const Moment *m = &g_array_index(moments, Moment, i);
+    double weighed;
+
     now += m->bytes;
+    firm += m->firm;
     n_negative += now < 0;
-    if (now <= most)
+    weighed = ra_memory_weighed(memory, (double)now, (double)firm);
+    if (weighed <= most)
       continue;
-    most = now;
+    most = weighed;
     out->peak_s = m->time_s;
     out->task = m->task;
   }
-  out->peak_bytes = ra_memory_total(table->memory, (double)most);
+  out->peak_bytes = ra_memory_total(memory, most);
   out->end_bytes = (uint64_t)MAX(now, 0);
   return n_negative;
 }
@@ -217,8 +235,7 @@ ra_memory_replay_new(const RaSim *sim, const RaMemoryTable *table)
 
     ra_memory_table_base(table, l, base);
     lane_moments(result, table, &lists, l, moments);
-    replay->n_negative += follow_lane(table, ra_memory_sum(base, n_holders),
-                                      moments, &replay->lanes[l]);
+    replay->n_negative += follow_lane(table, base, moments, &replay->lanes[l]);
     /* Capacity below that of the largest GPU counts as if it were held. */
     held_bytes = replay->lanes[l].peak_bytes + (most_capacity - capacity[l]);
     if (held_bytes > fullest_bytes) {
@@ -289,6 +306,14 @@ ra_memory_replay_events(const RaSim *sim, const RaMemoryTable *table,
   return events;
 }
 
+static double
+weighed_sum(const RaMemory *memory, const uint64_t *bytes)
+{
+  return ra_memory_weighed(
+      memory, (double)ra_memory_sum(bytes, ra_memory_n_holders(memory)),
+      (double)ra_memory_firm_sum(memory, bytes));
+}
+
 void
 ra_memory_replay_holders_at_peak(const RaSim *sim, const RaMemoryTable *table,
                                  uint32_t lane, uint64_t *out_bytes)
@@ -297,21 +322,24 @@ ra_memory_replay_holders_at_peak(const RaSim *sim, const RaMemoryTable *table,
   uint32_t n = ra_memory_n_holders(table->memory);
   g_autoptr(GArray) events = ra_memory_replay_events(sim, table, lane);
   g_autofree uint64_t *now = g_new(uint64_t, n);
-  uint64_t most;
+  double most;
 
   ra_memory_table_base(table, lane, now);
   memcpy(out_bytes, now, n * sizeof *now);
-  most = ra_memory_sum(now, n);
+  most = weighed_sum(table->memory, now);
   for (guint i = 0; i < events->len; i++) {
     const RaMemoryEvent *e = &g_array_index(events, RaMemoryEvent, i);
+    double weighed;
+
     now[e->holder] += (uint64_t)e->bytes;
-    if (ra_memory_sum(now, n) <= most)
+    weighed = weighed_sum(table->memory, now);
+    if (weighed <= most)
       continue;
-    most = ra_memory_sum(now, n);
+    most = weighed;
     memcpy(out_bytes, now, n * sizeof *now);
   }
+  out_bytes[ra_holder(RA_HOLD_SLACK, 0)] =
+      ra_memory_slack(table->memory, out_bytes);
   out_bytes[ra_holder(RA_HOLD_FRAMEWORK, 0)] =
       (uint64_t)llround(cluster->framework_bytes);
-  out_bytes[ra_holder(RA_HOLD_SLACK, 0)] =
-      (uint64_t)llround(cluster->slack_frac * (double)most);
 }

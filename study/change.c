@@ -15,10 +15,8 @@ typedef const RaKeySpec *(*KeySpecs)(const char *noun, gsize *out_n);
 static const RaKeySpec *
 system_key_specs(const char *noun, gsize *out_n)
 {
-  const RaKeySpec *keys = ra_system_constant_specs(out_n);
-
-  if (g_str_equal(noun, "constants"))
-    return keys;
+  if (!g_str_equal(noun, "system"))
+    return ra_system_key_specs(noun, out_n);
   *out_n = 0;
   return NULL;
 }
@@ -34,9 +32,9 @@ static const struct {
     {RA_FILE_SYSTEM, system_key_specs},
 };
 
-static const char *const nouns[] = {"workload", "model",     "call", "cluster",
-                                    "link",     "kind",      "plan", "device",
-                                    "law",      "constants", NULL};
+static const char *const nouns[] = {
+    "workload", "model",  "call", "cluster",   "link",   "kind",
+    "plan",     "device", "law",  "constants", "memory", NULL};
 
 static gboolean fail(GError **error, const char *text, const char *format, ...)
     G_GNUC_PRINTF(3, 4);

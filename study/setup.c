@@ -243,6 +243,8 @@ load_system(Loader *loader, const char *name, const char *relative_to,
 
   if (file)
     setup->system = ra_system_load(file, error);
+  if (setup->system)
+    setup->cluster->habits = setup->system->habits;
   return setup->system != NULL;
 }
 

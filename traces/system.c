@@ -4,10 +4,11 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/error.h"
 #include "base/text.h"
 #include "traces/system.h"
 
-static const char *const nouns[] = {"system!", "constants!", NULL};
+static const char *const nouns[] = {"system!", "constants", "memory", NULL};
 
 /* [system]: provenance. */
 typedef struct {
@@ -74,6 +75,30 @@ static const RaKeySpec constant_keys[] = {
      .doc = "factor on the communication of train calls"},
 };
 
+/* The first spelling is the executor's habit. */
+static const char *const shard_names[] = {"mixed", "fp32", NULL};
+static const char *const gradient_names[] = {"kept", "dropped", NULL};
+static const char *const generation_names[] = {"shared", "engine", NULL};
+static const char *const loss_names[] = {"softmax", "in-place", NULL};
+
+#define HABIT(field) G_STRUCT_OFFSET(RaMemoryHabits, field)
+static const RaKeySpec habit_keys[] = {
+    {"parameter-shards", RA_KEY_ENUM, HABIT(fp32_shards), .fallback = "mixed",
+     .names = shard_names,
+     .doc = "trained parameters of zero = 3 between their gathers: beside fp32 "
+            "master weights, or fp32 shards alone"},
+    {"gradients", RA_KEY_ENUM, HABIT(drop_gradients), .fallback = "kept",
+     .names = gradient_names, .doc = "gradients between training calls"},
+    {"generation", RA_KEY_ENUM, HABIT(engine), .fallback = "shared",
+     .names = generation_names,
+     .doc = "engine: weights, cache and workspace of generation are in a fixed "
+            "part of the GPU, without allocator slack"},
+    {"loss", RA_KEY_ENUM, HABIT(in_place_loss), .fallback = "softmax",
+     .names = loss_names,
+     .doc = "kept of the logits of zero = 3: their fp32 softmax, or 16-bit "
+            "logits that the gradient overwrites"},
+};
+
 const RaKeySpec *
 ra_system_constant_specs(gsize *out_n)
 {
@@ -98,6 +123,10 @@ ra_system_key_specs(const char *noun, gsize *out_n)
   g_return_val_if_fail(noun != NULL && out_n != NULL, NULL);
   if (g_str_equal(noun, "constants"))
     return ra_system_constant_specs(out_n);
+  if (g_str_equal(noun, "memory")) {
+    *out_n = G_N_ELEMENTS(habit_keys);
+    return habit_keys;
+  }
   *out_n = g_str_equal(noun, "system") ? G_N_ELEMENTS(head_keys) : 0;
   return *out_n > 0 ? head_keys : NULL;
 }
@@ -105,11 +134,11 @@ ra_system_key_specs(const char *noun, gsize *out_n)
 gboolean
 ra_system_sets(const RaSystem *system, const char *key)
 {
+  int group;
+
   g_return_val_if_fail(system != NULL && key != NULL, FALSE);
-  return ra_key_file_get(
-             system->file,
-             (guint)ra_key_file_find_group(system->file, "constants", ""),
-             key) != NULL;
+  group = ra_key_file_find_group(system->file, "constants", "");
+  return group >= 0 && ra_key_file_get(system->file, (guint)group, key) != NULL;
 }
 
 static gboolean
@@ -139,11 +168,14 @@ read_head(RaSystem *system, guint group, GError **error)
 }
 
 static gboolean
-read_constants(RaSystem *system, guint group, GError **error)
+read_constants(RaSystem *system, GError **error)
 {
-  guint n = 0;
+  int at = ra_key_file_find_group(system->file, "constants", "");
+  guint n = 0, group = (guint)at;
 
   system->constants = (RaSystemConstants)RA_SYSTEM_CONSTANTS_NONE;
+  if (at < 0)
+    return TRUE;
   if (!ra_key_file_read_group(system->file, group, constant_keys,
                               G_N_ELEMENTS(constant_keys), &system->constants,
                               error))
@@ -155,6 +187,24 @@ read_constants(RaSystem *system, guint group, GError **error)
   return ra_key_file_fail(system->file, group, NULL, error,
                           "%u constants, expected 1 to %d", n,
                           RA_SYSTEM_CONSTANTS_MAX);
+}
+
+/* Reads [memory]; a system has it or constants, or both. */
+static gboolean
+read_habits(RaSystem *system, GError **error)
+{
+  int group = ra_key_file_find_group(system->file, "memory", "");
+
+  if (group >= 0)
+    return ra_key_file_read_group(system->file, (guint)group, habit_keys,
+                                  G_N_ELEMENTS(habit_keys), &system->habits,
+                                  error);
+  if (ra_key_file_find_group(system->file, "constants", "") >= 0)
+    return TRUE;
+  g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
+              "%s: no [constants] and no [memory], expected one of them",
+              ra_key_file_name(system->file));
+  return FALSE;
 }
 
 RaSystem *
@@ -169,8 +219,7 @@ ra_system_load(RaKeyFile *file, GError **error)
   system->file = ra_key_file_ref(file);
   if (!read_head(system, (guint)ra_key_file_find_group(file, "system", ""),
                  error) ||
-      !read_constants(
-          system, (guint)ra_key_file_find_group(file, "constants", ""), error))
+      !read_constants(system, error) || !read_habits(system, error))
     return NULL;
   return g_steal_pointer(&system);
 }

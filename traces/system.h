@@ -25,14 +25,21 @@
  *     prefill-layer = 0.7 ms         host time per layer in a step with prompts
  *     one-shot = 4 us                latency of the engine's own all-reduce
  *     weight-sync = 2 GB/s           rate of a GPU's parameters in software
+ *     [memory]                       habits (graph/input/memory_habits.h):
+ *     parameter-shards = fp32        mixed | fp32
+ *     gradients = dropped            kept | dropped
+ *     generation = engine            shared | engine
+ *     loss = in-place                softmax | in-place
  *
- * estimator/estimator.h documents their use.  A new constant is a row in the
- * table of system.c and its use there.
+ * Either group may be absent; a habit that is left out is that of the executor,
+ * the first spelling.  estimator/estimator.h documents the use of constants.  A
+ * new constant is a row in the table of system.c and its use there.
  */
 #ifndef RA_TRACES_SYSTEM_H
 #define RA_TRACES_SYSTEM_H
 
 #include "base/keyfile.h"
+#include "graph/input/memory_habits.h"
 
 /* Most constants that one system may set; more would fit the runs instead of
  * the system. */
@@ -71,14 +78,15 @@ typedef struct {
   uint64_t n_rows;             /* runs of the fit */
   double error_median_frac;    /* held out; NAN: not measured */
   RaSystemConstants constants; /* SI */
+  RaMemoryHabits habits;       /* what rests on a GPU, and when */
 } RaSystem;
 
 /**
  * ra_system_load:
  * @file: (transfer none): referenced
  * @error: %RA_ERROR_INPUT `file:line: ...`: as ra_key_file_read_group(), an
- *   error that is not a ratio, more than RA_SYSTEM_CONSTANTS_MAX constants or
- *   none
+ *   error that is not a ratio, more than RA_SYSTEM_CONSTANTS_MAX constants,
+ *   [constants] without one, neither [constants] nor [memory]
  *
  * Returns: (transfer full): ra_system_free() it
  */

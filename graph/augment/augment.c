@@ -162,6 +162,7 @@ add_call(RaAugmenter *a, uint32_t iteration, uint32_t call)
       g_new(uint32_t, (gsize)c->n_parts * MAX(c->n_inputs, 1u));
   uint32_t reload;
 
+  ra_augment_wake(a, iteration, call);
   for (uint32_t part = 0; part < c->n_parts; part++)
     add_transfers(a, iteration, call, part, moved, moved + part * c->n_inputs);
   reload = a->trip == 0 ? ra_augment_reload(a, iteration, call) : RA_NONE;
@@ -183,6 +184,7 @@ add_call(RaAugmenter *a, uint32_t iteration, uint32_t call)
     if (part == 0) {
       ra_augment_wait_version(a, iteration, call);
       wait_trip(a, call);
+      ra_augment_wait_offloads(a, call);
       ra_augmenter_pred(a, reload);
       *ra_augmenter_at(a, a->first, iteration, call) = a->nodes->len;
     } else {

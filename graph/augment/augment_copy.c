@@ -56,17 +56,32 @@ last_reader(const Subject *s, int64_t version)
   return last;
 }
 
-/* Dropped after the last reader of each version. */
+/* Dropped after the last reader of each version.  An engine of its own has one
+ * version: a new one overwrites the one that it still reads. */
 static void
 add_released(const Subject *s)
 {
-  add(s, RA_COPY_PARAMETERS, RA_COPY_OWN, FALSE, RA_NONE, last_reader(s, -1));
+  gboolean is_engine = ra_residency_is_engine(s->a->plan, s->call);
+  RaCopyOrigin origin = RA_COPY_OWN;
+  uint32_t first = RA_NONE, last = last_reader(s, -1);
+
   for (guint i = 0; i < s->a->nodes->len; i++) {
     const RaNode *n = &g_array_index(s->a->nodes, RaNode, i);
-    if (n->kind == RA_NODE_REALLOC && is_same(s, n->call))
-      add(s, RA_COPY_PARAMETERS, RA_COPY_REALLOC, FALSE, i,
-          last_reader(s, n->iteration));
+    uint32_t end;
+
+    if (n->kind != RA_NODE_REALLOC || !is_same(s, n->call))
+      continue;
+    end = last_reader(s, n->iteration);
+    if (is_engine && (last == RA_NONE || i < last)) {
+      last = last == RA_NONE || end == RA_NONE ? RA_NONE : MAX(last, end);
+      continue;
+    }
+    add(s, RA_COPY_PARAMETERS, origin, FALSE, first, last);
+    origin = RA_COPY_REALLOC;
+    first = i;
+    last = end;
   }
+  add(s, RA_COPY_PARAMETERS, origin, FALSE, first, last);
 }
 
 /* The node that ends what RELOAD node @reload brought of @what: the offload

@@ -4,7 +4,8 @@
  * Data that a call leaves on its GPUs stays there if the next call on any of
  * them reads the same copy and version.  A reload starts when the call before
  * the preceding one has ended on all GPUs of the mesh, that is when that call's
- * memory is free.  It overlaps the preceding call.
+ * memory is free.  It overlaps the preceding call.  Under a system whose
+ * generation has an engine of its own, copies run between the calls.
  */
 #include "config.h"
 
@@ -194,15 +195,16 @@ ra_augment_copy_bytes(const RaPlan *plan, uint32_t call, uint8_t what,
   const RaCallPlan *p = &plan->calls[call];
   const RaWorkloadModel *m =
       &plan->workload->models[plan->workload->calls[call].model];
+  gboolean fp32 = m->dtype == RA_DTYPE_FP32 || ra_residency_is_fp32(plan, call);
   double all = 0, trained = 0, total;
 
   *out_most_bytes = 0;
   if (what & RA_COPY_PARAMETERS)
-    all += ra_dtype_bytes((RaDtype)m->dtype);
+    all += ra_dtype_bytes(fp32 ? RA_DTYPE_FP32 : (RaDtype)m->dtype);
   if (what & RA_COPY_OPTIMIZER)
-    trained += (double)(m->dtype == RA_DTYPE_FP32 ? ADAMW_FP32_BYTES_PER_PARAM
-                                                  : ADAMW_BYTES_PER_PARAM) /
-               ra_call_plan_zero_ranks(p) * ra_call_plan_n_shards(p);
+    trained +=
+        (double)(fp32 ? ADAMW_FP32_BYTES_PER_PARAM : ADAMW_BYTES_PER_PARAM) /
+        ra_call_plan_zero_ranks(p) * ra_call_plan_n_shards(p);
   if (!m->adapters)
     return held_bytes(m->model, p, all + trained, out_most_bytes);
   total = held_bytes(m->model, p, all, out_most_bytes);
@@ -240,6 +242,16 @@ wait_pinned(RaAugmenter *a, uint32_t iteration, uint32_t call)
     ra_augmenter_pred(a, *ra_augmenter_at(a, a->host->pinned, iteration, call));
 }
 
+/* TRUE if copies to and from host memory run between the calls and overlap
+ * none: frameworks whose generation has an engine of its own move what they
+ * move in between (verl, load_fsdp_model_to_gpu() in fsdp_utils.py; NeMo-RL,
+ * move_model()). */
+static gboolean
+is_in_order(const RaPlan *plan)
+{
+  return plan->cluster->habits.engine;
+}
+
 uint32_t
 ra_augment_reload(RaAugmenter *a, uint32_t iteration, uint32_t call)
 {
@@ -254,13 +266,26 @@ ra_augment_reload(RaAugmenter *a, uint32_t iteration, uint32_t call)
   if (!what)
     return RA_NONE;
   for (uint32_t rank = 0; rank < ra_mesh_n_gpus(mesh); rank++)
-    ra_augmenter_pred(a, h->user[ra_mesh_gpu(mesh, a->plan->cluster, rank)][1]);
+    ra_augmenter_pred(a, h->user[ra_mesh_gpu(mesh, a->plan->cluster, rank)]
+                                [is_in_order(a->plan) ? 0 : 1]);
   if (what & RA_COPY_PARAMETERS)
     wait_pinned(a, iteration, call);
   if (what & RA_COPY_OPTIMIZER)
     ra_augmenter_pred(a, h->state[call]);
   node = copy_node(a, RA_NODE_RELOAD, iteration, call, what);
   return ra_augmenter_node(a, &node);
+}
+
+void
+ra_augment_wait_offloads(RaAugmenter *a, uint32_t call)
+{
+  const RaMesh *mesh = &a->plan->calls[call].mesh;
+
+  if (!is_in_order(a->plan) || !runs_on_gpus(a->plan, call))
+    return;
+  for (uint32_t rank = 0; a->host && rank < ra_mesh_n_gpus(mesh); rank++)
+    ra_augmenter_pred(
+        a, a->host->user[ra_mesh_gpu(mesh, a->plan->cluster, rank)][0]);
 }
 
 /* Waits for all that still reads what is on the GPUs of @call: itself, and the

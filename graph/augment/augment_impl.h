@@ -58,6 +58,12 @@ uint32_t ra_augmenter_last_part(const RaAugmenter *a, uint32_t iteration,
  * @iteration - 1 - staleness. */
 void ra_augment_wait_version(RaAugmenter *a, uint32_t iteration, uint32_t call);
 
+/* Appends, before @call of @iteration, the reallocation of what the iteration
+ * before has trained if @call has an engine of its own that slept meanwhile
+ * (graph/input/residency.h).  It waits for all training and for what training
+ * moves to host memory. */
+void ra_augment_wake(RaAugmenter *a, uint32_t iteration, uint32_t call);
+
 /* Appends, after @call of @iteration, reallocations of the parameters that it
  * trained and refits of a kept copy whose last reader it was. */
 void ra_augment_push_versions(RaAugmenter *a, uint32_t iteration,
@@ -72,6 +78,10 @@ void ra_augment_host_free(RaAugmentHost *host);
 /* Appends the RELOAD node for which @call of @iteration waits; RA_NONE if all
  * that the call needs is on its GPUs. */
 uint32_t ra_augment_reload(RaAugmenter *a, uint32_t iteration, uint32_t call);
+
+/* Makes the next node wait until the calls before on @call's GPUs have moved to
+ * host memory what they do, under a system that does not overlap that. */
+void ra_augment_wait_offloads(RaAugmenter *a, uint32_t call);
 
 /* Appends, after @call of @iteration and the reallocations that read what it
  * trained, the OFFLOAD node of what it changed, if that leaves its GPUs. */

@@ -102,10 +102,19 @@ is_wanted(const RaAugmenter *a, uint32_t iteration, uint32_t user)
          !ra_residency_is_own(a->plan, user);
 }
 
+/* TRUE if an engine of its own sleeps, without weights, while others train: its
+ * call may not lag behind training. */
+static gboolean
+sleeps(const RaAugmenter *a, uint32_t user)
+{
+  return ra_residency_is_engine(a->plan, user) &&
+         a->workload->calls[user].staleness == 0;
+}
+
 /* Version @iteration, just trained, goes to every other layout that a later
  * iteration runs it in: pushed at once, so that the next training need not wait
- * for its reader.  A call that may lag has a second copy to write into; one
- * that may not must have ended. */
+ * for its reader, but to an engine that sleeps.  A call that may lag has a
+ * second copy to write into; one that may not must have ended. */
 static void
 push(RaAugmenter *a, uint32_t iteration, uint32_t trainer)
 {
@@ -113,8 +122,26 @@ push(RaAugmenter *a, uint32_t iteration, uint32_t trainer)
 
   for (guint u = 0; u < w->n_calls; u++)
     if (u != trainer && w->calls[u].model == w->calls[trainer].model &&
-        !is_late(a, u) && is_wanted(a, iteration, u))
+        !is_late(a, u) && !sleeps(a, u) && is_wanted(a, iteration, u))
       add_realloc(a, iteration, trainer, u, iteration);
+}
+
+void
+ra_augment_wake(RaAugmenter *a, uint32_t iteration, uint32_t call)
+{
+  const RaWorkload *w = a->workload;
+  uint32_t model = w->calls[call].model, trainer;
+
+  if (model == RA_NONE || iteration == 0 || !sleeps(a, call))
+    return;
+  trainer = ra_workload_trainer(w, model);
+  if (trainer == RA_NONE || !is_wanted(a, iteration - 1, call))
+    return;
+  for (guint v = 0; v < w->n_calls; v++)
+    if (w->calls[v].kind == RA_CALL_TRAIN)
+      ra_augmenter_pred(a, ra_augmenter_last_part(a, iteration - 1, v));
+  ra_augment_wait_offloads(a, call);
+  add_realloc(a, iteration - 1, trainer, call, iteration - 1);
 }
 
 /* TRUE if @call is the last of an iteration that reads its copy. */

@@ -44,7 +44,9 @@ ra_call_shard(const RaPlan *plan, uint32_t call)
                    .sequence_parallel = p->sequence_parallel != FALSE,
                    .launch = (uint8_t)p->launch,
                    .sampling = c->kind == RA_CALL_GENERATE,
-                   .loss = c->kind == RA_CALL_TRAIN};
+                   .loss = c->kind == RA_CALL_TRAIN,
+                   .in_place_loss =
+                       p->zero == 3 && plan->cluster->habits.in_place_loss};
 }
 
 /* Sets of replicas that share shards, and groups that reduce gradients. */

@@ -45,6 +45,7 @@
 
 #include "base/keyfile.h"
 #include "graph/input/link_graph.h"
+#include "graph/input/memory_habits.h"
 
 /* Data-sheet values of one GPU, filled from its profile (traces/profile.h). */
 typedef struct {
@@ -117,6 +118,8 @@ typedef struct {
   double framework_bytes;  /* per GPU, outside the allocator: context, kernels,
                               buffers of the communication library */
   double slack_frac;       /* allocator's reserve, relative to memory in use */
+  RaMemoryHabits habits;   /* of the system that runs the plans; zero: the
+                              executor's.  ra_cluster_load() leaves it zero */
   double jitter_frac;      /* relative standard deviation of an op's time on one
                               GPU */
   double step_jitter_frac; /* the same for an iteration, common to all GPUs */

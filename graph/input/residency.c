@@ -81,6 +81,43 @@ ra_residency_n_behind(const RaPlan *plan, uint32_t call)
   return n;
 }
 
+gboolean
+ra_residency_is_fp32(const RaPlan *plan, uint32_t call)
+{
+  const RaWorkload *w = plan->workload;
+  uint32_t model = w->calls[call].model;
+
+  return plan->cluster->habits.fp32_shards && plan->calls[call].zero == 3 &&
+         ra_dtype_bytes((RaDtype)w->models[model].dtype) == 2 &&
+         ra_workload_trainer(w, model) != RA_NONE;
+}
+
+gboolean
+ra_residency_drops_gradients(const RaPlan *plan, uint32_t call)
+{
+  return plan->cluster->habits.drop_gradients ||
+         plan->calls[call].residency == RA_RESIDENCY_HOST;
+}
+
+uint32_t
+ra_residency_holder(const RaPlan *plan, uint32_t call)
+{
+  const RaWorkload *w = plan->workload;
+  uint32_t trainer = ra_workload_trainer(w, w->calls[call].model);
+
+  return plan->cluster->habits.engine && trainer != RA_NONE &&
+                 ra_residency_is_own(plan, call)
+             ? trainer
+             : call;
+}
+
+gboolean
+ra_residency_is_engine(const RaPlan *plan, uint32_t call)
+{
+  return plan->cluster->habits.engine &&
+         plan->workload->calls[call].kind == RA_CALL_GENERATE;
+}
+
 /* Call that states @key among two that disagree; the later one if both do. */
 static uint32_t
 stating(const RaPlan *plan, uint32_t a, uint32_t b, const char *key)

@@ -47,6 +47,23 @@ uint32_t ra_residency_n_behind(const RaPlan *plan, uint32_t call);
 /* TRUE if @call follows the training of its model in an iteration. */
 gboolean ra_residency_is_after(const RaPlan *plan, uint32_t call);
 
+/* TRUE if the parameters of @call rest as fp32 shards, which are the master
+ * weights of the optimizer too: a trained model of a 16-bit dtype with zero 3,
+ * under a system with that habit. */
+gboolean ra_residency_is_fp32(const RaPlan *plan, uint32_t call);
+
+/* TRUE if the gradients of train call @call exist only while it runs: its
+ * parameters are in host memory between calls, or its system drops them. */
+gboolean ra_residency_drops_gradients(const RaPlan *plan, uint32_t call);
+
+/* Call whose memory the copy of @call counts as: itself, or with engines of
+ * their own the call that trains, if it writes the copy. */
+uint32_t ra_residency_holder(const RaPlan *plan, uint32_t call);
+
+/* TRUE if @call generates in an engine of its own (graph/input/cluster.h,
+ * habits). */
+gboolean ra_residency_is_engine(const RaPlan *plan, uint32_t call);
+
 /**
  * ra_residency_check:
  * @plan: all calls have been read

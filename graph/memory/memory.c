@@ -1,6 +1,8 @@
 /* Memory account: stages of all calls, items, transients of a train call. */
 #include "config.h"
 
+#include <math.h>
+
 #include "graph/augment/layout.h"
 #include "graph/expand/expand_call.h"
 #include "graph/expand/schedule.h"
@@ -71,10 +73,11 @@ n_expert_params(const RaCallMemory *c, const RaCallPlan *p, uint32_t stage)
 
 /* Bytes of a training stage, and what ZeRO divides: over the ranks of a set of
  * shards; experts that are spread, over those that hold the same.  With zero 3
- * @n_params is a shard. */
+ * @n_params is a shard.  @fp32: the parameters are the master weights, and their
+ * gradients have their dtype. */
 static void
 fill_training(RaStageMemory *s, const RaCallPlan *p, const RaWorkloadModel *m,
-              uint64_t n_params, uint64_t n_experts)
+              gboolean fp32, uint64_t n_params, uint64_t n_experts)
 {
   uint64_t shards = ra_call_plan_zero_ranks(p);
   uint64_t of_experts =
@@ -84,13 +87,14 @@ fill_training(RaStageMemory *s, const RaCallPlan *p, const RaWorkloadModel *m,
   if (p->zero == 1 || p->zero == 2)
     owned = (n_rest + shards - 1) / shards +
             (n_params - n_rest + of_experts - 1) / of_experts;
-  s->grad_bytes = (p->zero >= 2 ? owned : n_params) *
-                  ra_dtype_bytes((RaDtype)p->grad_dtype);
+  s->grad_bytes =
+      (p->zero >= 2 ? owned : n_params) *
+      (fp32 ? MASTER_BYTES : ra_dtype_bytes((RaDtype)p->grad_dtype));
   if (m->optimizer == RA_OPTIMIZER_ADAMW)
     s->optimizer_bytes =
-        owned *
-        (MOMENTS_BYTES + (m->dtype == RA_DTYPE_FP32 ? 0 : MASTER_BYTES));
-  if (p->grad_dtype != RA_DTYPE_FP32)
+        owned * (MOMENTS_BYTES +
+                 (m->dtype == RA_DTYPE_FP32 || fp32 ? 0 : MASTER_BYTES));
+  if (p->grad_dtype != RA_DTYPE_FP32 && !fp32)
     s->step_bytes = owned * ra_dtype_bytes(RA_DTYPE_FP32);
 }
 
@@ -101,6 +105,9 @@ fill_stages(RaMemory *memory, uint32_t call)
   const RaCallPlan *p = &memory->plan->calls[call];
   const RaWorkloadModel *m = &w->models[w->calls[call].model];
   RaCallMemory *c = &memory->calls[call];
+  gboolean fp32 = ra_residency_is_fp32(memory->plan, call);
+  uint64_t param_bytes =
+      fp32 ? MASTER_BYTES : ra_dtype_bytes((RaDtype)m->dtype);
   g_autoptr(RaTensorTable) table = ra_tensor_table_new(m->model);
   g_autofree uint64_t *n_params = g_new(uint64_t, p->pp);
   g_autofree uint64_t *n_trained = NULL;
@@ -115,10 +122,10 @@ fill_stages(RaMemory *memory, uint32_t call)
   }
   for (uint32_t s = 0; s < p->pp; s++) {
     uint64_t n = n_trained ? n_trained[s] : n_params[s];
-    c->stages[s].param_bytes = n_params[s] * ra_dtype_bytes((RaDtype)m->dtype);
+    c->stages[s].param_bytes = n_params[s] * param_bytes;
     c->stages[s].packed_bytes = packed_bytes(c, p, s);
     if (w->calls[call].kind == RA_CALL_TRAIN)
-      fill_training(&c->stages[s], p, m, n, n_expert_params(c, p, s));
+      fill_training(&c->stages[s], p, m, fp32, n, n_expert_params(c, p, s));
   }
 }
 
@@ -278,8 +285,7 @@ add_item(GArray *items, RaHold hold, uint32_t call, RaItemKind kind,
   g_array_append_val(items, item);
 }
 
-/* Where parameters are in host memory between calls, gradients are there while
- * their call runs. */
+/* Gradients that exist while their call runs. */
 static void
 add_brief_grads(const RaAugmented *a, uint32_t call, GArray *items)
 {
@@ -304,13 +310,14 @@ ra_memory_items(const RaMemory *memory, const RaAugmented *a)
       add_item(items, RA_HOLD_OPTIMIZER, c->call, RA_ITEM_OPTIMIZER, c->first,
                c->last);
     else
-      add_item(items, own ? RA_HOLD_PARAMS : RA_HOLD_COPY, c->call,
-               RA_ITEM_PARAMS, c->first, c->last);
+      add_item(items, own ? RA_HOLD_PARAMS : RA_HOLD_COPY,
+               ra_residency_holder(memory->plan, c->call), RA_ITEM_PARAMS,
+               c->first, c->last);
   }
   for (uint32_t i = 0; i < memory->plan->workload->n_calls; i++) {
     if (!memory->calls[i].has_grads)
       continue;
-    if (memory->plan->calls[i].residency == RA_RESIDENCY_HOST)
+    if (ra_residency_drops_gradients(memory->plan, i))
       add_brief_grads(a, i, items);
     else
       add_item(items, RA_HOLD_GRADS, i, RA_ITEM_GRADS, RA_NONE, RA_NONE);
@@ -324,12 +331,51 @@ ra_memory_items(const RaMemory *memory, const RaAugmented *a)
   return items;
 }
 
+gboolean
+ra_memory_is_firm(const RaMemory *memory, uint32_t holder)
+{
+  RaHold kind = ra_holder_kind(holder);
+
+  return (kind == RA_HOLD_KV || kind == RA_HOLD_COPY ||
+          kind == RA_HOLD_WORKSPACE) &&
+         ra_residency_is_engine(memory->plan, ra_holder_call(holder));
+}
+
+uint64_t
+ra_memory_firm_sum(const RaMemory *memory, const uint64_t *bytes)
+{
+  uint64_t sum = 0;
+
+  if (!memory->plan->cluster->habits.engine)
+    return 0;
+  for (uint32_t i = 0; i < ra_memory_n_holders(memory); i++)
+    if (bytes[i] > 0 && ra_memory_is_firm(memory, i))
+      sum += bytes[i];
+  return sum;
+}
+
 double
 ra_memory_total(const RaMemory *memory, double used_bytes)
 {
   const RaCluster *cluster = memory->plan->cluster;
 
   return cluster->framework_bytes + (1 + cluster->slack_frac) * used_bytes;
+}
+
+double
+ra_memory_weighed(const RaMemory *memory, double used_bytes, double firm_bytes)
+{
+  return used_bytes - firm_bytes +
+         firm_bytes / (1 + memory->plan->cluster->slack_frac);
+}
+
+uint64_t
+ra_memory_slack(const RaMemory *memory, const uint64_t *bytes)
+{
+  uint64_t used = ra_memory_sum(bytes, ra_memory_n_holders(memory));
+
+  return (uint64_t)llround(memory->plan->cluster->slack_frac *
+                           (double)(used - ra_memory_firm_sum(memory, bytes)));
 }
 
 uint64_t

@@ -26,7 +26,10 @@
  *              of 16-bit gradients while the optimizer runs.
  * framework    The cluster's framework-memory.
  * slack        The cluster's allocator-slack times all other memory except
- *              framework.
+ *              framework and what is firm, see ra_memory_is_firm().
+ *
+ * The system that runs the plan may have other habits
+ * (graph/input/memory_habits.h).
  *
  * ZeRO divides the optimizer's bytes by the ranks of a set of shards; 2 also
  * divides gradients, 3 also parameters.  Data that is whole while a layer
@@ -178,9 +181,26 @@ GArray *ra_memory_items(const RaMemory *memory, const RaAugmented *augmented);
 uint64_t ra_memory_item_bytes(const RaMemory *memory, const RaMemoryItem *item,
                               uint32_t gpu);
 
+/* TRUE if @holder is *firm*: memory of an engine of its own
+ * (graph/input/memory_habits.h), whose weights, cache and workspace are
+ * allocations of one size in its part of the GPU, without allocator slack. */
+gboolean ra_memory_is_firm(const RaMemory *memory, uint32_t holder);
+
+/* Sum of those of @bytes (n_holders), without framework and slack, that are
+ * firm. */
+uint64_t ra_memory_firm_sum(const RaMemory *memory, const uint64_t *bytes);
+
 /* Total bytes of a GPU whose holders, except framework and slack, sum to
  * @used_bytes: framework + (1 + slack) x used. */
 double ra_memory_total(const RaMemory *memory, double used_bytes);
+
+/* @used_bytes, of which @firm_bytes are firm, as ra_memory_total() takes them:
+ * used - firm + firm / (1 + slack). */
+double ra_memory_weighed(const RaMemory *memory, double used_bytes,
+                         double firm_bytes);
+
+/* Allocator slack of @bytes (n_holders), those of framework and slack 0. */
+uint64_t ra_memory_slack(const RaMemory *memory, const uint64_t *bytes);
 
 /**
  * ra_call_train_bytes:

@@ -59,6 +59,11 @@ ra_call_add_transients(const RaMemory *memory, uint32_t call, uint32_t stage,
   }
 }
 
+/* Bytes, and those of them that are firm (ra_memory_is_firm()). */
+typedef struct {
+  uint64_t used, firm;
+} Bytes;
+
 /* A node, or all parts of a call in one iteration. */
 typedef struct {
   uint32_t first, last; /* nodes */
@@ -77,7 +82,7 @@ typedef struct {
   GArray *moments;       /* Moment */
   uint8_t *there;        /* (moments, items) 1: the item may be there */
   uint64_t *item_bytes;  /* (items) on the GPU in hand */
-  uint64_t **most;       /* (n_calls) (pp) transients, UINT64_MAX: not yet */
+  Bytes **most;          /* (n_calls) (pp) transients, UINT64_MAX: not yet */
   uint64_t *scratch;     /* (n_holders) */
 } Bound;
 
@@ -185,20 +190,21 @@ fill_there(Bound *b)
 }
 
 /* All transients of a call on a stage; computed once. */
-static uint64_t
+static Bytes
 transient_bytes(Bound *b, uint32_t call, uint32_t stage)
 {
   uint32_t n = ra_memory_n_holders(b->memory);
   uint32_t pp = b->memory->plan->calls[call].pp;
 
   if (!b->most[call]) {
-    b->most[call] = g_new(uint64_t, pp);
+    b->most[call] = g_new(Bytes, pp);
     memset(b->most[call], 0xff, pp * sizeof **b->most);
   }
-  if (b->most[call][stage] == UINT64_MAX) {
+  if (b->most[call][stage].used == UINT64_MAX) {
     memset(b->scratch, 0, n * sizeof *b->scratch);
     ra_call_add_transients(b->memory, call, stage, &b->loads[call], b->scratch);
-    b->most[call][stage] = ra_memory_sum(b->scratch, n);
+    b->most[call][stage] = (Bytes){ra_memory_sum(b->scratch, n),
+                                   ra_memory_firm_sum(b->memory, b->scratch)};
   }
   return b->most[call][stage];
 }
@@ -212,31 +218,39 @@ moment_stage(const Bound *b, const Moment *m, uint32_t gpu)
 }
 
 /* Sum over chains of the largest item that may exist at moment @k. */
-static uint64_t
+static Bytes
 chains_bytes(Bound *b, guint k)
 {
   const uint8_t *there = &b->there[(gsize)k * b->items->len];
-  uint64_t sum = 0;
+  Bytes sum = {0, 0};
 
   memset(b->chain_bytes, 0, b->n_chains * sizeof *b->chain_bytes);
   for (guint i = 0; i < b->items->len; i++) {
     uint64_t *most = &b->chain_bytes[b->chain[i]];
-    if (!there[i] || b->item_bytes[i] <= *most)
+    uint64_t more = b->item_bytes[i] - MIN(*most, b->item_bytes[i]);
+    if (!there[i] || more == 0)
       continue;
-    sum += b->item_bytes[i] - *most;
+    sum.used += more;
+    if (ra_memory_is_firm(b->memory,
+                          g_array_index(b->items, RaMemoryItem, i).holder))
+      sum.firm += more;
     *most = b->item_bytes[i];
   }
   return sum;
 }
 
-static uint64_t
-moment_bytes(Bound *b, uint32_t gpu, guint k)
+static double
+moment_total(Bound *b, uint32_t gpu, guint k)
 {
   const Moment *m = &g_array_index(b->moments, Moment, k);
   uint32_t stage = moment_stage(b, m, gpu);
+  Bytes all = chains_bytes(b, k), of_call = {0, 0};
 
-  return chains_bytes(b, k) +
-         (stage == RA_NONE ? 0 : transient_bytes(b, m->call, stage));
+  if (stage != RA_NONE)
+    of_call = transient_bytes(b, m->call, stage);
+  return ra_memory_total(
+      b->memory, ra_memory_weighed(b->memory, (double)(all.used + of_call.used),
+                                   (double)(all.firm + of_call.firm)));
 }
 
 /* Holders of @gpu at moment @k. */
@@ -267,7 +281,7 @@ try_gpu(Bound *b, uint32_t gpu, RaMemoryPeak *peak)
     b->item_bytes[i] = ra_memory_item_bytes(
         b->memory, &g_array_index(b->items, RaMemoryItem, i), gpu);
   for (guint k = 0; k < b->moments->len; k++) {
-    double total = ra_memory_total(b->memory, (double)moment_bytes(b, gpu, k));
+    double total = moment_total(b, gpu, k);
     if (total <= peak->total_bytes)
       continue;
     peak->total_bytes = total;
@@ -350,7 +364,7 @@ ra_memory_peak(const RaMemory *memory, const RaAugmented *augmented,
   fill_there(&b);
   fill_chains(&b);
   b.item_bytes = g_new0(uint64_t, MAX(b.items->len, 1u));
-  b.most = g_new0(uint64_t *, n_calls);
+  b.most = g_new0(Bytes *, n_calls);
   b.scratch = g_new0(uint64_t, ra_memory_n_holders(memory));
   for (guint i = 0; i < gpus->len; i++) {
     uint32_t gpu = g_array_index(gpus, uint32_t, i);

@@ -93,6 +93,17 @@ makes_logits(const RaOp *op, const RaOp *end)
          (next->kind == RA_OP_CROSS_ENTROPY || next->kind == RA_OP_SAMPLE);
 }
 
+/* Logits to log-probs keep the fp32 softmax; in place, the logits that the
+ * temperature has divided, beside those of the head.  @d: tokens, vocabulary.
+ */
+static RaOpTensors
+loss_tensors(const RaShard *shard, const uint64_t *d, uint64_t e)
+{
+  uint64_t kept = d[0] * d[1] * (shard->in_place_loss ? e : FP32_BYTES);
+
+  return both(d[0] * ra_logits_row(d[1], e) * e, kept, kept);
+}
+
 /* Statistics of a row of a norm: the inverse, for LayerNorm also the mean. */
 static uint64_t
 norm_stats_bytes(const RaModel *model)
@@ -100,12 +111,13 @@ norm_stats_bytes(const RaModel *model)
   return (model->norm == RA_NORM_LAYER ? 2 : 1) * FP32_BYTES;
 }
 
-/* Tensors that op @op of @model, after @before (NULL: the first), reads, writes
+/* Tensors that op @op of @shard, after @before (NULL: the first), reads, writes
  * and keeps; @end is past the last. */
 static RaOpTensors
-op_tensors(const RaModel *model, const RaOp *op, const RaOp *before,
+op_tensors(const RaShard *shard, const RaOp *op, const RaOp *before,
            const RaOp *end)
 {
+  const RaModel *model = shard->model;
   const uint64_t *d = op->dim;
   uint64_t e = ra_dtype_bytes((RaDtype)op->dtype), in, out, out_bytes, kept;
 
@@ -143,8 +155,7 @@ op_tensors(const RaModel *model, const RaOp *op, const RaOp *before,
   case RA_OP_EMBEDDING:
     return both(0, d[0] * d[1] * e, 0);
   case RA_OP_CROSS_ENTROPY:
-    return both(d[0] * ra_logits_row(d[1], e) * e, d[0] * d[1] * FP32_BYTES,
-                d[0] * d[1] * FP32_BYTES);
+    return loss_tensors(shard, d, e);
   case RA_OP_ROUTER:
     return router_tensors(d, d[0] * d[1] * e);
   case RA_OP_PERMUTE:
@@ -189,8 +200,7 @@ kept_bytes(const RaShard *shard, const RaPiece *piece, const RaBatch *batch)
   uint64_t bytes = 0;
 
   for (guint i = 0; i < n; i++) {
-    RaOpTensors t =
-        op_tensors(shard->model, &ops[i], i ? &ops[i - 1] : NULL, ops + n);
+    RaOpTensors t = op_tensors(shard, &ops[i], i ? &ops[i - 1] : NULL, ops + n);
     /* A core that is recomputed keeps only queries, keys and values. */
     gboolean again = ops[i].kind == RA_OP_ATTENTION_CORE &&
                      shard->recompute == RA_RECOMPUTE_SELECTIVE;
@@ -219,8 +229,7 @@ static uint64_t
 running_bytes(const RaShard *shard, const RaOp *ops, guint n, guint i,
               gboolean kept, gboolean back)
 {
-  RaOpTensors t =
-      op_tensors(shard->model, &ops[i], i ? &ops[i - 1] : NULL, ops + n);
+  RaOpTensors t = op_tensors(shard, &ops[i], i ? &ops[i - 1] : NULL, ops + n);
   uint64_t bytes = t.in + t.out;
 
   /* Nobody keeps gradients, which have the shapes of what was read and written;

@@ -173,6 +173,7 @@ typedef struct {
   uint8_t launch;            /* RaLaunch */
   uint8_t sampling;          /* the head samples (generate) */
   uint8_t loss;              /* the head computes a loss (train) */
+  uint8_t in_place_loss;     /* RaMemoryHabits: memory of the logits only */
   /* zero 3: the dp ranks that shard the weights; ranks 0: not sharded */
   uint32_t zero_ranks;
   uint32_t zero_ranks_per_node;

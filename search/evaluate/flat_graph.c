@@ -153,7 +153,9 @@ add_copy(Maker *m, const RaPoint *point, const RaCopy *copy)
   }
   if (trainer != RA_NONE && copy->call != trainer)
     switch_at = switch_of(m, RA_NODE_REALLOC, trainer, copy->call);
-  add_item(m, RA_FOOT_PARAMS, copy->call, copy->first, copy->last, switch_at);
+  add_item(m, RA_FOOT_PARAMS,
+           ra_residency_holder(m->augmented->plan, copy->call), copy->first,
+           copy->last, switch_at);
 }
 
 static void
@@ -163,7 +165,7 @@ add_grads(Maker *m, uint32_t call)
 
   if (m->space->workload->calls[call].kind != RA_CALL_TRAIN)
     return;
-  if (a->plan->calls[call].residency != RA_RESIDENCY_HOST) {
+  if (!ra_residency_drops_gradients(a->plan, call)) {
     add_item(m, RA_FOOT_GRADS, call, RA_NONE, RA_NONE, RA_FLAT_GRAPH_NONE);
     return;
   }

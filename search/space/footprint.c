@@ -1,6 +1,8 @@
 /* Memory footprints of calls, and the loads that they depend on. */
 #include "config.h"
 
+#include <math.h>
+
 #include "search/space/footprint.h"
 #include "search/space/isolated_call.h"
 
@@ -82,6 +84,16 @@ ra_loads_of(RaLoads *loads, const RaPlan *plan, uint32_t call)
   return load;
 }
 
+/* @bytes of @holder, so that their sum times one and slack is their memory. */
+static uint64_t
+weighed(const RaMemory *memory, uint32_t holder, uint64_t bytes)
+{
+  double firm = ra_memory_is_firm(memory, holder) ? (double)bytes : 0;
+
+  return firm > 0 ? (uint64_t)ceil(ra_memory_weighed(memory, firm, firm))
+                  : bytes;
+}
+
 /* As fill_most() of graph/memory/memory_table.c: a cache grows, the rest is
  * there from the begin to the end. */
 static void
@@ -91,7 +103,8 @@ fill_stage(RaStageFootprint *out, const RaMemory *memory, uint32_t call,
   const RaStageMemory *s = &memory->calls[call].stages[stage];
   uint32_t n = ra_memory_n_holders(memory);
 
-  out->bytes[RA_FOOT_PARAMS] = s->param_bytes;
+  out->bytes[RA_FOOT_PARAMS] =
+      weighed(memory, ra_holder(RA_HOLD_COPY, call), s->param_bytes);
   out->bytes[RA_FOOT_GRADS] = s->grad_bytes;
   out->bytes[RA_FOOT_OPTIMIZER] = s->optimizer_bytes;
   out->bytes[RA_FOOT_PACKED] = s->packed_bytes;
@@ -100,7 +113,7 @@ fill_stage(RaStageFootprint *out, const RaMemory *memory, uint32_t call,
   ra_call_add_transients(memory, call, stage, load, scratch);
   for (uint32_t h = 0; h < n; h++)
     out->bytes[h == ra_holder(RA_HOLD_KV, call) ? RA_FOOT_KV : RA_FOOT_WORK] +=
-        scratch[h];
+        weighed(memory, h, scratch[h]);
 }
 
 void

@@ -33,6 +33,7 @@ typedef struct {
   GArray *bands;   /* Band, bottom first; slack is not among them */
   guint *band_of;  /* (n_holders) */
   double *rows;    /* (n_rows, bands) bytes */
+  double *slack;   /* (n_rows) bytes */
   double *times_s; /* (n_rows) */
   guint n_rows;
 } History;
@@ -92,6 +93,7 @@ put_row(History *h, guint row, double time_s, const uint64_t *now, uint32_t n)
   for (uint32_t i = 0; i < n; i++)
     bands[h->band_of[i]] += (double)now[i];
   bands[0] = h->memory->plan->cluster->framework_bytes;
+  h->slack[row] = (double)ra_memory_slack(h->memory, now);
   h->times_s[row] = time_s;
 }
 
@@ -104,6 +106,7 @@ fill_rows(History *h, const GArray *events, uint64_t *now, uint32_t n,
   guint i = 0;
 
   h->rows = g_new(double, (gsize)n_columns * h->bands->len);
+  h->slack = g_new(double, n_columns);
   h->times_s = g_new(double, n_columns);
   for (guint c = 0; c < n_columns; c++) {
     double begin_s = from_s + (to_s - from_s) * c / n_columns;
@@ -147,7 +150,6 @@ make_data(const History *h)
 {
   GString *out = g_string_new("# memory over time, GiB, cumulative: the edge "
                               "of a band is its column\ntime_s");
-  double slack = h->memory->plan->cluster->slack_frac;
   guint n = h->bands->len;
 
   for (guint b = 0; b < n; b++) {
@@ -161,8 +163,7 @@ make_data(const History *h)
     g_string_append_printf(out, "%.9g", h->times_s[r]);
     for (guint b = 0; b < n; b++)
       g_string_append_printf(out, "\t%.6g", (sum += row[b]) / GIB);
-    g_string_append_printf(out, "\t%.6g\n",
-                           (sum + slack * (sum - row[0])) / GIB);
+    g_string_append_printf(out, "\t%.6g\n", (sum + h->slack[r]) / GIB);
   }
   return g_string_free(out, FALSE);
 }
@@ -306,6 +307,7 @@ clear_history(History *h)
   g_array_unref(h->bands);
   g_free(h->band_of);
   g_free(h->rows);
+  g_free(h->slack);
   g_free(h->times_s);
 }
 

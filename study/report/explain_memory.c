@@ -174,15 +174,15 @@ static double
 add_overheads(const Work *w, uint64_t *now)
 {
   const RaCluster *cluster = w->setup->cluster;
-  double sum = 0;
+  const RaMemory *memory = w->table->memory;
+  double used = (double)ra_memory_sum(now, w->n_holders);
+  double weighed =
+      ra_memory_weighed(memory, used, (double)ra_memory_firm_sum(memory, now));
 
-  for (uint32_t h = 0; h < w->n_holders; h++)
-    sum += (double)now[h];
+  now[ra_holder(RA_HOLD_SLACK, 0)] = ra_memory_slack(memory, now);
   now[ra_holder(RA_HOLD_FRAMEWORK, 0)] =
       (uint64_t)llround(cluster->framework_bytes);
-  now[ra_holder(RA_HOLD_SLACK, 0)] =
-      (uint64_t)llround(cluster->slack_frac * sum);
-  return sum * (1 + cluster->slack_frac) + cluster->framework_bytes;
+  return ra_memory_total(memory, weighed);
 }
 
 /* "optimizer of actor 30.2 GiB, ..." */

@@ -56,6 +56,27 @@ make_constants(const RaSystem *system)
   return table;
 }
 
+static RaTable *
+make_habits(const RaSystem *system)
+{
+  RaTable *table = ra_table_new("memory");
+  gsize n;
+  const RaKeySpec *specs = ra_system_key_specs("memory", &n);
+
+  ra_table_column(table, "habit", RA_UNIT_NONE, RA_CELL_TEXT);
+  ra_table_column(table, "value", RA_UNIT_NONE, RA_CELL_TEXT);
+  ra_table_column(table, "meaning", RA_UNIT_NONE, RA_CELL_TEXT);
+  for (gsize i = 0; i < n; i++) {
+    int value = G_STRUCT_MEMBER(int, &system->habits, specs[i].offset);
+
+    ra_table_row(table);
+    ra_table_text(table, specs[i].key);
+    ra_table_text(table, specs[i].names[value]);
+    ra_table_text(table, specs[i].doc);
+  }
+  return table;
+}
+
 GPtrArray *
 ra_inspect_system(const RaSystem *system)
 {
@@ -64,5 +85,6 @@ ra_inspect_system(const RaSystem *system)
 
   g_ptr_array_add(tables, make_system(system));
   g_ptr_array_add(tables, make_constants(system));
+  g_ptr_array_add(tables, make_habits(system));
   return tables;
 }

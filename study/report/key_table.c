@@ -48,6 +48,8 @@ static const struct {
      "the framework, and the source of its constants"},
     {"system", "constants", FALSE, ra_system_key_specs,
      "time that the framework adds to the kernels"},
+    {"system", "memory", FALSE, ra_system_key_specs,
+     "what the framework holds on a GPU, and when"},
     {"profile", "profile", FALSE, ra_profile_key_specs, "the GPU model"},
     {"profile", "device", FALSE, ra_profile_key_specs, "data sheet of the GPU"},
     {"profile", "pace", FALSE, ra_profile_key_specs,

@@ -3,6 +3,8 @@
  * against all set anew. */
 #include "config.h"
 
+#include <math.h>
+
 #include "graph/input/plan_write.h"
 #include "tests/support/check_main.h"
 #include "tests/support/search_case.h"
@@ -88,6 +90,39 @@ compare_random(const char *workload, const char *const *sets, RaSpaceKind kind,
   }
   search_case_clear(&c);
 }
+
+/* Memory habits of a framework, in search as in simulation: the same times, and
+ * peaks but for the rounding of what has no slack, a byte a kind of memory and
+ * call. */
+START_TEST(habits)
+{
+  const char *sets[] = {"cluster.nodes=1", "workload.prompts=64", NULL};
+  const double most_bytes = 1.1 * 4 * 6;
+  guint n_differ = 0;
+  SearchCase c;
+
+  search_case_init_system(&c, "ppo-llama2-7b.workload", "h100-16n.cluster",
+                          sets, RA_SPACE_FULL, NULL, "verl-fsdp.system");
+  for (guint i = 0; i < 200; i++) {
+    RaPoint point = random_point(&c, TRUE);
+    RaScore expected = search_case_simulate(&c, &point), score;
+
+    ra_evaluate(c.evaluator, &point, &score);
+    ck_assert_msg(fabs(score.peak_bytes - expected.peak_bytes) <= most_bytes,
+                  "plan %u: %.17g B, expected %.17g B", i, score.peak_bytes,
+                  expected.peak_bytes);
+    score.peak_bytes = expected.peak_bytes;
+    ck_assert_msg(search_case_same(&score, &expected), "plan %u", i);
+    /* The fault: without habits, the plan has another peak. */
+    c.setup->cluster->habits = (RaMemoryHabits){0};
+    expected = search_case_simulate(&c, &point);
+    c.setup->cluster->habits = c.setup->system->habits;
+    n_differ += fabs(score.peak_bytes - expected.peak_bytes) > 1e9;
+  }
+  ck_assert_uint_gt(n_differ, 100);
+  search_case_clear(&c);
+}
+END_TEST
 
 /* Six calls, four models, nothing shared but GPUs. */
 START_TEST(ppo)
@@ -455,6 +490,7 @@ evaluate_suite(void)
 
   tcase_set_timeout(same, 600);
   tcase_set_timeout(moved, 600);
+  tcase_add_test(same, habits);
   tcase_add_test(same, ppo);
   tcase_add_test(same, ppo_full);
   tcase_add_test(same, all_dimensions);

@@ -42,12 +42,15 @@ search_next_point(const RaSpace *space, uint32_t n_calls, RaPoint *point)
   return FALSE;
 }
 
+/* @system: nullable */
 static inline void
-search_case_init(SearchCase *c, const char *workload, const char *cluster,
-                 const char *const *sets, RaSpaceKind kind,
-                 const char *const *limits)
+search_case_init_system(SearchCase *c, const char *workload,
+                        const char *cluster, const char *const *sets,
+                        RaSpaceKind kind, const char *const *limits,
+                        const char *system)
 {
-  RaSetupFlags flags = {.workload = workload, .cluster = cluster, .sets = sets};
+  RaSetupFlags flags = {
+      .workload = workload, .cluster = cluster, .sets = sets, .system = system};
   RaSpaceOptions options = {.kind = (int)kind,
                             .n_iterations = SEARCH_CASE_ITERATIONS,
                             .seed = SEARCH_CASE_SEED};
@@ -70,6 +73,14 @@ search_case_init(SearchCase *c, const char *workload, const char *cluster,
   ck_assert_msg(c->costs != NULL, "%s", error ? error->message : "");
   c->evaluator = ra_evaluator_new(c->costs);
   c->rng = ra_rng_init(SEARCH_CASE_SEED, 0);
+}
+
+static inline void
+search_case_init(SearchCase *c, const char *workload, const char *cluster,
+                 const char *const *sets, RaSpaceKind kind,
+                 const char *const *limits)
+{
+  search_case_init_system(c, workload, cluster, sets, kind, limits, NULL);
 }
 
 static inline void

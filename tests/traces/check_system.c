@@ -72,6 +72,29 @@ START_TEST(test_fields)
 }
 END_TEST
 
+/* Habits alone: times of kernels.  What is left out is the executor's. */
+START_TEST(test_habits)
+{
+  g_autofree char *text =
+      ra_edit(good,
+              "[constants]\ndecode-layer = 1.5 ms\ndecode-stage = 2 ms\n"
+              "compute-factor = 3\n",
+              "[memory]\nparameter-shards = fp32\ngeneration = engine\n");
+  g_autoptr(RaSystem) system = load(text, NULL);
+  g_autoptr(RaSystem) without = load(good, NULL);
+
+  ck_assert_ptr_nonnull(system);
+  ck_assert_int_eq(system->habits.fp32_shards, 1);
+  ck_assert_int_eq(system->habits.engine, 1);
+  ck_assert_int_eq(system->habits.drop_gradients, 0);
+  ck_assert_int_eq(system->habits.in_place_loss, 0);
+  ck_assert(system->constants.compute_factor == 1);
+  ck_assert(!ra_system_sets(system, "compute-factor"));
+  ck_assert_int_eq(without->habits.fp32_shards, 0);
+  ck_assert_int_eq(without->habits.engine, 0);
+}
+END_TEST
+
 static const RaFault faults[] = {
     {"format = 1", "format = 2", "s.system:2: 'format' is '2', expected 1"},
     {"release = Tortoise 1.0\n", "",
@@ -100,6 +123,11 @@ static const RaFault faults[] = {
      "s.system:9: 0 constants, expected 1 to 3"},
     {"[constants]", "[constant]",
      "s.system:9: unknown group 'constant', did you mean 'constants'?"},
+    {"[constants]\ndecode-layer = 1.5 ms\ndecode-stage = 2 ms\n"
+     "compute-factor = 3\n",
+     "", "s.system: no [constants] and no [memory], expected one of them"},
+    {"[constants]", "[memory]\ngradients = lost\n[constants]",
+     "s.system:10: 'gradients' is 'lost', expected one of kept, dropped"},
 };
 
 START_TEST(test_faults)
@@ -389,6 +417,7 @@ system_suite(void)
   TCase *tcase = tcase_create("file");
 
   tcase_add_test(tcase, test_fields);
+  tcase_add_test(tcase, test_habits);
   tcase_add_test(tcase, test_faults);
   suite_add_tcase(suite, tcase);
   tcase = tcase_create("estimator");
