@@ -81,6 +81,7 @@ libstudy_a_SOURCES += %D%/convert/recipe_realhf.c
 libstudy_a_SOURCES += %D%/convert/recipe_roll.c
 libstudy_a_SOURCES += %D%/convert/recipe_skyrl.c
 libstudy_a_SOURCES += %D%/convert/recipe_slime.c
+libstudy_a_SOURCES += %D%/convert/recipe_system.c
 libstudy_a_SOURCES += %D%/convert/recipe_trl.c
 libstudy_a_SOURCES += %D%/convert/recipe_verl.c
 libstudy_a_SOURCES += %D%/remedy.c %D%/remedy.h

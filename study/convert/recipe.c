@@ -182,6 +182,7 @@ ra_recipe_read(RaSettings *settings, RaFramework framework, GError **error)
       !reader->read(recipe, settings, error))
     return NULL;
   ra_meaning_settle(reader->meanings, n, settings);
+  ra_recipe_set_system(recipe);
   if ((guint64)recipe->n_prompts * recipe->n_samples >
       RA_WORKLOAD_SEQUENCES_MAX) {
     g_set_error(error, RA_ERROR, RA_ERROR_INPUT,

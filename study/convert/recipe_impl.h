@@ -35,6 +35,10 @@ extern const guint ra_n_meanings_skyrl;
 extern const RaMeaning ra_meanings_trl[];
 extern const guint ra_n_meanings_trl;
 
+/* Sets the system of a recipe that has been read, and the host residencies that
+ * are the framework's habit. */
+void ra_recipe_set_system(RaRecipe *recipe);
+
 /* Adds an assumption. */
 void ra_recipe_note(RaRecipe *recipe, const char *format, ...)
     G_GNUC_PRINTF(2, 3);

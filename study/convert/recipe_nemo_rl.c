@@ -217,7 +217,6 @@ read_nemo_rl(RaRecipe *recipe, RaSettings *s, GError **error)
   uint32_t first = 0, n_gpus = 0;
   const char *packing;
 
-  recipe->system = "nemo-rl";
   if (!read_common(recipe, s, error) ||
       !read_generation(recipe, s, &first, &n_gpus, error))
     return FALSE;

@@ -323,7 +323,6 @@ read_openrlhf(RaRecipe *recipe, RaSettings *s, GError **error)
 {
   Group groups[N_GROUPS] = {{FALSE, 0, 0, -1}};
 
-  recipe->system = "openrlhf";
   if (!read_common(recipe, s, error) || !read_roles(recipe, s, groups, error) ||
       !read_groups(s, groups, error) ||
       !read_engines(recipe, s, groups, error) ||

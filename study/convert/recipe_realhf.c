@@ -217,7 +217,6 @@ read_realhf(RaRecipe *recipe, RaSettings *s, GError **error)
   gboolean with_critic = ra_settings_has(s, "critic.");
   static const char *const models[] = {"actor", "critic", "ref", "rew"};
 
-  recipe->system = "reallhf-2024";
   recipe->algorithm = g_strdup(with_critic ? "ppo" : "grpo");
   for (guint m = 0; m < G_N_ELEMENTS(models); m++)
     read_model(recipe, s, m, models[m]);

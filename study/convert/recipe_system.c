@@ -1,0 +1,115 @@
+/* The system that runs an imported plan, and what it moves to host memory. */
+#include "config.h"
+
+#include "study/convert/recipe_impl.h"
+
+/* What rests where in a framework is its system's (share/systems); where a plan
+ * has keys for it, it is written into the plan. */
+typedef struct {
+  const char *sharded,
+      *other; /* nullable, systems: actor trained with zero 3, or not */
+  gboolean reader_host;  /* models that only infer rest in host memory if they
+                           are sharded by zero 3 */
+  gboolean trained_host; /* weights and optimizer of what is trained are in host
+                            memory while its GPUs generate */
+} Habits;
+
+static const Habits habits[RA_N_FRAMEWORKS] = {
+    /* CPUOffload(offload_params=True) where forward_only (verl,
+     * workers/engine/fsdp/transformer_impl.py; before, fsdp_workers.py). */
+    [RA_FRAMEWORK_VERL] = {"verl-fsdp", "verl-megatron", TRUE, FALSE},
+    [RA_FRAMEWORK_OPENRLHF] = {"openrlhf-deepspeed", "openrlhf-deepspeed",
+                               FALSE, FALSE},
+    /* offload_before_refit(), offload_after_refit() (NeMo-RL,
+     * models/policy/workers). */
+    [RA_FRAMEWORK_NEMO_RL] = {"nemo-rl", "nemo-rl", FALSE, TRUE},
+    [RA_FRAMEWORK_REALHF] = {"reallhf-2024", "reallhf-2024", FALSE, FALSE},
+    [RA_FRAMEWORK_SLIME] = {"slime", "slime", FALSE, FALSE},
+    [RA_FRAMEWORK_SKYRL] = {"skyrl-fsdp", "skyrl-megatron", FALSE, FALSE},
+    [RA_FRAMEWORK_ROLL] = {"roll", "roll", FALSE, FALSE},
+    [RA_FRAMEWORK_AREAL] = {"areal", "areal", FALSE, FALSE},
+    /* Its trainer generates by itself, with vLLM if it is told to. */
+    [RA_FRAMEWORK_TRL] = {NULL, NULL, FALSE, FALSE},
+};
+
+static gboolean
+shares_gpus(const RaRecipeCall *a, const RaRecipeCall *b)
+{
+  return a->first_gpu < b->first_gpu + b->n_gpus &&
+         b->first_gpu < a->first_gpu + a->n_gpus;
+}
+
+static gboolean
+is_trained(RaRecipeKind kind)
+{
+  RaRecipeModel model = ra_recipe_model_of(kind);
+
+  return model == RA_RECIPE_ACTOR || model == RA_RECIPE_CRITIC;
+}
+
+/* As ra_call_plan_n_shards(). */
+static uint32_t
+n_shards(const RaRecipeCall *c)
+{
+  if (c->zero != 3)
+    return 1;
+  return c->zero_group > 0 ? c->zero_group * c->cp
+                           : c->n_gpus / MAX(1, c->tp * c->pp);
+}
+
+/* As ra_call_plan_same_layout(), of calls that are no pipelines of chunks. */
+static gboolean
+same_layout(const RaRecipeCall *a, const RaRecipeCall *b)
+{
+  return a->first_gpu == b->first_gpu && a->n_gpus == b->n_gpus &&
+         a->tp == b->tp && a->pp == b->pp && a->cp == b->cp && a->ep == b->ep &&
+         n_shards(a) == n_shards(b);
+}
+
+/* Calls of one model in one layout read the same copy, so they agree. */
+static void
+agree(RaRecipe *recipe)
+{
+  RaRecipeCall *c = recipe->calls;
+
+  for (guint i = 0; i < RA_N_RECIPE_CALLS; i++)
+    for (guint k = 0; c[i].is_there && c[i].host && k < RA_N_RECIPE_CALLS; k++)
+      if (c[k].is_there && ra_recipe_model_of(k) == ra_recipe_model_of(i) &&
+          same_layout(&c[i], &c[k]))
+        c[k].host = TRUE;
+}
+
+void
+ra_recipe_set_system(RaRecipe *recipe)
+{
+  const Habits *h = &habits[recipe->framework];
+  RaRecipeCall *calls = recipe->calls;
+  const RaRecipeCall *generate = &calls[RA_RECIPE_GENERATE];
+  gboolean moved = FALSE;
+
+  recipe->system =
+      calls[RA_RECIPE_ACTOR_TRAIN].zero == 3 ? h->sharded : h->other;
+  for (RaRecipeKind k = RA_RECIPE_ACTOR_INFERENCE; k < RA_N_RECIPE_CALLS; k++) {
+    RaRecipeCall *c = &calls[k];
+
+    if (!c->is_there)
+      continue;
+    if (h->reader_host && !is_trained(k) && c->zero == 3 &&
+        !(k == RA_RECIPE_REF_INFERENCE && recipe->lora_ref &&
+          recipe->lora[RA_RECIPE_ACTOR].rank > 0))
+      c->host = TRUE;
+    if (!h->trained_host || !is_trained(k) || !generate->is_there ||
+        !shares_gpus(c, generate))
+      continue;
+    c->host = moved = TRUE;
+    c->optimizer_host =
+        k == RA_RECIPE_ACTOR_TRAIN || k == RA_RECIPE_CRITIC_TRAIN;
+  }
+  agree(recipe);
+  if (moved)
+    ra_recipe_note(recipe, "memory: weights and optimizer are in host memory "
+                           "while their GPUs generate");
+  if (g_strcmp0(recipe->system, "openrlhf-deepspeed") == 0)
+    ra_recipe_note(recipe, "system: times of kernels alone; the constants of "
+                           "openrlhf.system are of runs of 2024");
+}
