@@ -15,6 +15,7 @@
 /* As they are typed; owned, nullable. */
 typedef struct {
   char *from, *name, *gpu, *prompt, *response, *model, *nodes;
+  char **sets;
   gboolean force, all, strict;
 } Texts;
 
@@ -28,6 +29,7 @@ texts_clear(Texts *texts)
   g_free(texts->response);
   g_free(texts->model);
   g_free(texts->nodes);
+  g_strfreev(texts->sets);
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Texts, texts_clear)
 
@@ -87,6 +89,7 @@ refuse_texts(const Texts *texts, GError **error)
                      : texts->model    ? "--model"
                      : texts->prompt   ? "--prompt-length"
                      : texts->response ? "--response-length"
+                     : texts->sets     ? "--set"
                                        : NULL;
 
   if (!flag)
@@ -164,7 +167,8 @@ static gboolean
 import(const RaOptions *options, const Texts *texts, GError **error)
 {
   const char *path = options->files[0];
-  g_autoptr(RaSettings) settings = ra_settings_load(path, error);
+  g_autoptr(RaSettings) settings =
+      ra_settings_load_with(path, (const char *const *)texts->sets, error);
   g_autofree char *name = texts->name ? g_strdup(texts->name) : base_of(path);
   g_autofree char *source = g_path_get_basename(path);
   g_autoptr(RaRecipe) recipe = NULL;
@@ -224,6 +228,8 @@ run(int argc, char **argv, GError **error)
        "GPU profile (default: what the topology names, else h100-sxm)", "NAME"},
       {"nodes", 0, 0, G_OPTION_ARG_FILENAME, &texts.nodes,
        "Number of nodes like the one of a topology (default: 1)", "N"},
+      {"set", 0, 0, G_OPTION_ARG_STRING_ARRAY, &texts.sets,
+       "Override a key or a variable of the script (repeatable)", "KEY=VALUE"},
       {"prompt-length", 0, 0, G_OPTION_ARG_FILENAME, &texts.prompt,
        "Distribution of prompt lengths (default: the maximum, fixed)", "LAW"},
       {"response-length", 0, 0, G_OPTION_ARG_FILENAME, &texts.response,

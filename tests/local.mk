@@ -125,6 +125,7 @@ check_programs += %D%/fuzz/check_fuzz_model
 check_programs += %D%/fuzz/check_fuzz_op
 check_programs += %D%/fuzz/check_fuzz_replay
 check_programs += %D%/fuzz/check_fuzz_safetensors
+check_programs += %D%/fuzz/check_fuzz_shell
 check_programs += %D%/fuzz/check_fuzz_system
 check_programs += %D%/fuzz/check_fuzz_text_data
 check_programs += %D%/fuzz/check_fuzz_trace
@@ -280,6 +281,7 @@ tests_sim_check_service_pipe_SOURCES = %D%/sim/check_service_pipe.c %D%/support/
 check_programs += %D%/traces/check_serving_table
 check_programs += %D%/study/check_meaning
 check_programs += %D%/study/check_setting
+check_programs += %D%/study/check_shell
 check_programs += %D%/sim/check_sim
 check_programs += %D%/study/check_sizing
 check_programs += %D%/sim/check_step_jitter
@@ -336,6 +338,8 @@ tests_fuzz_check_fuzz_op_SOURCES = %D%/fuzz/check_fuzz.c %D%/fuzz/fuzz_op.c
 tests_fuzz_check_fuzz_replay_SOURCES = %D%/fuzz/check_fuzz.c %D%/fuzz/fuzz_replay.c
 tests_fuzz_check_fuzz_safetensors_SOURCES = %D%/fuzz/check_fuzz.c \
 	%D%/fuzz/fuzz_safetensors.c
+tests_fuzz_check_fuzz_shell_SOURCES = %D%/fuzz/check_fuzz.c %D%/fuzz/fuzz_shell.c
+EXTRA_DIST += %D%/corpus/shell
 tests_fuzz_check_fuzz_text_data_SOURCES = %D%/fuzz/check_fuzz.c %D%/fuzz/fuzz_text_data.c
 tests_fuzz_check_fuzz_system_SOURCES = %D%/fuzz/check_fuzz.c %D%/fuzz/fuzz_system.c
 tests_fuzz_check_fuzz_trace_SOURCES = %D%/fuzz/check_fuzz.c %D%/fuzz/fuzz_trace.c
@@ -373,6 +377,7 @@ shell_tests += %D%/cli/cli_algorithms.sh
 shell_tests += %D%/cli/cli_workloads.sh
 EXTRA_DIST += %D%/cli/cli_impl.sh
 shell_tests += %D%/sim/fingerprints.sh
+shell_tests += %D%/study/shell_bash.sh
 shell_tests += %D%/floors.sh
 shell_tests += %D%/floors_selftest.sh
 shell_tests += %D%/installed.sh
@@ -400,6 +405,11 @@ shell_tests += %D%/traces/profiles.sh
 gpu_tests =
 gpu_tests += %D%/device/gpu.sh
 
+## The evaluator of launch scripts, whose words shell_bash.sh compares.
+helper_programs = %D%/study/shell_words
+tests_study_shell_words_SOURCES = %D%/study/shell_words.c
+EXTRA_DIST += %D%/study/shell_bash.txt
+
 ## What scripts start as processes.
 mpi_programs =
 if HAVE_MPI
@@ -414,10 +424,10 @@ tests_mpi_mpi_nudge_LDADD = libexec_mpi.a $(ra_ldadd) $(MPI_LIBS)
 
 if HAVE_CHECK
 check_PROGRAMS = $(check_programs) $(gpu_programs) $(emulated_programs) \
-	$(mpi_programs)
+	$(mpi_programs) $(helper_programs)
 TESTS = $(check_programs) $(gpu_programs) $(shell_tests) $(gpu_tests)
 else
-check_PROGRAMS = $(emulated_programs) $(mpi_programs)
+check_PROGRAMS = $(emulated_programs) $(mpi_programs) $(helper_programs)
 TESTS = $(shell_tests) $(gpu_tests)
 endif
 

@@ -164,13 +164,17 @@ ra_recipe_read(RaSettings *settings, RaFramework framework, GError **error)
   g_autoptr(RaRecipe) recipe = g_new0(RaRecipe, 1);
 
   const RaRecipeReader *reader;
+  const GPtrArray *notes;
   guint n;
 
   g_return_val_if_fail(settings != NULL && framework < RA_N_FRAMEWORKS, NULL);
+  notes = ra_settings_notes(settings);
   reader = readers[framework];
   n = reader->meanings ? *reader->n_meanings : 0;
   recipe->framework = framework;
   recipe->notes = g_ptr_array_new_with_free_func(g_free);
+  for (guint i = 0; i < notes->len; i++)
+    ra_recipe_note(recipe, "%s", (const char *)notes->pdata[i]);
   recipe->n_prompts = recipe->n_samples = 1;
   recipe->n_mini_batches = recipe->n_epochs = 1;
   for (guint k = 0; k < RA_N_RECIPE_CALLS; k++) {

@@ -22,16 +22,16 @@ free_setting(void *item)
   g_free(setting);
 }
 
-static RaSettings *
-settings_new(const char *name)
+RaSettings *
+ra_settings_new(const char *name)
 {
   RaSettings *settings = g_new0(RaSettings, 1);
 
   settings->name = g_strdup(name);
   settings->list = g_ptr_array_new_with_free_func(free_setting);
   settings->last = g_hash_table_new(g_str_hash, g_str_equal);
-  settings->words = g_string_new(NULL);
   settings->texts = g_ptr_array_new_with_free_func(g_free);
+  settings->notes = g_ptr_array_new_with_free_func(g_free);
   return settings;
 }
 
@@ -44,7 +44,10 @@ ra_settings_free(RaSettings *settings)
   g_hash_table_unref(settings->last);
   g_ptr_array_unref(settings->list);
   g_ptr_array_unref(settings->texts);
-  g_string_free(settings->words, TRUE);
+  g_ptr_array_unref(settings->notes);
+  if (settings->lists)
+    g_hash_table_unref(settings->lists);
+  g_free(settings->entry);
   g_free(settings);
 }
 
@@ -52,17 +55,27 @@ gboolean
 ra_settings_add(RaSettings *settings, const char *key, const char *value,
                 guint line, GError **error)
 {
+  return ra_settings_add_at(settings, key, value, settings->name, line, TRUE,
+                            error);
+}
+
+gboolean
+ra_settings_add_at(RaSettings *settings, const char *key, const char *value,
+                   const char *file, guint line, gboolean is_own,
+                   GError **error)
+{
   RaSetting *setting, *before;
 
   if (settings->list->len == RA_SETTINGS_MAX) {
     g_set_error(error, RA_ERROR, RA_ERROR_INPUT, "%s:%u: more than %d settings",
-                settings->name, line, RA_SETTINGS_MAX);
+                file, line, RA_SETTINGS_MAX);
     return FALSE;
   }
   setting = g_new0(RaSetting, 1);
   setting->key = g_strdup(key);
   setting->value = g_strdup(value);
-  setting->place = g_strdup_printf("%s:%u", settings->name, line);
+  setting->place = g_strdup_printf("%s:%u", file, line);
+  setting->state = is_own ? RA_SETTING_UNREAD : RA_SETTING_IGNORED;
   before = g_hash_table_lookup(settings->last, key);
   if (before)
     before->state = RA_SETTING_REPLACED;
@@ -71,22 +84,32 @@ ra_settings_add(RaSettings *settings, const char *key, const char *value,
   return TRUE;
 }
 
+/* @sets (nullable): overrides, which come last. */
+static RaSettings *
+parse(const char *name, const char *text, gsize n_bytes, gboolean yaml,
+      const char *const *sets, GError **error)
+{
+  g_autoptr(RaSettings) settings = ra_settings_new(name);
+  gboolean ok;
+
+  if (yaml)
+    ok = ra_settings_read_yaml(settings, text, n_bytes, 0, error) &&
+         ra_settings_override(settings, sets, error);
+  else
+    ok = ra_settings_read_script(settings, text, n_bytes, sets, error);
+  return ok ? g_steal_pointer(&settings) : NULL;
+}
+
 RaSettings *
 ra_settings_parse(const char *name, const char *text, gsize n_bytes,
                   gboolean yaml, GError **error)
 {
   g_return_val_if_fail(name != NULL && text != NULL, NULL);
-
-  g_autoptr(RaSettings) settings = settings_new(name);
-
-  if (!(yaml ? ra_settings_read_yaml(settings, text, n_bytes, 0, error)
-             : ra_settings_read_script(settings, text, n_bytes, error)))
-    return NULL;
-  return g_steal_pointer(&settings);
+  return parse(name, text, n_bytes, yaml, NULL, error);
 }
 
 RaSettings *
-ra_settings_load(const char *path, GError **error)
+ra_settings_load_with(const char *path, const char *const *sets, GError **error)
 {
   g_autofree char *text = NULL;
   gsize n_bytes;
@@ -94,17 +117,33 @@ ra_settings_load(const char *path, GError **error)
   g_return_val_if_fail(path != NULL, NULL);
   if (!ra_file_read(path, RA_SETTINGS_BYTES_MAX, &text, &n_bytes, error))
     return NULL;
-  return ra_settings_parse(path, text, n_bytes,
-                           g_str_has_suffix(path, ".yaml") ||
-                               g_str_has_suffix(path, ".yml") ||
-                               g_str_has_suffix(path, ".json"),
-                           error);
+  return parse(path, text, n_bytes,
+               g_str_has_suffix(path, ".yaml") ||
+                   g_str_has_suffix(path, ".yml") ||
+                   g_str_has_suffix(path, ".json"),
+               sets, error);
 }
 
 const char *
 ra_settings_name(const RaSettings *settings)
 {
   return settings->name;
+}
+
+void
+ra_settings_note(RaSettings *settings, const char *format, ...)
+{
+  va_list arguments;
+
+  va_start(arguments, format);
+  g_ptr_array_add(settings->notes, g_strdup_vprintf(format, arguments));
+  va_end(arguments);
+}
+
+const GPtrArray *
+ra_settings_notes(const RaSettings *settings)
+{
+  return settings->notes;
 }
 
 guint
@@ -121,15 +160,9 @@ ra_settings_at(const RaSettings *settings, guint index)
 }
 
 const char *
-ra_settings_words(const RaSettings *settings)
-{
-  return settings->words->str;
-}
-
-const char *
 ra_settings_entry(const RaSettings *settings)
 {
-  return settings->words->str;
+  return settings->entry ? settings->entry : "";
 }
 
 gboolean
@@ -319,8 +352,18 @@ ra_settings_fail(const RaSettings *settings, const char *key, GError **error,
                  const char *expected)
 {
   const RaSetting *setting = g_hash_table_lookup(settings->last, key);
+  g_autofree char *first = g_strconcat(key, ".0", NULL);
 
-  if (setting)
+  if (!setting) { /* a list */
+    setting = g_hash_table_lookup(settings->last, first);
+    key = setting ? first : key;
+  }
+  if (setting && setting->is_unknown)
+    g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
+                "%s: '%s' is '%s', which is known only when the script runs; "
+                "expected %s (--set %s=VALUE says it)",
+                setting->place, key, setting->value, expected, key);
+  else if (setting)
     g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
                 "%s: '%s' is '%s', expected %s", setting->place, key,
                 setting->value, expected);

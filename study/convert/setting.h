@@ -3,11 +3,13 @@
  * Two forms are read.  In YAML (and JSON, which is YAML), every scalar is a
  * setting whose key joins the keys of mappings and the indices of sequences by
  * dots.  A `defaults: FILE` at the top is read first; the file itself overrides
- * it.  In shell scripts, `a.b=c`, `--a=b`, `--a b` and `--a` (true) among the
- * words of a command are settings.  `NAME=value` before a command is a
- * variable, which `$NAME`, `${NAME}` and `${NAME:-else}` refer to.  Quotes,
- * comments, lines continued by `\` and arrays `NAME=( ... )` are understood.
- * Conditions and loops are not: everything written counts once.
+ * it.  A shell script is evaluated (study/convert/shell.h), and the arguments
+ * of the program that it launches (study/convert/launch.h) are settings:
+ * `a.b=c`, `+a.b=c`, `~a.b` (null), `--a=b`, `--a b` and `--a` (true).  Lists
+ * and mappings of hydra, `a=[x,y]` and `a={b:1}`, are settings as YAML has
+ * them.  `launcher.nnodes` is a flag of torchrun or its like.  What only a run
+ * can tell stays as text and is marked, `$(nproc)`; overrides `KEY=VALUE` say
+ * it.
  *
  *     g_autoptr(RaSettings) s = ra_settings_load("run.sh", &error);
  *     const char *model = ra_settings_get(s, "actor.path");
@@ -43,21 +45,30 @@ typedef struct {
   char *value; /* as written, without quotes; variables replaced */
   char *place; /* "file:line" */
   RaSettingState state;
-  char *note;         /* nullable: for ABOUT and LOST, what is taken instead */
-  const char *effect; /* LOST: "time", "memory" or "learning", static */
+  char *note;          /* nullable: for ABOUT and LOST, what is taken instead */
+  const char *effect;  /* LOST: "time", "memory" or "learning", static */
+  gboolean is_unknown; /* value has an expression that only a run can tell */
 } RaSetting;
 
 typedef struct _RaSettings RaSettings;
 
 /**
- * ra_settings_load:
+ * ra_settings_load_with:
  * @path: `.yaml`, `.yml` and `.json` are YAML, anything else is a script
+ * @sets: (nullable): NULL-terminated overrides `KEY=VALUE`
  * @error: %RA_ERROR_IO: cannot be read; %RA_ERROR_INPUT `path:line: ...`:
- *   invalid YAML, an open quote, more than 10^5 settings, deeper than 100
+ *   invalid YAML, no script, a script that launches nothing or goes on for
+ *   ever, more than 10^5 settings, deeper than 100; `--set: ...`: no KEY=VALUE
+ *
+ * An override is the last setting of its key.  If KEY is a variable of the
+ * script, it has this value throughout.
  *
  * Returns: (transfer full): free with ra_settings_free()
  */
-RaSettings *ra_settings_load(const char *path, GError **error);
+RaSettings *ra_settings_load_with(const char *path, const char *const *sets,
+                                  GError **error);
+#define ra_settings_load(path, error)                                          \
+  ra_settings_load_with((path), NULL, (error))
 
 /* As ra_settings_load(), from memory; @name is the name in messages. */
 RaSettings *ra_settings_parse(const char *name, const char *text, gsize n_bytes,
@@ -70,9 +81,11 @@ const char *ra_settings_name(const RaSettings *settings);
 guint ra_settings_n(const RaSettings *settings);
 const RaSetting *ra_settings_at(const RaSettings *settings, guint index);
 
-/* All words of a script, separated by single spaces, to recognise its
- * framework. */
-const char *ra_settings_words(const RaSettings *settings);
+/* What is assumed about the files themselves, for the reader: adds one, and all
+ * of them (element-type utf8), such as the branch that was taken. */
+void ra_settings_note(RaSettings *settings, const char *format, ...)
+    G_GNUC_PRINTF(2, 3);
+const GPtrArray *ra_settings_notes(const RaSettings *settings);
 
 /* The program that a script starts, such as `verl.trainer.main_ppo`; "" for
  * YAML. */

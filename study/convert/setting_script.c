@@ -1,247 +1,272 @@
-/* Settings of a shell script: the words of its commands. */
+/* Settings of a shell script: the arguments of the program that it launches. */
 #include "config.h"
 
 #include <string.h>
 
 #include "base/error.h"
+#include "base/text.h"
+#include "study/convert/launch.h"
 #include "study/convert/setting_impl.h"
 
-#define IS_BLANK(c) ((c) == ' ' || (c) == '\t' || (c) == '\r')
-
-/* A script on its way into settings. */
-typedef struct {
-  RaSettings *settings;
-  const char *at, *end;
-  guint line;
-  GHashTable *variables; /* name -> value, owned */
-  gboolean in_command;   /* a word that is no assignment has come */
-  gboolean in_array;     /* NAME=( ... */
-  char *flag;            /* owned, nullable: waits for its value */
-  guint flag_line;
-} Script;
+#define FLIPS_MAX 40      /* decisions that are tried the other way */
+#define FLIP_STEPS 400000 /* steps that all of them may take together */
+#define DIFFERENCES_MAX 4 /* settings that a note names */
+#define SHOWN_MAX 60      /* bytes of a value in a note */
 
 static gboolean
-is_identifier(const char *text, gsize n)
+add_word(RaSettings *settings, const char *key, const RaShellWord *word,
+         const char *value, gboolean is_override, GError **error)
 {
-  for (gsize i = 0; i < n; i++) {
-    if (!g_ascii_isalnum(text[i]) && text[i] != '_')
-      return FALSE;
-  }
-  return n > 0 && !g_ascii_isdigit(*text);
+  g_autofree char *plain = ra_shell_plain(value);
+  RaSettingSource source = {word->file, word->line, ra_shell_is_unknown(value)};
+
+  return is_override
+             ? ra_settings_add_override(settings, key, plain, &source, error)
+             : ra_settings_add_from(settings, key, plain, &source, error);
 }
 
-/* Keys of settings: dotted identifiers, with what hydra puts before them. */
+/* TRUE if @text can be the value of the flag before it. */
 static gboolean
-is_key(const char *text, gsize n)
+is_value(const char *text)
 {
-  for (gsize i = 0; i < n; i++) {
-    if (!g_ascii_isalnum(text[i]) && !strchr("_.-/@", text[i]))
-      return FALSE;
-  }
-  return n > 0 && (g_ascii_isalpha(*text) || *text == '_');
-}
-
-/* Appends what the `$` at script->at stands for, and goes behind it. */
-static void
-take_variable(Script *script, GString *word)
-{
-  const char *p = script->at + 1, *begin, *fallback = NULL;
-  gboolean braces = p < script->end && *p == '{';
-  g_autofree char *name = NULL, *rest = NULL;
-  const char *value;
-  gsize n = 0;
-
-  if (p < script->end && *p == '(') { /* $(...) says nothing that we know */
-    g_string_append_c(word, *script->at++);
-    return;
-  }
-  begin = braces ? p + 1 : p;
-  while (begin + n < script->end &&
-         (g_ascii_isalnum(begin[n]) || begin[n] == '_'))
-    n++;
-  name = g_strndup(begin, n);
-  p = begin + n;
-  if (braces) {
-    const char *close = memchr(p, '}', (gsize)(script->end - p));
-
-    if (!close) {
-      g_string_append_c(word, *script->at++);
-      return;
-    }
-    rest = g_strndup(p, (gsize)(close - p));
-    if (g_str_has_prefix(rest, ":-") || g_str_has_prefix(rest, ":="))
-      fallback = rest + 2;
-    p = close + 1;
-  } else if (n == 0 && p < script->end) {
-    p++; /* $@, $1 ... */
-  }
-  value = g_hash_table_lookup(script->variables, name);
-  if (value || fallback)
-    g_string_append(word, value ? value : fallback);
-  else if (n > 0 && !(rest && *rest)) /* of the environment: as it stands */
-    g_string_append_printf(word, "${%s}", name);
-  script->at = p;
-}
-
-/* One word into @word; FALSE: an open quote. */
-static gboolean
-take_word(Script *script, GString *word, GError **error)
-{
-  char quote = '\0';
-  guint line = script->line;
-
-  for (; script->at < script->end; script->at++) {
-    char c = *script->at;
-
-    if (c == '\n')
-      script->line++;
-    if (!quote && (IS_BLANK(c) || c == '\n' || strchr(";&|()", c))) {
-      if (c == '\n')
-        script->line--;
-      return TRUE;
-    }
-    if (c == '\\' && quote != '\'' && script->at + 1 < script->end) {
-      if (*++script->at == '\n') {
-        script->line++;
-        if (!quote) { /* the end of a line is the end of a word here */
-          script->at++;
-          return TRUE;
-        }
-        continue;
-      }
-      if (*script->at != '\'' && *script->at != '"') /* hydra's own quotes */
-        g_string_append_c(word, *script->at);
-    } else if (quote ? c == quote : c == '\'' || c == '"') {
-      quote = quote ? '\0' : c;
-    } else if (c == '$' && quote != '\'') {
-      take_variable(script, word);
-      script->at--;
-    } else {
-      g_string_append_c(word, c);
-    }
-  }
-  if (!quote)
-    return TRUE;
-  g_set_error(error, RA_ERROR, RA_ERROR_INPUT, "%s:%u: a quote is not closed",
-              script->settings->name, line);
-  return FALSE;
-}
-
-/* The flag that waits for a value takes @value, or is a switch. */
-static gboolean
-end_flag(Script *script, const char *value, GError **error)
-{
-  g_autofree char *flag = g_steal_pointer(&script->flag);
-
-  return !flag ||
-         ra_settings_add(script->settings, flag, value ? value : "true",
-                         script->flag_line, error);
-}
-
-/* A word that begins with two dashes. */
-static gboolean
-put_flag(Script *script, const char *word, guint line, GError **error)
-{
-  const char *equals = strchr(word, '=');
   g_autofree char *key = NULL;
+  const char *value;
 
-  if (!end_flag(script, NULL, error))
-    return FALSE;
-  if (word[2] == '\0')
+  if (*text == '-')
+    return g_ascii_isdigit(text[1]) || text[1] == '.';
+  return !ra_launch_override(text, &key, &value);
+}
+
+/* `--a=b`, `--a b`, `--a` at @at; moves it behind the value. */
+static gboolean
+add_flag(RaSettings *settings, const RaLaunch *launch, guint *at,
+         GError **error)
+{
+  const RaShellWord *word = &launch->words[*at];
+  const char *name = word->text + 2, *equals = strchr(name, '=');
+  const RaShellWord *next =
+      *at + 1 < launch->n_words ? &launch->words[*at + 1] : NULL;
+  g_autofree char *raw =
+      equals ? g_strndup(name, (gsize)(equals - name)) : g_strdup(name);
+  g_autofree char *key = ra_shell_plain(raw);
+
+  if (!*key)
     return TRUE;
-  if (!equals) {
-    script->flag = g_strdup(word + 2);
-    script->flag_line = line;
-    return TRUE;
-  }
-  key = g_strndup(word + 2, (gsize)(equals - word) - 2);
-  return ra_settings_add(script->settings, key, equals + 1, line, error);
+  if (equals)
+    return add_word(settings, key, word, equals + 1, FALSE, error);
+  if (!next || !is_value(next->text))
+    return add_word(settings, key, word, "true", FALSE, error);
+  (*at)++;
+  return add_word(settings, key, word, next->text, FALSE, error);
 }
 
 static gboolean
-put_word(Script *script, const char *word, guint line, GError **error)
+add_words(RaSettings *settings, const RaLaunch *launch, GError **error)
 {
-  const char *equals = strchr(word, '='), *key = word;
-  gboolean before = !script->in_command && !script->in_array;
+  for (guint i = 0; i < launch->n_words; i++) {
+    const RaShellWord *word = &launch->words[i];
+    g_autofree char *key = NULL;
+    const char *value;
+    gboolean ok = TRUE;
 
-  g_string_append_printf(script->settings->words, "%s ", word);
-  if (before && equals && is_identifier(word, (gsize)(equals - word))) {
-    g_hash_table_replace(script->variables,
-                         g_strndup(word, (gsize)(equals - word)),
-                         g_strdup(equals + 1));
-    return TRUE;
+    if (g_str_has_prefix(word->text, "--"))
+      ok = add_flag(settings, launch, &i, error);
+    else if (ra_launch_override(word->text, &key, &value))
+      ok = add_word(settings, key, word, value ? value : "null", TRUE, error);
+    if (!ok)
+      return FALSE;
   }
-  if (before && (g_str_equal(word, "export") || g_str_equal(word, "declare")))
-    return TRUE; /* what follows is an assignment, too */
-  script->in_command = TRUE;
-  if (g_str_has_prefix(word, "--"))
-    return put_flag(script, word, line, error);
-  while (*key == '+' || *key == '~')
-    key++;
-  if (equals > key && is_key(key, (gsize)(equals - key))) {
-    g_autofree char *name = g_strndup(key, (gsize)(equals - key));
-
-    return end_flag(script, NULL, error) &&
-           ra_settings_add(script->settings, name, equals + 1, line, error);
-  }
-  return end_flag(script, word, error);
+  return TRUE;
 }
 
-/* Blanks, comments, and what ends a command. */
+/* The flags of torchrun and its like are told apart by `launcher.`, and are no
+ * row of what is not understood. */
 static gboolean
-skip(Script *script, GError **error)
+add_flags(RaSettings *settings, const RaLaunch *launch, GError **error)
 {
-  for (; script->at < script->end; script->at++) {
-    char c = *script->at;
+  for (guint i = 0; i < launch->flags->len; i++) {
+    const RaLaunchFlag *flag = &g_array_index(launch->flags, RaLaunchFlag, i);
+    g_autofree char *plain = ra_shell_plain(flag->key);
+    g_autofree char *key = g_strconcat("launcher.", plain, NULL);
 
-    if (c == '#') {
-      while (script->at + 1 < script->end && script->at[1] != '\n')
-        script->at++;
-    } else if (c == '\\' && script->at + 1 < script->end &&
-               script->at[1] == '\n') {
-      script->line++;
-      script->at++;
-    } else if (c == '\n' || strchr(";&|", c)) {
-      if (c == '\n')
-        script->line++;
-      if (!script->in_array) {
-        script->in_command = FALSE;
-        if (!end_flag(script, NULL, error))
-          return FALSE;
+    if (!add_word(settings, key, &flag->word, flag->text, FALSE, error))
+      return FALSE;
+    ra_settings_ignore(settings, key);
+  }
+  return TRUE;
+}
+
+/* All that counts of a launch: key -> value, owned. */
+static GHashTable *
+values_of(const RaShellRun *run)
+{
+  GHashTable *values =
+      g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
+  g_autoptr(RaLaunch) launch = ra_launch_find(run, NULL);
+  g_autoptr(RaSettings) settings = ra_settings_new("");
+
+  if (!launch || !add_words(settings, launch, NULL) ||
+      !add_flags(settings, launch, NULL))
+    return values;
+  g_hash_table_insert(values, g_strdup(""), g_strdup(launch->entry));
+  for (guint i = 0; i < settings->list->len; i++) {
+    const RaSetting *setting = settings->list->pdata[i];
+
+    if (setting->state != RA_SETTING_REPLACED)
+      g_hash_table_replace(values, g_strdup(setting->key),
+                           g_strdup(setting->value));
+  }
+  return values;
+}
+
+/* Appends `key=value (here VALUE)` if @other differs from @own. */
+static void
+compare_key(const char *key, GHashTable *own, GHashTable *other, GString *out,
+            guint *n)
+{
+  const char *here = g_hash_table_lookup(own, key);
+  const char *there = g_hash_table_lookup(other, key);
+
+  if (g_strcmp0(here, there) == 0 || ++*n > DIFFERENCES_MAX)
+    return;
+  there = there ? there : "nothing";
+  here = here ? here : "nothing";
+  g_string_append_printf(out, "%s%s=%.*s (here %.*s)", out->len ? ", " : "",
+                         *key ? key : "program", ra_text_head(there, SHOWN_MAX),
+                         there, ra_text_head(here, SHOWN_MAX), here);
+}
+
+/* (transfer full) (nullable): what another launch sets otherwise. */
+static char *
+differences(GHashTable *own, GHashTable *other)
+{
+  g_autoptr(GString) out = g_string_new(NULL);
+  GList *keys = g_list_sort(g_hash_table_get_keys(own), (GCompareFunc)strcmp);
+  GList *others =
+      g_list_sort(g_hash_table_get_keys(other), (GCompareFunc)strcmp);
+  guint n = 0;
+
+  for (const GList *key = keys; key; key = key->next)
+    compare_key(key->data, own, other, out, &n);
+  for (const GList *key = others; key; key = key->next) {
+    if (!g_hash_table_contains(own, key->data))
+      compare_key(key->data, own, other, out, &n);
+  }
+  g_list_free(keys);
+  g_list_free(others);
+  if (n == 0)
+    return NULL;
+  if (n > DIFFERENCES_MAX)
+    g_string_append_printf(out, " and %u more", n - DIFFERENCES_MAX);
+  return g_strdup(out->str);
+}
+
+/* Notes what the script would launch if @decision were made otherwise. */
+static void
+compare_option(RaSettings *settings, const RaShell *shell,
+               const char *const *sets, const RaShellDecision *decision,
+               guint option, GHashTable *own, guint *n_steps)
+{
+  const RaShellFlip flip = {decision->key, option};
+  g_autoptr(RaShellRun) run = ra_shell_run(shell, sets, &flip, NULL);
+  g_autoptr(GHashTable) other = run ? values_of(run) : NULL;
+  g_autofree char *text = NULL;
+
+  if (run)
+    *n_steps += run->n_steps;
+  if (!other || g_hash_table_size(other) == 0)
+    return;
+  text = differences(own, other);
+  for (char *c = text; c && *c; c++)
+    *c = g_ascii_iscntrl(*c) ? ' ' : *c;
+  if (text)
+    g_ptr_array_add(
+        settings->notes,
+        g_strdup_printf("%s:%u: '%s' is known only when the script runs; "
+                        "taken: %s; if %s: %s",
+                        decision->file, decision->line, decision->what,
+                        decision->options[decision->chosen],
+                        decision->options[option], text));
+}
+
+static void
+compare_decisions(RaSettings *settings, const RaShell *shell,
+                  const RaShellRun *run, const char *const *sets)
+{
+  g_autoptr(GHashTable) own = values_of(run);
+  guint n_flips = 0, n_steps = 0;
+
+  for (guint i = 0; i < run->decisions->len; i++) {
+    const RaShellDecision *decision = run->decisions->pdata[i];
+
+    for (guint k = 0; k < decision->n_options; k++) {
+      if (k == decision->chosen)
+        continue;
+      if (n_flips++ >= FLIPS_MAX || n_steps + run->n_steps > FLIP_STEPS) {
+        g_ptr_array_add(settings->notes,
+                        g_strdup_printf("%s:%u: this and later conditions are "
+                                        "known only when the script runs; "
+                                        "their other branches were not tried",
+                                        decision->file, decision->line));
+        return;
       }
-    } else if (c == '(' || c == ')') {
-      script->in_array = c == '(';
-      if (!end_flag(script, NULL, error))
-        return FALSE;
-    } else if (!IS_BLANK(c)) {
-      break;
+      compare_option(settings, shell, sets, decision, k, own, &n_steps);
     }
+  }
+}
+
+/* Overrides of keys that are no variables of the script. */
+static gboolean
+add_sets(RaSettings *settings, const char *const *sets, const RaShellRun *run,
+         GError **error)
+{
+  for (guint i = 0; sets && sets[i]; i++) {
+    g_autofree char *key = NULL;
+    const char *value;
+
+    if (ra_launch_override(sets[i], &key, &value) &&
+        !g_hash_table_contains(settings->last, key) &&
+        g_hash_table_contains(run->used, key))
+      continue;
+    if (!ra_settings_add_set(settings, sets[i], error))
+      return FALSE;
   }
   return TRUE;
 }
 
 gboolean
 ra_settings_read_script(RaSettings *settings, const char *text, gsize n_bytes,
-                        GError **error)
+                        const char *const *sets, GError **error)
 {
-  g_autoptr(GHashTable) variables =
-      g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
-  g_autoptr(GString) word = g_string_new(NULL);
-  Script script = {settings, text,  text + n_bytes, 1, variables,
-                   FALSE,    FALSE, NULL,           0};
-  gboolean ok = g_utf8_validate(text, (gssize)n_bytes, NULL);
+  g_autoptr(RaShell) shell =
+      ra_shell_parse(settings->name, text, n_bytes, error);
+  g_autoptr(RaShellRun) run =
+      shell ? ra_shell_run(shell, sets, NULL, error) : NULL;
+  g_autoptr(RaLaunch) launch = NULL;
 
-  if (!ok)
+  if (!run)
+    return FALSE;
+  for (guint i = 0; i < run->notes->len; i++)
+    ra_settings_note(settings, "%s", (const char *)run->notes->pdata[i]);
+  launch = ra_launch_find(run, settings->notes);
+  if (!launch) {
+    g_autofree char *end =
+        run->end_line > 0
+            ? g_strdup_printf(" before the script ends in line %u",
+                              run->end_line)
+            : g_strdup("");
+
     g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
-                "%s: neither YAML nor a script in UTF-8", settings->name);
-  while (ok && (ok = skip(&script, error)) && script.at < script.end) {
-    guint line = script.line;
-
-    g_string_truncate(word, 0);
-    ok = take_word(&script, word, error) &&
-         (word->len == 0 || put_word(&script, word->str, line, error));
+                "%s: no training program is started%s, expected a command "
+                "such as 'python3 -m PROGRAM key=value'",
+                settings->name, end);
+    return FALSE;
   }
-  ok = ok && end_flag(&script, NULL, error);
-  g_free(script.flag);
-  return ok;
+  settings->entry = g_strdup(launch->entry);
+  if (!add_words(settings, launch, error) ||
+      !add_flags(settings, launch, error) ||
+      !add_sets(settings, sets, run, error))
+    return FALSE;
+  compare_decisions(settings, shell, run, sets);
+  return TRUE;
 }

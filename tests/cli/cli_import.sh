@@ -120,7 +120,7 @@ lora openrlhf-ppo-70b.sh '--bf16' '--lora_rank 16' &&
 result $? "OpenRLHF's adapters of all matrices, of actor and critic"
 sed 's|actor_rollout_ref.model.path=[^ ]*|& actor_rollout_ref.model.lora_rank=8 actor_rollout_ref.model.target_modules=[wqkv]|' \
   "$data/verl-grpo-qwen2-7b.sh" >wqkv.sh
-fails "target_modules' is '[wqkv]', expected all-linear, or of q_proj" \
+fails "target_modules.0' is 'wqkv', expected all-linear, or of q_proj" \
   import wqkv.sh -o never
 
 # What is not understood is told, with its line; what is wrong is refused.
@@ -133,10 +133,10 @@ run import strange.sh -o . --force --all --format=tsv
 grep -q "^unknown.-.strange.sh:14.actor_rollout_ref.actor.strange_thing.7" out
 result $? "a key that nobody knows is a line under --all"
 # What matters comes first: time, memory, learning; a default is no line.
-sed 's/ppo_micro_batch_size_per_gpu=16/& trainer.critic_warmup=5 \
-  actor_rollout_ref.rollout.free_cache_engine=False \
-  actor_rollout_ref.model.use_remove_padding=False \
-  actor_rollout_ref.rollout.enable_chunked_prefill=True \
+sed 's/ppo_micro_batch_size_per_gpu=16/& trainer.critic_warmup=5 \\\
+  actor_rollout_ref.rollout.free_cache_engine=False \\\
+  actor_rollout_ref.model.use_remove_padding=False \\\
+  actor_rollout_ref.rollout.enable_chunked_prefill=True \\\
   actor_rollout_ref.model.use_liger=false/' \
   "$data/verl-grpo-qwen2-7b.sh" >worst.sh
 run import worst.sh -o . --format=tsv

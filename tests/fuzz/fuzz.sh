@@ -54,7 +54,8 @@ compile() { # SOURCE OBJECT
 for source in "$srcdir"/base/*.c "$srcdir"/graph/*/*.c \
   "$srcdir"/traces/*.c "$srcdir"/estimator/*.c "$srcdir"/sim/*.c \
   "$srcdir"/sim/*/*.c "$srcdir"/study/change.c "$srcdir"/study/file_kind.c \
-  "$srcdir"/study/replay.c "$srcdir"/exec/weights/safetensors.c; do
+  "$srcdir"/study/replay.c "$srcdir"/study/convert/shell*.c \
+  "$srcdir"/study/convert/launch.c "$srcdir"/exec/weights/safetensors.c; do
   folder=$(basename "$(dirname "$source")")
   compile "$source" "$objects/$folder-$(basename "$source" .c).o"
 done
@@ -69,6 +70,7 @@ seeds() { # KIND: files of that kind beside its corpus
   case $1 in
     keyfile) find "$srcdir/share/plans" "$srcdir/share/clusters" -name '*.*' ;;
     safetensors) find "$srcdir/tests/data/checkpoints" -name '*.safetensors' ;;
+    shell) find "$srcdir/tests/data/import" -name '*.sh' ;;
     model) find "$srcdir/share/models" -name '*.json' ;;
     *) find "$srcdir/share" "$srcdir/traces/profiles" -name "*.$1" ;;
   esac
