@@ -214,8 +214,8 @@ run(int argc, char **argv, GError **error)
   g_auto(Texts) texts = {.from = NULL};
   const GOptionEntry own[] = {
       {"from", 0, 0, G_OPTION_ARG_FILENAME, &texts.from,
-       "Framework: verl, openrlhf, nemo-rl or realhf (default: detected from "
-       "the keys)",
+       "Framework: verl, openrlhf, nemo-rl, realhf, slime, skyrl, roll, areal "
+       "or trl (default: detected from the keys)",
        "NAME"},
       {"output", 'o', 0, G_OPTION_ARG_FILENAME, &options.output,
        "Folder of the three files (default: the current one)", "DIR"},
@@ -254,14 +254,14 @@ const RaCommand ra_command_import = {
     .name = "import",
     .arguments = "FILE",
     .summary = "Convert another framework's configuration into a plan",
-    .details = "FILE is a launch script or YAML of verl, OpenRLHF, NeMo-RL or "
-               "ReaLHF.  Workload,\n"
-               "cluster and plan are written.  Settings that were not "
-               "understood, approximated or\n"
-               "assumed are printed line by line.  FILE may also be a "
-               "machine's topology, from\n"
-               "nvidia-smi topo -m or NCCL (NCCL_TOPO_DUMP_FILE); then a "
-               "cluster is written.\n\n"
+    .details = "FILE is a launch script or YAML of verl, OpenRLHF, NeMo-RL, "
+               "ReaLHF, slime,\n"
+               "SkyRL, ROLL, AReaL or TRL.  Workload, cluster and plan are "
+               "written.  Settings that\n"
+               "were not understood, approximated or assumed are printed line "
+               "by line.  FILE may\n"
+               "also be a machine's topology, from nvidia-smi topo -m or NCCL\n"
+               "(NCCL_TOPO_DUMP_FILE); then a cluster is written.\n\n"
                "Examples:\n"
                "  reallot import run_qwen2-7b.sh -o imported\n"
                "  reallot import grpo_math_8B.yaml --from=nemo-rl "

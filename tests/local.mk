@@ -356,6 +356,7 @@ tests_graph_check_realloc_SOURCES = %D%/graph/check_realloc.c %D%/support/reallo
 shell_tests =
 shell_tests += %D%/cli/cli.sh
 shell_tests += %D%/cli/cli_errors.sh
+shell_tests += %D%/cli/cli_frameworks.sh
 shell_tests += %D%/cli/cli_import.sh
 shell_tests += %D%/cli/cli_models.sh
 EXTRA_DIST += %D%/data/import

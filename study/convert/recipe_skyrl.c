@@ -186,10 +186,13 @@ read_batches(RaRecipe *recipe, RaSettings *s, GError **error)
     return TRUE;
   if (g_str_equal(kind, "filter")) {
     recipe->trips.n_prompts = recipe->n_prompts;
-    recipe->trips.most = !most ? 30
-                         : g_str_has_prefix(most, "-")
-                             ? 0
-                             : (uint32_t)g_ascii_strtoull(most, NULL, 10);
+    recipe->trips.most = 30;
+    if (most && g_str_has_prefix(most, "-"))
+      recipe->trips.most = 0; /* without end */
+    else if (!ra_recipe_count(s,
+                              ALGORITHM "dynamic_sampling.max_sample_batches",
+                              30, &recipe->trips.most, error))
+      return FALSE;
   } else {
     ra_settings_about(s, ALGORITHM "dynamic_sampling.type",
                       "no group is replaced");

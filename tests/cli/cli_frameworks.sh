@@ -1,0 +1,219 @@
+#!/bin/bash
+# Configurations of slime, AReaL, ROLL, SkyRL and TRL: examples in their form
+# come in and are simulated, with values that are derived here by hand; SFT, DPO
+# and reward models are plans of their own; what is no training is refused.
+[ -n "${BASH_VERSION-}" ] || exec bash "$0" "$@"
+# shellcheck source=tests/cli/cli_impl.sh
+. "${srcdir:?is set by make check}/tests/cli/cli_impl.sh"
+
+data=$srcdir/tests/data/import
+
+value() { # CALL KEY PLAN
+  awk -v group="[call $1]" -v key="$2" '$0 ~ /^\[/ { on = $0 == group }
+    on && $1 == key { print $3 }' "$3"
+}
+is() { # WANT CALL KEY PLAN: the plan's value, '' for none
+  [ "$(value "$2" "$3" "$4.plan")" = "$1" ]
+  result $? "$4: $2 has $3 = $1"
+}
+says() { # LINE NAME: of its workload
+  grep -qx -- "$1" "$2.workload"
+  result $? "$2: $1"
+}
+
+# Every key is known, what is lost is nothing, and the plan is simulated (exit
+# 1: it does not fit, which is an answer).
+comes_in() { # FRAMEWORK FILE
+  local name=${2%.*}
+  run import "$data/$2" -o . --format=tsv --force
+  [ "$rc" -eq 0 ] && [ ! -s err ] && ! grep -q -e ^unknown -e ^lost out &&
+    grep -q "($1)" "$name.plan"
+  result $? "import $2 of $1"
+  grep -h -e ^unknown -e ^lost out err | sed 's/^/# /'
+  run simulate "$name.plan" --iterations=1 --fidelity=call
+  [ "$rc" -le 1 ] && [ ! -s err ]
+  result $? "the plan of $2 is simulated"
+  sed 's/^/# /' err
+}
+changed() { # FILE SED: FILE so changed, imported as x
+  local suffix=${1##*.}
+  sed "$2" "$data/$1" >"x.$suffix"
+  run import "x.$suffix" -o . --name=x --format=tsv --force
+  [ "$rc" -eq 0 ] || sed 's/^/# /' err
+}
+tells() { # EFFECT KEY: out has a line about the key
+  grep -q "^lost.$1.[^	]*.$2	" out
+  result $? "$2 is told, as it changes $1"
+}
+answers() { # PATTERN MESSAGE: the script of a command is refused
+  printf '%s\n' "$1" >no.sh
+  fails "$2" import no.sh -o never
+}
+
+# ---- slime ------------------------------------------------------------------
+
+comes_in slime slime-grpo-qwen3-8b.sh
+# 8 GPUs / (tp 2 x cp 2) = 2 replicas; 32 prompts x 8 / 128 = 2 steps of 64
+# sequences a replica, of 1024 + 7168 tokens; a micro-batch has 8192 x cp 2
+# tokens, that is two of them: 32, and 64 for 128 sequences in one piece.
+is 2 actor_train dp slime-grpo-qwen3-8b
+is 32 actor_train micro-batches slime-grpo-qwen3-8b
+is 64 actor_inference micro-batches slime-grpo-qwen3-8b
+says 'mini-batches = 2' slime-grpo-qwen3-8b
+# 8 GPUs / 2 an engine; colocated training sleeps on the host.
+is 4 actor_generate dp slime-grpo-qwen3-8b
+is host actor_train residency slime-grpo-qwen3-8b
+is full actor_train recompute slime-grpo-qwen3-8b
+# One step an iteration: its log-probabilities are those of the loss.
+changed slime-grpo-qwen3-8b.sh 's/--global-batch-size 128/--global-batch-size 256/'
+[ -n "$(value ref_inference dp x.plan)" ] &&
+  [ -z "$(value actor_inference dp x.plan)" ]
+result $? "slime: one step has no log-probabilities before it"
+# Engines apart: 4 + 4 GPUs are the halves of a node, one iteration ahead.
+changed slime-grpo-qwen3-8b.sh 's/train.py/train_async.py/
+  s/--actor-num-gpus-per-node 8/--actor-num-gpus-per-node 4/
+  s/--colocate/--rollout-num-gpus 4/'
+is 'node0:gpu[4-7]' actor_generate mesh x
+is '' actor_train residency x
+says 'staleness = 1' x
+changed slime-grpo-qwen3-8b.sh \
+  's/--sequence-parallel/& --partial-rollout --sglang-mem-fraction 1/
+  s/--lr 1e-6/& --num-critic-only-steps 3 --log-probs-chunk-size 1024/'
+tells time partial-rollout
+tells memory log-probs-chunk-size
+tells learning num-critic-only-steps
+grep -q '^unknown.*1 keys' out
+result $? "slime: a flag that nobody knows is counted"
+changed slime-grpo-qwen3-8b.sh 's/--rm-type math/--loss-type sft_loss/'
+says 'dataset = pairs' x
+is '' actor_generate dp x
+run simulate x.plan -n 1 --fidelity=call
+[ "$rc" -le 1 ] && [ ! -s err ]
+result $? "slime: SFT is a plan without generation"
+
+# ---- SkyRL ------------------------------------------------------------------
+
+comes_in skyrl skyrl-grpo-qwen2.5-7b.sh
+# 256 prompts x 8 on 16 GPUs; mini-batches of 64 x 8 / 16 = 32 sequences, 4 at a
+# time; log-probabilities of 2048 / 16 = 128, 8 at a time.
+is 8 actor_train micro-batches skyrl-grpo-qwen2.5-7b
+is 16 actor_inference micro-batches skyrl-grpo-qwen2.5-7b
+says 'mini-batches = 4' skyrl-grpo-qwen2.5-7b
+is 'node[0-1]' actor_generate mesh skyrl-grpo-qwen2.5-7b
+is 3 actor_train zero skyrl-grpo-qwen2.5-7b
+comes_in skyrl skyrl-fully-async.sh
+# Eight engines of one GPU behind the eight that train, tp 4 x dp 2; keys of
+# answers in flight stay, as the cache is not cleared.
+is node1 actor_generate mesh skyrl-fully-async
+is in-flight actor_generate service skyrl-fully-async
+is 2 actor_train dp skyrl-fully-async
+says 'staleness = 2' skyrl-fully-async
+comes_in skyrl skyrl-sft-qwen2.5-1.5b.sh
+# 64 pairs over 4 GPUs, 4 at a time; 2048 tokens are halved.
+is 4 actor_train micro-batches skyrl-sft-qwen2.5-1.5b
+says 'prompt-length = fixed(1024)' skyrl-sft-qwen2.5-1.5b
+sed 's/num_engines=8/num_engines=4/' "$data/skyrl-grpo-qwen2.5-7b.sh" >half.sh
+fails "num_engines' is '4', expected as many GPUs for engines" \
+  import half.sh -o never
+answers 'python -m skyrl.train.entrypoints.main_generate trainer.policy.model.path=a' \
+  'is generation alone, expected training'
+
+# ---- ROLL -------------------------------------------------------------------
+
+comes_in roll roll-rlvr-qwen2.5-7b.yaml
+# 16 GPUs / tp 2 = 8 replicas; a step takes 2 x 16 sequences of each, 256 of 512:
+# two steps, each of 16 micro-batches of 2; the reference's 64 are 8 of 8.
+is 8 actor_train dp roll-rlvr-qwen2.5-7b
+is 16 actor_train micro-batches roll-rlvr-qwen2.5-7b
+says 'mini-batches = 2' roll-rlvr-qwen2.5-7b
+is 8 ref_inference micro-batches roll-rlvr-qwen2.5-7b
+# Engines have training's layout, so their weights rest where training's do.
+is host actor_generate residency roll-rlvr-qwen2.5-7b
+# 12 GPUs, beside 4 for a judge, are no mesh of nodes of 8, nor can six engines
+# share 512 sequences: nodes of 4, and four engines on 8 GPUs.
+changed roll-rlvr-qwen2.5-7b.yaml '/strategy_name: vllm/,/device_mapping/ s/(0,16)/(0,12)/'
+is 'node[0-1]' actor_generate mesh x
+is 4 actor_generate dp x
+grep -q 'gpus-per-node = 4' x.cluster && grep -q '4 of 6 engines' out
+result $? "ROLL: fewer engines and smaller nodes are told"
+comes_in roll roll-sft-qwen3-8b.yaml
+# 2 x 4 sequences of 8 GPUs, 2 at a time.
+says 'prompts = 64' roll-sft-qwen3-8b
+is 4 actor_train micro-batches roll-sft-qwen3-8b
+comes_in roll roll-dpo-llama-3-8b.yaml
+# 1 x 8 comparisons of 4 replicas, each of two answers, which go together.
+says 'prompts = 32' roll-dpo-llama-3-8b
+says 'samples-per-prompt = 2' roll-dpo-llama-3-8b
+is 8 actor_train micro-batches roll-dpo-llama-3-8b
+printf 'student:\n  device_mapping: list(range(0,8))\n' >distill.yaml
+fails 'is distillation, expected training by RL' import distill.yaml -o never
+
+# ---- AReaL ------------------------------------------------------------------
+
+comes_in areal areal-grpo-qwen2.5-7b.yaml
+# fsdp:d8 on the first node, sglang:d4t2 on the second; 128 x 8 / 2 / 8 = 64
+# sequences of 1024 + 2048 tokens, four in 12,288.
+is node0 actor_train mesh areal-grpo-qwen2.5-7b
+is node1 actor_generate mesh areal-grpo-qwen2.5-7b
+is 4 actor_generate dp areal-grpo-qwen2.5-7b
+is 16 actor_train micro-batches areal-grpo-qwen2.5-7b
+is 3 actor_train zero areal-grpo-qwen2.5-7b
+is interrupt actor_generate service areal-grpo-qwen2.5-7b
+says 'staleness = 2' areal-grpo-qwen2.5-7b
+# The same GPUs, in the older form: generation and training by turns.
+changed areal-grpo-qwen2.5-7b.yaml '/backend:/d
+  1i allocation_mode: vllm:d2t4|fsdp:d4t2
+  s/offpolicyness: 2/offpolicyness: 0/'
+is node0 actor_generate mesh x
+is 4 actor_generate tp x
+is 4 actor_train dp x
+is 2 actor_train tp x
+is '' actor_generate service x
+# Degrees of attention and of experts: 2 x 2 x 2 GPUs, experts over four.
+changed areal-grpo-qwen2.5-7b.yaml 's/"fsdp:d8p1t1"/"megatron:d2p2t2"/'
+is 2 actor_train pp x
+is 1 actor_train zero x
+comes_in areal areal-rw-qwen2.5-7b.yaml
+is 2 actor_train pp areal-rw-qwen2.5-7b
+says 'head = value' areal-rw-qwen2.5-7b
+sed 's/megatron:d2p2t2/megatron:d2x2/' "$data/areal-rw-qwen2.5-7b.yaml" >x.yaml
+fails "'allocation_mode' is 'megatron:d2x2', expected a back end" \
+  import x.yaml -o never
+
+# ---- TRL --------------------------------------------------------------------
+
+comes_in trl trl-grpo-qwen2.5-7b.sh
+# 4 x 8 steps on 8 GPUs are 256 sequences, 16 prompts of 16; two optimizer steps
+# of 4 x 4 sequences a GPU, 4 at a time.
+says 'prompts = 16' trl-grpo-qwen2.5-7b
+says 'mini-batches = 2' trl-grpo-qwen2.5-7b
+is 4 actor_train micro-batches trl-grpo-qwen2.5-7b
+is 3 actor_train zero trl-grpo-qwen2.5-7b
+# A process's 4 x 8 sequences, for the two of an engine: 64.
+is 64 actor_generate max-sequences trl-grpo-qwen2.5-7b
+[ -n "$(value ref_inference dp trl-grpo-qwen2.5-7b.plan)" ]
+result $? "TRL: a beta above 0 brings the reference"
+changed trl-grpo-qwen2.5-7b.sh '/--beta/d; s/--vllm_mode colocate/--vllm_mode server/
+  s/--num_processes 8/--num_processes 4/; s/--vllm_tensor_parallel_size 2/--tensor_parallel_size 4/'
+is 'node0:gpu[4-7]' actor_generate mesh x
+[ -z "$(value ref_inference dp x.plan)" ]
+result $? "TRL: a server is apart, and without a beta there is no reference"
+comes_in trl trl-dpo-llama-3-8b.sh
+# 2 x 8 comparisons of 4 GPUs; both answers of two at a time.
+says 'prompts = 64' trl-dpo-llama-3-8b
+is 8 actor_train micro-batches trl-dpo-llama-3-8b
+is 2 actor_train zero trl-dpo-llama-3-8b
+says 'base-of = actor' trl-dpo-llama-3-8b
+says 'lora-targets = q, v' trl-dpo-llama-3-8b
+comes_in trl trl-sft.yaml
+is 2 actor_train micro-batches trl-sft
+answers 'trl kto --model_name_or_path a --dataset_name b' \
+  'is kto, expected training by RL, SFT, DPO'
+
+run import "$data/trl-sft.yaml" --from=nobody -o never
+for name in slime skyrl roll areal trl; do
+  grep -q "$name" err
+  result $? "--from lists $name"
+done
+
+echo "1..$n"
