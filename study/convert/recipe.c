@@ -101,6 +101,28 @@ ra_recipe_text(RaSettings *settings, const char *key, const char *fallback,
   *out = g_strdup(text ? text : fallback);
 }
 
+/* Prompts where only the length of a whole sequence is set.  An assumption,
+ * told as a note. */
+#define PROMPT_TOKENS 128
+
+void
+ra_recipe_split(RaRecipe *recipe, uint32_t total, uint32_t prompt,
+                uint32_t response)
+{
+  if (response < total)
+    recipe->max_prompt = MIN(prompt, total - response);
+  else if (prompt < total)
+    recipe->max_prompt = prompt;
+  else {
+    recipe->max_prompt = MIN(PROMPT_TOKENS, MAX(1, total / 2));
+    ra_recipe_note(recipe,
+                   "prompts: %u of the %u tokens of a sequence, as no key has "
+                   "their length",
+                   recipe->max_prompt, total);
+  }
+  recipe->max_response = MIN(response, MAX(2, total) - recipe->max_prompt);
+}
+
 uint32_t
 ra_recipe_share(const RaRecipe *recipe, RaRecipeKind kind)
 {

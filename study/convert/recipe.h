@@ -93,6 +93,7 @@ typedef struct {
   gboolean prefix_sharing; /* generate: samples share their prompt's keys */
   double memory_frac; /* generate: share of a GPU for weights and cache; 0: as
                          much as needed */
+  double kv_bytes;    /* generate: the cache of a GPU itself; 0: memory_frac */
 } RaRecipeCall;
 
 /* Adapters of a trained model (graph/input/lora.h). */

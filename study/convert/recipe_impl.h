@@ -34,6 +34,10 @@ extern const RaMeaning ra_meanings_skyrl[];
 extern const guint ra_n_meanings_skyrl;
 extern const RaMeaning ra_meanings_trl[];
 extern const guint ra_n_meanings_trl;
+extern const RaMeaning ra_meanings_nemo_rl[];
+extern const guint ra_n_meanings_nemo_rl;
+extern const RaMeaning ra_meanings_openrlhf[];
+extern const guint ra_n_meanings_openrlhf;
 
 /* Sets the system of a recipe that has been read, and the host residencies that
  * are the framework's habit. */
@@ -104,6 +108,12 @@ gboolean ra_recipe_lora(RaRecipe *recipe, RaSettings *settings,
  */
 gboolean ra_recipe_pools(RaRecipe *recipe, uint32_t n_nodes, uint32_t n_gpus,
                          uint32_t own_nodes, uint32_t own_gpus, GError **error);
+
+/* Splits the @total tokens of a sequence, of which @prompt and @response are
+ * the most that a prompt and an answer have, @total where no key says it. What
+ * the split assumes is a note. */
+void ra_recipe_split(RaRecipe *recipe, uint32_t total, uint32_t prompt,
+                     uint32_t response);
 
 /* Number of sequences of a replica of @call of kind @kind in one mini-batch. */
 uint32_t ra_recipe_share(const RaRecipe *recipe, RaRecipeKind kind);

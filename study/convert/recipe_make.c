@@ -8,6 +8,7 @@
 #include "base/quote.h"
 #include "base/text.h"
 #include "graph/input/plan_write.h"
+#include "graph/input/turns.h"
 #include "study/convert/model_name.h"
 #include "study/convert/recipe_impl.h"
 #include "traces/profile.h"
@@ -346,17 +347,18 @@ divisor_from(uint32_t n, uint32_t least)
   return n;
 }
 
-/* How many micro-batches a replica of the call makes of a mini-batch. */
+/* How many micro-batches a replica of the call makes of a mini-batch; those
+ * bounded in tokens are as many as sequences of the mean length fill. */
 static uint32_t
-n_micro_batches(RaRecipe *recipe, RaRecipeKind kind)
+n_micro_batches(RaRecipe *recipe, RaRecipeKind kind, const RaWorkload *workload)
 {
   const RaRecipeCall *call = &recipe->calls[kind];
   uint32_t share = MAX(1, ra_recipe_share(recipe, kind)), wanted, taken;
+  double tokens =
+      ra_length_mean(&workload->prompt_length) + ra_turns_mean_tokens(workload);
 
   if (call->micro_tokens > 0)
-    wanted = (uint32_t)ceil((double)share *
-                            (recipe->max_prompt + recipe->max_response) /
-                            call->micro_tokens);
+    wanted = (uint32_t)ceil(MIN(1.0, tokens / call->micro_tokens) * share);
   else if (call->micro_batch > 0)
     wanted = (share + call->micro_batch - 1) / call->micro_batch;
   else
@@ -414,6 +416,23 @@ model_of(const RaWorkload *workload, RaRecipeKind kind)
   return workload->models[workload->calls[index].model].model;
 }
 
+/* The samples of a prompt share its keys if they are in one replica. */
+static void
+put_prefix_sharing(RaRecipe *recipe, const RaWorkload *workload, GString *out)
+{
+  const RaRecipeCall *call = &recipe->calls[RA_RECIPE_GENERATE];
+  uint32_t index =
+      ra_workload_find_call(workload, ra_recipe_call_names[RA_RECIPE_GENERATE]);
+
+  if (workload->calls[index].n_sequences / MAX(1, call->dp) %
+          recipe->n_samples ==
+      0)
+    g_string_append(out, "prefix-sharing = true\n");
+  else
+    ra_recipe_note(recipe, "generate: the samples of a prompt are on several "
+                           "replicas; none share its keys and values");
+}
+
 static void
 put_generate(RaRecipe *recipe, const RaWorkload *workload, double device_bytes,
              GString *out)
@@ -427,7 +446,9 @@ put_generate(RaRecipe *recipe, const RaWorkload *workload, double device_bytes,
   if (call->max_sequences == 0)
     return;
   g_string_append_printf(out, "batching = continuous\nmax-sequences = %u\n",
-                         call->max_sequences);
+                         call->prefill_tokens > 0
+                             ? MIN(call->max_sequences, call->prefill_tokens)
+                             : call->max_sequences);
   if (call->prefill_tokens > 0)
     g_string_append_printf(out, "prefill-tokens = %u\n", call->prefill_tokens);
   if (recipe->async.is_service) {
@@ -441,10 +462,11 @@ put_generate(RaRecipe *recipe, const RaWorkload *workload, double device_bytes,
     return;
   }
   if (call->prefix_sharing && recipe->n_samples > 1)
-    g_string_append(out, "prefix-sharing = true\n");
-  if (call->memory_frac <= 0)
+    put_prefix_sharing(recipe, workload, out);
+  if (call->memory_frac <= 0 && call->kv_bytes <= 0)
     return;
-  kv_bytes = kv_memory_bytes(call, model, device_bytes);
+  kv_bytes = call->kv_bytes > 0 ? floor(call->kv_bytes / MIB) * MIB
+                                : kv_memory_bytes(call, model, device_bytes);
   if (kv_bytes > 0)
     g_string_append_printf(out, "kv-memory = %.0f MiB\n", kv_bytes / MIB);
   else
@@ -496,6 +518,28 @@ put_train(const RaRecipeCall *call, GString *out)
     g_string_append(out, "optimizer-residency = host\n");
 }
 
+/* Shards of a data-parallel group.  Experts that ranks share are sharded by no
+ * more than ZeRO 1 (graph/input/plan_check.c). */
+static void
+put_shards(RaRecipe *recipe, RaRecipeKind kind, GString *out)
+{
+  const RaRecipeCall *call = &recipe->calls[kind];
+  gboolean is_train =
+      kind == RA_RECIPE_ACTOR_TRAIN || kind == RA_RECIPE_CRITIC_TRAIN;
+  uint32_t zero = call->ep > 1 ? MIN(call->zero, 1) : call->zero;
+
+  if (zero < call->zero && is_train)
+    ra_recipe_note(recipe,
+                   "%s: zero %u, not %u, as a plan shards no experts that "
+                   "ranks share",
+                   ra_recipe_call_names[kind], zero, call->zero);
+  if (zero == 0 || (!is_train && zero != 3))
+    return;
+  g_string_append_printf(out, "zero = %u\n", zero);
+  if (call->zero_group > 0 && call->zero_group < call->dp && call->ep == 1)
+    g_string_append_printf(out, "zero-group = %u\n", call->zero_group);
+}
+
 /* @name: the call's, or that of one with the same group. */
 static gboolean
 put_call(RaRecipe *recipe, RaRecipeKind kind, const char *name,
@@ -529,7 +573,7 @@ put_call(RaRecipe *recipe, RaRecipeKind kind, const char *name,
     g_string_append_printf(out, "expert-tp = %u\n", call->etp);
   put_stage_layers(recipe, call, model_of(workload, kind)->n_layers, out);
   n = kind == RA_RECIPE_GENERATE ? call->n_micro_batches
-                                 : n_micro_batches(recipe, kind);
+                                 : n_micro_batches(recipe, kind, workload);
   if (n > 0)
     g_string_append_printf(out, "micro-batches = %u\n", n);
   if (call->n_mini_batches > 0 &&
@@ -537,11 +581,7 @@ put_call(RaRecipe *recipe, RaRecipeKind kind, const char *name,
     g_string_append_printf(out, "mini-batches = %u\n", call->n_mini_batches);
   if (call->sequence_parallel && call->tp > 1)
     g_string_append(out, "sequence-parallel = true\n");
-  if (call->zero > 0 && (is_train || call->zero == 3))
-    g_string_append_printf(out, "zero = %u\n", call->zero);
-  if (call->zero > 0 && call->zero_group > 0 && call->zero_group < call->dp &&
-      (is_train || call->zero == 3))
-    g_string_append_printf(out, "zero-group = %u\n", call->zero_group);
+  put_shards(recipe, kind, out);
   if (call->host)
     g_string_append(out, "residency = host\n");
   if (is_train)
