@@ -1,4 +1,5 @@
-/* Configurations of ReaLHF: overrides of realhf.apps.quickstart ppo.
+/* Configurations of ReaLHF: overrides of realhf.apps.quickstart and of its
+ * examples' own experiments.
  *
  * What a missing key means is what realhf/api/quickstart and
  * realhf/experiments have at revision 21977c47 (2024-10). */
@@ -11,45 +12,145 @@
 #include "study/convert/model_name.h"
 #include "study/convert/recipe_impl.h"
 
-static const char *const idle[] = {
-    "mode",
-    "experiment_name",
-    "trial_name",
-    "exp_ctrl.*",
-    "dataset.path",
-    "*.optimizer.lr*",
-    "*.warmup_*",
-    "*.is_critic",
-    "*.init_critic_from_actor",
-    "ppo.kl_ctl",
-    "ppo.*clip*",
-    "ppo.*scaling",
-    "ppo.*norm",
-    "*.top_p",
-    "*.top_k",
-    "*.min_new_tokens",
-    "total_train_epochs",
-    "save_freq_steps",
-    "nodelist",
-    "*.force_no_logits_mask",
-    "ppo.*_eps*",
-    "seed",
-    "*.temperature",
-    "*.optimizer.*",
+static const RaMeaning meanings[] = {
+    /* Straight into the recipe. */
+    RA_MEANS(COUNT, "n_nodes", "1", n_nodes),
+    RA_MEANS(COUNT, "n_gpus_per_node", "8", n_node_gpus),
+    RA_MEANS(COUNT, "dataset.train_bs_n_seqs", "256", n_prompts),
+    RA_MEANS(COUNT, "dataset.max_prompt_len", "256", max_prompt),
+    RA_MEANS(COUNT, "ppo.ppo_n_minibatches", "4", n_mini_batches),
+    /* A key of generation was one level up before. */
+    RA_MEANS(COUNT, "ppo.max_new_tokens", "256", max_response),
+    RA_MEANS(COUNT, "gen.max_new_tokens", NULL, max_response),
+    RA_MEANS(COUNT, "ppo.gen.max_new_tokens", NULL, max_response),
+    RA_MEANS(SWITCH, "gen.use_cuda_graph", "false",
+             calls[RA_RECIPE_GENERATE].graph),
+    RA_MEANS(SWITCH, "ppo.gen.use_cuda_graph", NULL,
+             calls[RA_RECIPE_GENERATE].graph),
+
+    /* The functions below. */
+    RA_MEANS_CODE("allocation_mode"),
+    RA_MEANS_CODE("group_size"),
+    RA_MEANS_CODE("dataset.max_seqlen"),
+    RA_MEANS_CODE("*.device_mesh"),
+    RA_MEANS_CODE("*.parallel.*"),
+    RA_MEANS_CODE("*.n_mbs"),
+    RA_MEANS_CODE("*.offload"),
+    RA_MEANS_CODE("*.optimizer.offload"),
+    RA_MEANS_CODE("*.gradient_checkpointing"),
+    RA_MEANS_CODE("*.zero_stage"),
+    RA_MEANS_CODE("*.backend"),
+    RA_MEANS_CODE("*.type._class"),
+    RA_MEANS_CODE("*.type.size"),
+    RA_MEANS_CODE("*.path"),
+
+    RA_MEANS_LOST(TIME, "*.enable_bf16", "off|true", NULL),
+    RA_MEANS_LOST(TIME, "dataset.pad_to_max_length", "off", "no padding"),
+    RA_MEANS_LOST(MEMORY, "*.lora*", "off", "all parameters are trained"),
+    RA_MEANS_LOST(LEARNING, "dataset.max_pairs_per_prompt", "1|2",
+                  "one pair of a prompt"),
+
+    /* What changes none of the three. */
+    RA_MEANS_NOTHING("mode"),
+    RA_MEANS_NOTHING("debug"),
+    RA_MEANS_NOTHING("partition"),
+    RA_MEANS_NOTHING("wandb_mode"),
+    RA_MEANS_NOTHING("image_name"),
+    RA_MEANS_NOTHING("recover_*"),
+    RA_MEANS_NOTHING("ignore_worker_error"),
+    RA_MEANS_NOTHING("allocation_use_cache"),
+    RA_MEANS_NOTHING("cache_clear_freq"),
+    RA_MEANS_NOTHING("nodelist"),
+    RA_MEANS_NOTHING("experiment_name"),
+    RA_MEANS_NOTHING("trial_name"),
+    RA_MEANS_NOTHING("exp_ctrl.*"),
+    RA_MEANS_NOTHING("total_train_epochs"),
+    RA_MEANS_NOTHING("save_freq_steps"),
+    RA_MEANS_NOTHING("seed"),
+    RA_MEANS_NOTHING("beta"),
+    RA_MEANS_NOTHING("*reward_output_*"),
+    RA_MEANS_NOTHING("discount"),
+    RA_MEANS_NOTHING("adv_norm"),
+    RA_MEANS_NOTHING("ref_ema_eta"),
+    RA_MEANS_NOTHING("dataset.*"),
+    RA_MEANS_NOTHING("*.optimizer.*"),
+    RA_MEANS_NOTHING("*.enable_fp16"),
+    RA_MEANS_NOTHING("*.type.is_critic"),
+    RA_MEANS_NOTHING("*.init_*"),
+    RA_MEANS_NOTHING("ppo.*"),
+    RA_MEANS_NOTHING("gen.*"),
+};
+static const guint n_meanings = G_N_ELEMENTS(meanings);
+
+/* Names in ReaL; `allocation` is that of the one call of sft and rw. */
+typedef struct {
+  RaRecipeKind kind;
+  const char *name, *alone;
+} Name;
+
+static const Name names[] = {
+    {RA_RECIPE_GENERATE, "actor_gen", "sample_gen"},
+    {RA_RECIPE_REF_INFERENCE, "ref_inf", NULL},
+    {RA_RECIPE_REWARD_INFERENCE, "rew_inf", "sample_rew_inf"},
+    {RA_RECIPE_CRITIC_INFERENCE, "critic_inf", NULL},
+    {RA_RECIPE_ACTOR_TRAIN, "actor_train", "allocation"},
+    {RA_RECIPE_CRITIC_TRAIN, "critic_train", NULL},
 };
 
-/* Names in ReaL. */
-static const struct {
-  RaRecipeKind kind;
-  const char *name;
-} calls[] = {
-    {RA_RECIPE_GENERATE, "actor_gen"},
-    {RA_RECIPE_REF_INFERENCE, "ref_inf"},
-    {RA_RECIPE_REWARD_INFERENCE, "rew_inf"},
-    {RA_RECIPE_CRITIC_INFERENCE, "critic_inf"},
-    {RA_RECIPE_ACTOR_TRAIN, "actor_train"},
-    {RA_RECIPE_CRITIC_TRAIN, "critic_train"},
+/* Experiments: the word behind the program, and the calls that it makes. */
+#define CALLS(...)                                                             \
+  {                                                                            \
+    __VA_ARGS__, RA_N_RECIPE_CALLS                                             \
+  }
+typedef struct {
+  const char *word, *algorithm;
+  RaRecipeTask task;
+  RaRecipeKind calls[7];
+} Experiment;
+
+static const Experiment experiments[] = {
+    {"sft", "sft", RA_RECIPE_SFT, CALLS(RA_RECIPE_ACTOR_TRAIN)},
+    {"rw", "rm", RA_RECIPE_RM, CALLS(RA_RECIPE_ACTOR_TRAIN)},
+    {"dpo", "dpo", RA_RECIPE_DPO,
+     CALLS(RA_RECIPE_REF_INFERENCE, RA_RECIPE_ACTOR_TRAIN)},
+    {"gen", NULL, RA_RECIPE_RL, CALLS(RA_RECIPE_GENERATE)},
+    {"profile", NULL, RA_RECIPE_RL, CALLS(RA_RECIPE_GENERATE)},
+    {"reinforce", "remax", RA_RECIPE_RL,
+     CALLS(RA_RECIPE_GENERATE, RA_RECIPE_REWARD_INFERENCE,
+           RA_RECIPE_ACTOR_TRAIN)},
+    {"grpo", "grpo", RA_RECIPE_RL,
+     CALLS(RA_RECIPE_GENERATE, RA_RECIPE_REF_INFERENCE,
+           RA_RECIPE_REWARD_INFERENCE, RA_RECIPE_ACTOR_TRAIN)},
+    /* Any other is a variant of it. */
+    {"ppo", "ppo", RA_RECIPE_RL,
+     CALLS(RA_RECIPE_GENERATE, RA_RECIPE_REF_INFERENCE,
+           RA_RECIPE_REWARD_INFERENCE, RA_RECIPE_CRITIC_INFERENCE,
+           RA_RECIPE_ACTOR_TRAIN, RA_RECIPE_CRITIC_TRAIN)},
 };
+
+static const Experiment *
+find_experiment(const RaSettings *s, GError **error)
+{
+  g_auto(GStrv) words = g_strsplit(ra_settings_entry(s), " ", -1);
+  const Experiment *found = &experiments[G_N_ELEMENTS(experiments) - 1];
+  gboolean is_next = FALSE;
+
+  for (guint w = 0; words[w]; w++) {
+    for (guint i = 0; is_next && i < G_N_ELEMENTS(experiments); i++) {
+      if (g_str_equal(words[w], experiments[i].word))
+        found = &experiments[i];
+    }
+    is_next = g_str_has_suffix(words[w], "realhf.apps.quickstart") ||
+              g_str_has_suffix(words[w], ".py");
+  }
+  if (found->algorithm)
+    return found;
+  g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
+              "%s: the experiment '%s', expected ppo, grpo, reinforce, sft, rw "
+              "or dpo",
+              ra_settings_name(s), found->word);
+  return NULL;
+}
 
 /* `llama-7b` of a class and a size, else the path. */
 static void
@@ -73,6 +174,17 @@ read_model(RaRecipe *recipe, RaSettings *s, RaRecipeModel model,
     recipe->model[model] = g_strdup(family ? family : path);
 }
 
+/* (transfer full): @text (nullable) without hydra's quotes. */
+static char *
+unquoted(const char *text)
+{
+  gsize n = text ? strlen(text) : 0;
+
+  return n > 1 && (*text == '\'' || *text == '"') && text[n - 1] == *text
+             ? g_strndup(text + 1, n - 2)
+             : g_strdup(text ? text : "");
+}
+
 /* `NODE01:0,1,2,3` or `NODE01,NODE02`: GPUs in a row. */
 static gboolean
 read_mesh(RaRecipe *recipe, RaSettings *s, const char *key, RaRecipeCall *call,
@@ -80,13 +192,17 @@ read_mesh(RaRecipe *recipe, RaSettings *s, const char *key, RaRecipeCall *call,
 {
   static const char expected[] =
       "GPUs in a row, as NODE01:0,1,2,3 or NODE01,NODE02";
-  const char *text = ra_settings_get(s, key);
-  const char *colon = text ? strchr(text, ':') : NULL;
+  g_autofree char *text = unquoted(ra_settings_get(s, key));
+  const char *colon = strchr(text, ':');
   g_auto(GStrv) items = NULL;
   uint64_t node, gpu, next = 0;
   guint n = 0;
 
-  if (!text || !g_str_has_prefix(text, "NODE"))
+  if (!*text) { /* without one, all GPUs */
+    call->n_gpus = recipe->n_nodes * recipe->n_node_gpus;
+    return TRUE;
+  }
+  if (!g_str_has_prefix(text, "NODE"))
     return ra_settings_fail(s, key, error, expected);
   items = g_strsplit(colon ? colon + 1 : text, ",", -1);
   for (; items[n]; n++) {
@@ -158,35 +274,69 @@ read_symmetric(const RaRecipe *recipe, const char *mode, RaRecipeCall *call)
   return TRUE;
 }
 
-static gboolean
-read_call(RaRecipe *recipe, RaSettings *s, guint index, GError **error)
+/* Identical for every call: pipelines of data or tensor parallelism, which are
+ * alone below 8 GPUs (realhf/experiments/common/common.py). */
+static void
+read_pipe(const RaRecipe *recipe, gboolean data, RaRecipeCall *call)
 {
-  RaRecipeCall *call = &recipe->calls[calls[index].kind];
-  const char *name = calls[index].name;
-  const char *mode = ra_settings_get(s, "allocation_mode");
-  g_autofree char *n_mbs = g_strconcat(name, ".n_mbs", NULL);
-  g_autofree char *host = g_strconcat(name, ".offload", NULL);
+  uint32_t all = recipe->n_nodes * recipe->n_node_gpus;
+  uint32_t inside = all < 8 ? all : recipe->n_node_gpus;
 
-  call->is_there = TRUE;
-  if (!mode || g_str_equal(mode, "manual")) {
-    if (!read_manual(recipe, s, name, call, error))
-      return FALSE;
-  } else if (g_str_equal(mode, "heuristic") || g_str_equal(mode, "search")) {
+  call->n_gpus = all;
+  call->pp = MAX(1, all / inside);
+  call->tp = data ? 1 : inside;
+  call->dp = data ? inside : 1;
+}
+
+/* The mode, `pipe_model` if it is not set. */
+static gboolean
+read_mode(RaRecipe *recipe, RaSettings *s, const char *name, RaRecipeCall *call,
+          GError **error)
+{
+  const char *set = ra_settings_get(s, "allocation_mode");
+  const char *mode = set ? set : "pipe_model";
+  g_autofree char *own = g_strconcat(name, ".", NULL);
+
+  if (g_str_equal(mode, "manual") || (!set && ra_settings_has(s, own)))
+    return read_manual(recipe, s, name, call, error);
+  if (g_str_equal(mode, "heuristic") || g_str_equal(mode, "search")) {
     call->n_gpus = recipe->n_nodes * recipe->n_node_gpus;
     call->tp = recipe->n_node_gpus;
     call->dp = recipe->n_nodes;
     ra_settings_about(s, "allocation_mode",
                       "tp over a node, dp over nodes: ReaL finds its plan when "
                       "it runs; so does 'reallot search'");
-  } else if (!read_symmetric(recipe, mode, call)) {
-    return ra_settings_fail(s, "allocation_mode", error,
-                            "manual, heuristic, search or degrees as d2m2p2");
+    return TRUE;
   }
-  return ra_settings_uint32(s, n_mbs, 0, 0, RA_RECIPE_COUNT_MAX,
+  if (g_str_has_prefix(mode, "pipe_")) {
+    read_pipe(recipe, g_str_equal(mode, "pipe_data"), call);
+    return TRUE;
+  }
+  return read_symmetric(recipe, mode, call) ||
+         ra_settings_fail(s, "allocation_mode", error,
+                          "manual, heuristic, search, pipe_data, pipe_model or "
+                          "degrees as d2m2p2");
+}
+
+static gboolean
+read_call(RaRecipe *recipe, RaSettings *s, const Name *names_of, GError **error)
+{
+  RaRecipeCall *call = &recipe->calls[names_of->kind];
+  g_autofree char *other =
+      names_of->alone ? g_strconcat(names_of->alone, ".", NULL) : NULL;
+  const char *name =
+      other && ra_settings_has(s, other) ? names_of->alone : names_of->name;
+  g_autofree char *n_mbs = g_strconcat(name, ".n_mbs", NULL);
+  g_autofree char *host = g_strconcat(name, ".offload", NULL);
+
+  call->is_there = TRUE;
+  return read_mode(recipe, s, name, call, error) &&
+         ra_settings_uint32(s, n_mbs, 0, 0, RA_RECIPE_COUNT_MAX,
                             &call->n_micro_batches, error) &&
          ra_settings_bool(s, host, FALSE, &call->host, error);
 }
 
+/* @model: "actor", "critic"; sft's and rw's is "model". */
 static gboolean
 read_train(RaSettings *s, const char *model, RaRecipeCall *call, GError **error)
 {
@@ -200,56 +350,59 @@ read_train(RaSettings *s, const char *model, RaRecipeCall *call, GError **error)
          ra_settings_bool(s, host, FALSE, &call->optimizer_host, error);
 }
 
-/* A key of generation, which older revisions have one level up. */
+/* Given answers; comparisons are pairs of them. */
 static gboolean
-read_new_tokens(RaRecipe *recipe, RaSettings *s, GError **error)
+read_supervised(RaRecipe *recipe, RaSettings *s, GError **error)
 {
-  uint32_t older;
+  uint32_t total;
 
-  return ra_recipe_count(s, "ppo.max_new_tokens", 256, &older, error) &&
-         ra_recipe_count(s, "ppo.gen.max_new_tokens", older,
-                         &recipe->max_response, error);
+  if (!ra_recipe_count(s, "dataset.max_seqlen", 1024, &total, error))
+    return FALSE;
+  ra_recipe_split(recipe, total, total, total);
+  recipe->n_mini_batches = 1;
+  recipe->n_samples = recipe->task == RA_RECIPE_SFT ? 1 : 2;
+  return TRUE;
 }
 
 static gboolean
 read_realhf(RaRecipe *recipe, RaSettings *s, GError **error)
 {
-  gboolean with_critic = ra_settings_has(s, "critic.");
   static const char *const models[] = {"actor", "critic", "ref", "rew"};
+  const char *trained = ra_settings_has(s, "model.") ? "model" : models[0];
+  const Experiment *experiment = find_experiment(s, error);
+  gboolean is_grpo, is_rl;
 
-  recipe->algorithm = g_strdup(with_critic ? "ppo" : "grpo");
+  if (!experiment)
+    return FALSE;
+  recipe->task = experiment->task;
+  recipe->algorithm = g_strdup(experiment->algorithm);
+  is_rl = recipe->task == RA_RECIPE_RL;
+  is_grpo = g_str_equal(recipe->algorithm, "grpo");
+  recipe->is_greedy_too = g_str_equal(recipe->algorithm, "remax");
+  if (recipe->is_greedy_too)
+    recipe->n_mini_batches = 1; /* reinforce_exp.py has one step */
   for (guint m = 0; m < G_N_ELEMENTS(models); m++)
-    read_model(recipe, s, m, models[m]);
-  if (!ra_recipe_count(s, "n_nodes", 1, &recipe->n_nodes, error) ||
-      !ra_recipe_count(s, "n_gpus_per_node", 8, &recipe->n_node_gpus, error) ||
-      !ra_recipe_count(s, "dataset.train_bs_n_seqs", 256, &recipe->n_prompts,
+    read_model(recipe, s, m, m == 0 ? trained : models[m]);
+  if (!ra_recipe_count(s, "group_size", is_grpo ? 4 : 1, &recipe->n_samples,
                        error) ||
-      !ra_recipe_count(s, "group_size", 1, &recipe->n_samples, error) ||
-      !ra_recipe_count(s, "dataset.max_prompt_len", 256, &recipe->max_prompt,
-                       error) ||
-      !ra_recipe_count(s, "ppo.ppo_n_minibatches", 4, &recipe->n_mini_batches,
-                       error) ||
-      !read_new_tokens(recipe, s, error))
+      (!is_rl && !read_supervised(recipe, s, error)))
     return FALSE;
-  for (guint i = 0; i < G_N_ELEMENTS(calls); i++) {
-    gboolean of_critic = ra_recipe_model_of(calls[i].kind) == RA_RECIPE_CRITIC;
-
-    if ((with_critic || !of_critic) && !read_call(recipe, s, i, error))
-      return FALSE;
+  for (const RaRecipeKind *k = experiment->calls; *k < RA_N_RECIPE_CALLS; k++) {
+    for (guint i = 0; i < G_N_ELEMENTS(names); i++) {
+      if (names[i].kind == *k && !read_call(recipe, s, &names[i], error))
+        return FALSE;
+    }
   }
-  if (!ra_settings_bool(s, "ppo.gen.use_cuda_graph", FALSE,
-                        &recipe->calls[RA_RECIPE_GENERATE].graph, error) ||
-      !read_train(s, "actor", &recipe->calls[RA_RECIPE_ACTOR_TRAIN], error) ||
-      !read_train(s, "critic", &recipe->calls[RA_RECIPE_CRITIC_TRAIN], error))
-    return FALSE;
-  for (guint i = 0; i < G_N_ELEMENTS(idle); i++)
-    ra_settings_ignore(s, idle[i]);
-  return TRUE;
+  ra_settings_about(s, "greedy_gen.device_mesh", "where sample_gen is");
+  return read_train(s, trained, &recipe->calls[RA_RECIPE_ACTOR_TRAIN], error) &&
+         read_train(s, "critic", &recipe->calls[RA_RECIPE_CRITIC_TRAIN], error);
 }
 
 const RaRecipeReader ra_recipe_reader_realhf = {
     .name = "realhf",
-    .prefixes = {"ppo.gen.", "actor.type."},
+    .prefixes = {"ppo.gen.", "actor.type.", "model.type."},
     .entries = {"realhf."},
+    .meanings = meanings,
+    .n_meanings = &n_meanings,
     .read = read_realhf,
 };
