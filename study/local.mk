@@ -67,6 +67,7 @@ libstudy_a_SOURCES += %D%/sweep/point_cache.c %D%/sweep/point_cache.h
 libstudy_a_SOURCES += %D%/real_table.c %D%/real_table.h
 libstudy_a_SOURCES += %D%/convert/meaning.c %D%/convert/meaning.h
 libstudy_a_SOURCES += %D%/convert/meaning_nemo_rl.c
+libstudy_a_SOURCES += %D%/convert/meaning_openrlhf.c
 libstudy_a_SOURCES += %D%/convert/meaning_skyrl.c
 libstudy_a_SOURCES += %D%/convert/meaning_slime.c
 libstudy_a_SOURCES += %D%/convert/meaning_trl.c

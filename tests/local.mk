@@ -362,6 +362,7 @@ shell_tests += %D%/cli/cli_models.sh
 EXTRA_DIST += %D%/data/import
 shell_tests += %D%/cli/cli_nemo_rl.sh
 shell_tests += %D%/cli/cli_new.sh
+shell_tests += %D%/cli/cli_openrlhf.sh
 shell_tests += %D%/cli/cli_quoting.sh
 shell_tests += %D%/cli/cli_plan.sh
 shell_tests += %D%/cli/cli_search.sh

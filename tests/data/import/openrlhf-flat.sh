@@ -1,0 +1,26 @@
+# The example of openrlhf-dotted.sh with the flags of v0.9.9.
+ray job submit --address="http://127.0.0.1:8265" \
+   --runtime-env-json='{"working_dir": "/openrlhf"}' \
+   -- python3 -m openrlhf.cli.train_ppo_ray \
+   --ref_num_nodes 1 --ref_num_gpus_per_node 8 \
+   --reward_num_nodes 1 --reward_num_gpus_per_node 8 \
+   --critic_num_nodes 1 --critic_num_gpus_per_node 8 \
+   --actor_num_nodes 1 --actor_num_gpus_per_node 8 \
+   --vllm_num_engines 4 --vllm_tensor_parallel_size 2 \
+   --vllm_gpu_memory_utilization 0.5 \
+   --enable_prefix_caching \
+   --vllm_sync_backend nccl \
+   --colocate_all_models \
+   --pretrain meta-llama/Meta-Llama-3-8B \
+   --reward_pretrain meta-llama/Meta-Llama-3-8B \
+   --train_batch_size 256 --micro_train_batch_size 2 \
+   --rollout_batch_size 128 --micro_rollout_batch_size 4 \
+   --n_samples_per_prompt 8 \
+   --max_epochs 2 \
+   --max_len 4096 --max_new_tokens 3072 \
+   --zero_stage 3 --param_dtype bf16 --overlap_comm \
+   --packing_samples \
+   --gradient_checkpointing \
+   --actor_learning_rate 5e-7 --init_kl_coef 0.01 \
+   --prompt_data somebody/prompts --apply_chat_template \
+   --wandb_project mine --save_path out
