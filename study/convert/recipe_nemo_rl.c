@@ -199,6 +199,8 @@ static gboolean
 read_megatron(RaSettings *s, const char *p, RaRecipeCall *call, GError **error)
 {
   g_autofree char *key = g_strconcat(p, "recompute_granularity", NULL);
+  g_autofree char *dispatcher =
+      g_strconcat(p, "moe_token_dispatcher_type", NULL);
   gboolean distributed, checkpointing;
   const char *text = ra_settings_get(s, key);
 
@@ -217,6 +219,8 @@ read_megatron(RaSettings *s, const char *p, RaRecipeCall *call, GError **error)
                  error) ||
       !switch_at(s, p, "activation_checkpointing", FALSE, &checkpointing,
                  error) ||
+      !switch_at(s, p, "moe_enable_deepep", FALSE, &call->dispatches_once,
+                 error) ||
       !switch_at(s, p, "optimizer.use_distributed_optimizer", TRUE,
                  &distributed, error) ||
       !switch_at(s, p, "optimizer.optimizer_cpu_offload", FALSE,
@@ -226,6 +230,8 @@ read_megatron(RaSettings *s, const char *p, RaRecipeCall *call, GError **error)
       !switch_at(s, p, "distributed_data_parallel_config.overlap_grad_reduce",
                  TRUE, &call->overlap, error))
     return FALSE;
+  if (g_strcmp0(ra_settings_get(s, dispatcher), "flex") == 0)
+    call->dispatches_once = TRUE;
   call->zero = distributed;
   call->selective_recompute =
       checkpointing && g_strcmp0(text, "selective") == 0;
@@ -238,6 +244,8 @@ read_megatron(RaSettings *s, const char *p, RaRecipeCall *call, GError **error)
 static gboolean
 read_dtensor(RaSettings *s, const char *p, RaRecipeCall *call, GError **error)
 {
+  g_autofree char *dispatcher =
+      g_strconcat(p, "automodel_kwargs.backend.dispatcher", NULL);
   uint32_t n_copies;
 
   if (!count_at(s, p, "tensor_parallel_size", 1, &call->tp, error) ||
@@ -248,8 +256,12 @@ read_dtensor(RaSettings *s, const char *p, RaRecipeCall *call, GError **error)
                  error) ||
       !switch_at(s, p, "activation_checkpointing", FALSE, &call->full_recompute,
                  error) ||
+      !switch_at(s, p, "automodel_kwargs.backend.enable_deepep", FALSE,
+                 &call->dispatches_once, error) ||
       !switch_at(s, p, "cpu_offload", FALSE, &call->host, error))
     return FALSE;
+  if (g_strcmp0(ra_settings_get(s, dispatcher), "deepep") == 0)
+    call->dispatches_once = TRUE;
   call->etp = call->ep > 1 ? 1 : 0;
   call->zero = 3;
   call->fp32_grads = call->overlap = TRUE;

@@ -176,9 +176,13 @@ is 'call actor_generate' max-sequences 64
 is 'call actor_generate' prefill-tokens 4096
 is 'call actor_generate' kv-memory 1024
 import nemo-rl.yaml $moe policy.megatron_cfg.tensor_model_parallel_size=1 \
+  policy.megatron_cfg.expert_model_parallel_size=4 \
+  policy.megatron_cfg.moe_token_dispatcher_type=flex \
   policy.generation.vllm_cfg.tensor_parallel_size=1 \
   policy.generation.vllm_cfg.expert_parallel_size=8
 is 'call actor_generate' ep 8
+is 'call actor_train' ep 4
+is 'call actor_train' dispatch once
 # Megatron's engine has the policy's degrees, and a cache in GiB.
 import nemo-rl.yaml policy.generation.backend=megatron
 is 'call actor_generate' tp 2
@@ -262,7 +266,6 @@ time policy.generation.real_quant true
 time policy.draft.enabled true
 time policy.generation.vllm_kwargs.speculative_config.num_speculative_tokens 3
 time policy.megatron_cfg.mtp_num_layers 1
-time policy.megatron_cfg.moe_token_dispatcher_type flex
 time policy.megatron_cfg.cuda_graph_impl full_iteration
 time cluster.segment_size 16
 time data_plane.enabled true
