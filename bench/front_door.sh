@@ -174,7 +174,8 @@ model_for() { # MESSAGE FILE
     }
     NR == 1 {
       role = "actor"
-      if (match($0, /for the [a-z]+ /)) role = substr($0, RSTART + 8, RLENGTH - 9)
+      if (match($0, /model of the [a-z]+:/))
+        role = substr($0, RSTART + 13, RLENGTH - 14)
       quoted = $0; sub(/[^\047]*\047/, "", quoted); sub(/\047.*/, "", quoted)
       b = size(quoted)
     }
@@ -194,7 +195,7 @@ model_for() { # MESSAGE FILE
 # What becomes of one file: a row.
 one() { # FILE FRAMEWORK KIND FOLDER
   local out=$4 models='' imported=no with_model=no fits=- iteration=- reason=-
-  local begin message plan
+  local begin message plan taken=yes
   rm -rf "$out" && mkdir -p "$out"
   begin=$(date +%s%N)
   if message=$(timeout 20 "$reallot" import "$1" -o "$out" 2>&1 >/dev/null); then
@@ -202,7 +203,7 @@ one() { # FILE FRAMEWORK KIND FOLDER
   else
     reason=${message:-it took more than 20 s}
     for _ in 1 2 3 4; do
-      case $message in *'expected --model'*) ;; *) break ;; esac
+      case $message in *'model of the '*) ;; *) break ;; esac
       models+=${models:+,}$(model_for "$message" "$1")
       if message=$(timeout 20 "$reallot" import "$1" -o "$out" \
         --model "$models" 2>&1 >/dev/null); then
@@ -225,6 +226,8 @@ one() { # FILE FRAMEWORK KIND FOLDER
                s = 1; next }
       s == 1 { print $c; exit }' "$out/s")
   fi
+  [ "$3" = rl ] || grep -qs '^kind = generate' "$out"/*.workload || taken=no
+  [ $taken = no ] && [ -f "$plan" ] && with_model="as $3"
   reason=$(printf %s "$reason" | tr '\t\n' '  ' |
     sed -E "s|reallot: ||g; s|$1:[0-9]+: ||g; s|$1: ||g" | cut -c1-600)
   printf '%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n' "$1" "$2" "$3" "$imported" \
