@@ -10,7 +10,6 @@
 
 #include <string.h>
 
-#include "base/error.h"
 #include "study/convert/recipe_impl.h"
 
 #define GENERATION "policy.generation."
@@ -55,16 +54,16 @@ find_base(RaSettings *s, GError **error)
   }
   if (teachers)
     base = &bases[0];
-  if (ra_settings_get(s, "config") && !ra_settings_get(s, "policy.model_name"))
+  if (ra_settings_get(s, "config") &&
+      !ra_settings_get(s, "policy.train_global_batch_size"))
     ra_settings_fail(s, "config", error,
                      "that file itself: its keys are the configuration");
   else if (!base || !base->algorithm)
-    g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
-                "%s: %s, expected grpo, ppo, sft, dpo or rm",
-                ra_settings_name(s),
-                !base                   ? "trains nothing that is known"
-                : base->entry[0] == 'r' ? "an evaluation"
-                                        : "a distillation, with teachers");
+    ra_recipe_refuse(s,
+                     !base               ? "a policy without an algorithm"
+                     : base == &bases[0] ? "distillation"
+                                         : "an evaluation",
+                     error);
   else
     return base;
   return NULL;
@@ -75,28 +74,15 @@ static gboolean
 count_at(RaSettings *s, const char *prefix, const char *key, uint32_t fallback,
          uint32_t *out, GError **error)
 {
-  g_autofree char *full = g_strconcat(prefix, key, NULL);
-
-  return ra_settings_uint32(s, full, fallback, 0, RA_RECIPE_COUNT_MAX, out,
-                            error);
+  return ra_settings_uint32(s, ra_recipe_at(prefix, key), fallback, 0,
+                            RA_RECIPE_COUNT_MAX, out, error);
 }
 
 static gboolean
 switch_at(RaSettings *s, const char *prefix, const char *key, gboolean fallback,
           gboolean *out, GError **error)
 {
-  g_autofree char *full = g_strconcat(prefix, key, NULL);
-
-  return ra_settings_bool(s, full, fallback, out, error);
-}
-
-/* Marks all of @prefix@key, which something else is used instead of. */
-static void
-ignore_at(RaSettings *s, const char *prefix, const char *key)
-{
-  g_autofree char *full = g_strconcat(prefix, key, NULL);
-
-  ra_settings_ignore(s, full);
+  return ra_settings_bool(s, ra_recipe_at(prefix, key), fallback, out, error);
 }
 
 /* ---- Batches and lengths ------------------------------------------------- */
@@ -105,7 +91,7 @@ ignore_at(RaSettings *s, const char *prefix, const char *key)
 static gboolean
 read_trips(RaRecipe *recipe, RaSettings *s, const Base *base, GError **error)
 {
-  g_autofree char *key = g_strconcat(base->group, "batch_multiplier", NULL);
+  const char *key = ra_recipe_at(base->group, "batch_multiplier");
   gboolean dynamic;
   double times;
 
@@ -323,7 +309,7 @@ read_lora(RaRecipe *recipe, RaSettings *s, RaRecipeModel model, const char *p,
       !switch_at(s, p, "match_all_linear", TRUE, &all, error))
     return FALSE;
   if (!enabled) {
-    ignore_at(s, p, "*");
+    ra_settings_ignore(s, ra_recipe_at(p, "*"));
     return TRUE;
   }
   recipe->lora_merged = TRUE;
@@ -360,7 +346,8 @@ read_engine(RaRecipe *recipe, RaSettings *s, RaRecipeKind kind,
                  : read_dtensor(s, prefix, call, error)) ||
       !read_micro(recipe, s, model, train, base, call, error))
     return FALSE;
-  ignore_at(s, model, megatron ? "dtensor_cfg.*" : "megatron_cfg.*");
+  ra_settings_ignore(
+      s, ra_recipe_at(model, megatron ? "dtensor_cfg.*" : "megatron_cfg.*"));
   if (base->task == RA_RECIPE_RL && (offload || !is_apart))
     call->optimizer_host = TRUE;
   if (kind == RA_RECIPE_REF_INFERENCE)
@@ -423,7 +410,7 @@ find_backend(RaSettings *s, GError **error)
     ra_settings_fail(s, key, error, "vllm, dynamo, sglang, trtllm or megatron");
   for (guint i = 0; found && i < G_N_ELEMENTS(backends); i++) {
     if (!g_str_equal(backends[i].prefix, found->prefix))
-      ignore_at(s, backends[i].prefix, "*");
+      ra_settings_ignore(s, ra_recipe_at(backends[i].prefix, "*"));
   }
   return found;
 }
@@ -570,8 +557,8 @@ read_rl(RaRecipe *recipe, RaSettings *s, const Base *base, gboolean is_apart,
 {
   gboolean is_ppo = g_str_equal(base->algorithm, "ppo");
   gboolean forced, skipped;
-  g_autofree char *threshold =
-      g_strconcat(base->group, "seq_logprob_error_threshold", NULL);
+  const char *threshold = ra_settings_get(
+      s, ra_recipe_at(base->group, "seq_logprob_error_threshold"));
   double kl;
 
   if (!ra_settings_double(s, "loss_fn.reference_policy_kl_penalty",
@@ -583,7 +570,7 @@ read_rl(RaRecipe *recipe, RaSettings *s, const Base *base, gboolean is_apart,
       (is_ppo &&
        !ra_recipe_count(s, "ppo.ppo_epochs", 4, &recipe->n_epochs, error)))
     return FALSE;
-  if ((is_ppo || !forced || ra_settings_get(s, threshold)) &&
+  if ((is_ppo || !forced || threshold) &&
       !read_engine(recipe, s, RA_RECIPE_ACTOR_INFERENCE, "policy.", base,
                    is_apart, error))
     return FALSE;
@@ -619,8 +606,8 @@ read_reward(RaRecipe *recipe, RaSettings *s, GError **error)
 static void
 read_label(RaRecipe *recipe, RaSettings *s, const Base *base)
 {
-  g_autofree char *key = g_strconcat(base->group, "adv_estimator.name", NULL);
-  const char *name = ra_settings_get(s, key);
+  const char *name =
+      ra_settings_get(s, ra_recipe_at(base->group, "adv_estimator.name"));
   gboolean is_grpo = g_str_equal(base->algorithm, "grpo");
 
   recipe->algorithm = g_strdup(is_grpo && name ? name : base->algorithm);

@@ -10,7 +10,6 @@
 
 #include <string.h>
 
-#include "base/error.h"
 #include "study/convert/recipe_impl.h"
 
 #define NODE_GPUS 8 /* of the nodes that its examples are for */
@@ -445,6 +444,7 @@ find_task(RaRecipe *recipe, RaSettings *s, GError **error)
                   {"train_rm", "rm", RA_RECIPE_RM}};
   const char *words = ra_settings_entry(s);
   const char *cli = strstr(words, "openrlhf.cli.");
+  g_autofree char *name = NULL, *what = NULL;
 
   if (strstr(words, "train_ppo_ray"))
     return TRUE;
@@ -460,11 +460,9 @@ find_task(RaRecipe *recipe, RaSettings *s, GError **error)
       return TRUE;
     }
   }
-  g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
-              "%s: starts openrlhf.cli.%.*s, expected train_ppo_ray, "
-              "train_sft, train_dpo or train_rm",
-              ra_settings_name(s), (int)strcspn(cli, " "), cli);
-  return FALSE;
+  name = g_strndup(cli, strcspn(cli, " "));
+  what = g_strconcat("openrlhf.cli.", name, NULL);
+  return ra_recipe_refuse(s, what, error);
 }
 
 /* All GPUs that deepspeed finds, which no flag tells. */

@@ -7,7 +7,6 @@
 
 #include <string.h>
 
-#include "base/error.h"
 #include "base/text.h"
 #include "study/convert/model_name.h"
 #include "study/convert/recipe_impl.h"
@@ -133,6 +132,7 @@ find_experiment(const RaSettings *s, GError **error)
 {
   g_auto(GStrv) words = g_strsplit(ra_settings_entry(s), " ", -1);
   const Experiment *found = &experiments[G_N_ELEMENTS(experiments) - 1];
+  g_autofree char *what = NULL;
   gboolean is_next = FALSE;
 
   for (guint w = 0; words[w]; w++) {
@@ -145,10 +145,8 @@ find_experiment(const RaSettings *s, GError **error)
   }
   if (found->algorithm)
     return found;
-  g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
-              "%s: the experiment '%s', expected ppo, grpo, reinforce, sft, rw "
-              "or dpo",
-              ra_settings_name(s), found->word);
+  what = g_strdup_printf("the experiment '%s'", found->word);
+  ra_recipe_refuse(s, what, error);
   return NULL;
 }
 

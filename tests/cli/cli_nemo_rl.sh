@@ -317,16 +317,16 @@ simulates "a reward model"
 # What is none of these is refused.
 { echo 'distillation: {topk_logits_k: 64}' && cat nemo-rl.yaml; } >teach.yaml
 import teach.yaml
-refuses "a distillation, with teachers" distillation
+refuses "is distillation, expected training by RL" distillation
 import nemo-rl.yaml on_policy_distillation.enabled=true
-refuses "a distillation, with teachers" "distillation on policy"
+refuses "is distillation, expected training by RL" "distillation on policy"
 printf 'eval: {metric: pass@k}\ngeneration:\n  vllm_cfg: {precision: bfloat16}\n' >eval.yaml
 import eval.yaml
-refuses "an evaluation" evaluation
+refuses "is an evaluation" evaluation
 rest >none.yaml
 import none.yaml
-refuses "trains nothing that is known" "a policy without an algorithm"
-echo 'uv run examples/run_grpo.py --config nemo-rl.yaml grpo.max_num_steps=3' >run.sh
+refuses "is a policy without an algorithm" "what trains nothing"
+echo 'uv run examples/run_grpo.py --config gone.yaml policy.model_name=a' >run.sh
 fails "expected that file itself" import run.sh -o never
 
 echo "1..$n"

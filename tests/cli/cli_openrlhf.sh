@@ -168,7 +168,7 @@ calls 'actor_train ' "a reward model trains"
 is 'model actor' head value
 simulates "a reward model"
 supervised serve_rm --port 5000
-refuses "starts openrlhf.cli.serve_rm" "a server"
+refuses "is openrlhf.cli.serve_rm, expected training by RL" "a server"
 
 # ---- ReaLHF -------------------------------------------------------------
 
@@ -217,8 +217,8 @@ simulates "it"
 real dpo $(llama actor ref) allocation_mode=d8
 calls 'actor_train ref_inference ' "DPO of ReaLHF"
 real gen model.type._class=llama
-refuses "the experiment 'gen'" generation
+refuses "is the experiment 'gen'" generation
 real profile n_nodes=1
-refuses "the experiment 'profile'" profiling
+refuses "is the experiment 'profile'" profiling
 
 echo "1..$n"
