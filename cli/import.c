@@ -181,6 +181,7 @@ import(const RaOptions *options, const Texts *texts, GError **error)
   RaFramework framework;
 
   if (!settings || !refuse_nodes(texts, error) ||
+      !ra_settings_compose(settings, path, error) ||
       !find_framework(settings, texts, path, &framework, error))
     return FALSE;
   recipe = ra_recipe_read(settings, framework, error);

@@ -135,6 +135,13 @@ libstudy_a_SOURCES += %D%/validate/validate_server.c
 libstudy_a_SOURCES += %D%/validate/validate_serving.c
 libstudy_a_SOURCES += %D%/validate/validate_transfer.c
 libstudy_a_SOURCES += %D%/convert/setting.c %D%/convert/setting.h %D%/convert/setting_impl.h
+libstudy_a_SOURCES += %D%/convert/setting_compose.c \
+	%D%/convert/setting_compose.h
+libstudy_a_SOURCES += %D%/convert/setting_launch.c
+libstudy_a_SOURCES += %D%/convert/setting_logged.c
+libstudy_a_SOURCES += %D%/convert/setting_node.c %D%/convert/setting_node.h
+libstudy_a_SOURCES += %D%/convert/setting_number.c
+libstudy_a_SOURCES += %D%/convert/setting_resolve.c
 libstudy_a_SOURCES += %D%/convert/setting_script.c
 libstudy_a_SOURCES += %D%/convert/setting_value.c
 libstudy_a_SOURCES += %D%/convert/setting_yaml.c

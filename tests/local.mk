@@ -280,6 +280,7 @@ check_programs += %D%/sim/check_service_pipe
 tests_sim_check_service_pipe_SOURCES = %D%/sim/check_service_pipe.c %D%/support/service_law.h
 check_programs += %D%/traces/check_serving_table
 check_programs += %D%/study/check_meaning
+check_programs += %D%/study/check_compose
 check_programs += %D%/study/check_setting
 check_programs += %D%/study/check_shell
 check_programs += %D%/sim/check_sim

@@ -8,8 +8,6 @@
 #include "base/text.h"
 #include "study/convert/setting_impl.h"
 
-#define RESOLVE_DEPTH 8 /* ${...} within what it stands for */
-
 static void
 free_setting(void *item)
 {
@@ -93,11 +91,22 @@ parse(const char *name, const char *text, gsize n_bytes, gboolean yaml,
   gboolean ok;
 
   if (yaml)
-    ok = ra_settings_read_yaml(settings, text, n_bytes, 0, error) &&
+    ok = ra_settings_read_yaml(settings, text, n_bytes, error) &&
          ra_settings_override(settings, sets, error);
   else
     ok = ra_settings_read_script(settings, text, n_bytes, sets, error);
   return ok ? g_steal_pointer(&settings) : NULL;
+}
+
+void
+ra_settings_drop(RaSettings *settings, const char *key)
+{
+  RaSetting *setting = g_hash_table_lookup(settings->last, key);
+
+  if (!setting)
+    return;
+  g_hash_table_remove(settings->last, key);
+  setting->state = RA_SETTING_REPLACED;
 }
 
 RaSettings *
@@ -177,86 +186,6 @@ ra_settings_has(const RaSettings *settings, const char *prefix)
 
 /* ---- Values ---------------------------------------------------------- */
 
-static char *resolve(RaSettings *settings, const char *text, guint depth);
-
-/* Value of `${...}`, given without the braces; NULL: unknown. */
-static char *
-resolve_inside(RaSettings *settings, const char *inside, guint depth)
-{
-  g_auto(GStrv) parts = NULL;
-  const char *rest = strchr(inside, ':');
-
-  if (!rest) {
-    RaSetting *setting = g_hash_table_lookup(settings->last, inside);
-
-    return setting ? resolve(settings, setting->value, depth + 1) : NULL;
-  }
-  parts = g_strsplit(rest + 1, ",", 2);
-  if (!parts[0] || !parts[1])
-    return NULL;
-  g_strstrip(parts[0]);
-  g_strstrip(parts[1]);
-  if (g_str_has_prefix(inside, "mul:")) {
-    uint64_t a, b;
-
-    return ra_text_uint64(parts[0], &a) && ra_text_uint64(parts[1], &b) &&
-                   a <= UINT32_MAX && b <= UINT32_MAX
-               ? g_strdup_printf("%" G_GUINT64_FORMAT, a * b)
-               : NULL;
-  }
-  if (g_str_has_prefix(inside, "oc.select:")) {
-    RaSetting *setting = g_hash_table_lookup(settings->last, parts[0]);
-
-    return setting ? resolve(settings, setting->value, depth + 1)
-                   : g_strdup(parts[1]);
-  }
-  return NULL;
-}
-
-/* The end of the `${` at @begin: behind its brace; NULL: it has none. */
-static const char *
-end_of(const char *begin)
-{
-  guint open = 0;
-
-  for (const char *p = begin; *p; p++) {
-    if (*p == '{')
-      open++;
-    else if (*p == '}' && --open == 0)
-      return p + 1;
-  }
-  return NULL;
-}
-
-/* (transfer full): @text with what its ${...} stand for, where that is known.
- */
-static char *
-resolve(RaSettings *settings, const char *text, guint depth)
-{
-  GString *out = g_string_new(NULL);
-
-  while (*text) {
-    const char *begin = strstr(text, "${");
-    const char *end = begin && depth < RESOLVE_DEPTH ? end_of(begin) : NULL;
-    g_autofree char *raw = NULL, *inside = NULL, *value = NULL;
-
-    if (!end) {
-      g_string_append(out, text);
-      break;
-    }
-    g_string_append_len(out, text, begin - text);
-    raw = g_strndup(begin + 2, (gsize)(end - begin) - 3);
-    inside = resolve(settings, raw, depth + 1);
-    value = resolve_inside(settings, inside, depth);
-    if (value)
-      g_string_append(out, value);
-    else
-      g_string_append_len(out, begin, end - begin);
-    text = end;
-  }
-  return g_string_free(out, FALSE);
-}
-
 const char *
 ra_settings_get(RaSettings *settings, const char *key)
 {
@@ -267,10 +196,11 @@ ra_settings_get(RaSettings *settings, const char *key)
     return NULL;
   if (setting->state == RA_SETTING_UNREAD)
     setting->state = RA_SETTING_READ;
-  value = resolve(settings, setting->value, 0);
+  value = ra_settings_resolve(settings, key, setting->value);
   g_ptr_array_add(settings->texts, value);
   return *value == '\0' || g_str_equal(value, "null") ||
-                 g_str_equal(value, "~") || g_str_equal(value, "None")
+                 g_str_equal(value, "~") || g_str_equal(value, "None") ||
+                 g_str_equal(value, "???")
              ? NULL
              : value;
 }
@@ -292,8 +222,9 @@ is_off(const char *value)
 gboolean
 ra_settings_is(RaSettings *settings, guint index, const char *standard)
 {
+  const RaSetting *setting = ra_settings_at(settings, index);
   g_autofree char *value =
-      resolve(settings, ra_settings_at(settings, index)->value, 0);
+      ra_settings_resolve(settings, setting->key, setting->value);
   g_auto(GStrv) items = g_strsplit(standard, "|", -1);
   double number, other;
 

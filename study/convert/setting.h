@@ -2,8 +2,8 @@
  *
  * Two forms are read.  In YAML (and JSON, which is YAML), every scalar is a
  * setting whose key joins the keys of mappings and the indices of sequences by
- * dots.  A `defaults: FILE` at the top is read first; the file itself overrides
- * it.  A shell script is evaluated (study/convert/shell.h), and the arguments
+ * dots.  What `defaults` at the top names is read first (NeMo-RL's files,
+ * hydra's list); the file itself overrides it.  A shell script is evaluated (study/convert/shell.h), and the arguments
  * of the program that it launches (study/convert/launch.h) are settings:
  * `a.b=c`, `+a.b=c`, `~a.b` (null), `--a=b`, `--a b` and `--a` (true).  Lists
  * and mappings of hydra, `a=[x,y]` and `a={b:1}`, are settings as YAML has
@@ -20,9 +20,11 @@
  *
  * Invariant: a setting stays UNREAD until its key is read or ignored, so
  * settings that were not understood can be listed line by line.  If a key is
- * set twice, the last one counts and the others are REPLACED. `${a.b}`,
- * `${oc.select:a.b,else}` and `${mul:x,y}` in a value are resolved.  Typical
- * sizes: 20 to 300 settings.
+ * set twice, the last one counts and the others are REPLACED.  `${a.b}`,
+ * `${.b}` and `${..b}` (relative to the value's mapping and the one around it),
+ * `${oc.select:a.b,else}`, `${oc.env:A,else}`, `${oc.decode:a}`,
+ * `${eval:2*3}`, `${mul:x,y}` and add, sub, div, max, min in a value are
+ * resolved.  Typical sizes: 20 to 1000 settings.
  */
 #ifndef RA_STUDY_CONVERT_SETTING_H
 #define RA_STUDY_CONVERT_SETTING_H
@@ -69,6 +71,19 @@ RaSettings *ra_settings_load_with(const char *path, const char *const *sets,
                                   GError **error);
 #define ra_settings_load(path, error)                                          \
   ra_settings_load_with((path), NULL, (error))
+
+/**
+ * ra_settings_compose:
+ * @path: the script that @settings are of
+ * @error: %RA_ERROR_INPUT: the file is no configuration
+ *
+ * Reads the configuration file that the script's command names by --config, or
+ * --config-name and --config-path, if it is found: at that place, beside the
+ * script, or in a folder above up to the root of the repository.  The command
+ * line overrides it.  What is not found is a note.
+ */
+gboolean ra_settings_compose(RaSettings *settings, const char *path,
+                             GError **error);
 
 /* As ra_settings_load(), from memory; @name is the name in messages. */
 RaSettings *ra_settings_parse(const char *name, const char *text, gsize n_bytes,

@@ -55,11 +55,39 @@ gboolean ra_settings_add_set(RaSettings *settings, const char *set,
 gboolean ra_settings_override(RaSettings *settings, const char *const *sets,
                               GError **error);
 
-/* The two readers append to @settings. */
+/* Marks the setting of @key as REPLACED. */
+void ra_settings_drop(RaSettings *settings, const char *key);
+
+/* The two readers append to @settings, whose name is the file's. */
 gboolean ra_settings_read_yaml(RaSettings *settings, const char *text,
-                               gsize n_bytes, guint depth, GError **error);
+                               gsize n_bytes, GError **error);
+
+/* As ra_settings_read_yaml(), of the file @path that command line @command
+ * names (nullable); @is_own as of ra_settings_add_at(). */
+gboolean ra_settings_read_composed(RaSettings *settings, const char *path,
+                                   const char *text, gsize n_bytes,
+                                   RaSettings *command, gboolean is_own,
+                                   GError **error);
 gboolean ra_settings_read_script(RaSettings *settings, const char *text,
                                  gsize n_bytes, const char *const *sets,
                                  GError **error);
+
+/* (transfer full): @text, a value of @key, with what its ${...} stand for,
+ * where that is known. */
+char *ra_settings_resolve(const RaSettings *settings, const char *key,
+                          const char *text);
+
+/* (transfer full) (element-type utf8): the absolute keys that @value of @key
+ * refers to, if that is all it does: the first that there is counts. */
+GPtrArray *ra_settings_references(const char *key, const char *value);
+
+/* FALSE with @error: a value refers to itself. */
+gboolean ra_settings_check_references(const RaSettings *settings,
+                                      GError **error);
+
+/* (transfer full) (nullable): @value, and the value of an expression such as
+ * `2 * (3 + max(4, 5))`, as text. */
+char *ra_settings_number(double value);
+char *ra_settings_calculate(const char *text);
 
 #endif

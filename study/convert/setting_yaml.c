@@ -5,107 +5,121 @@
 #include <yaml.h>
 
 #include "base/error.h"
-#include "base/text.h"
-#include "study/convert/setting_impl.h"
+#include "study/convert/setting_node.h"
 
 #define DEPTH_MAX 100
 #define ANCHORS_MAX 100
-#define DEFAULTS_MAX 8 /* files that name each other */
 
-/* One document on its way into settings. */
+/* One document on its way into nodes. */
 typedef struct {
-  RaSettings *settings;
+  RaForest *forest;
+  const char *name;
   yaml_document_t *document;
-  guint defaults; /* files that led here */
   GError **error;
 } Reader;
 
-static gboolean
+static RaNode *build(const Reader *reader, int index, guint depth);
+
+static RaNode *
 fail(const Reader *reader, const yaml_node_t *node, const char *what)
 {
   g_set_error(reader->error, RA_ERROR, RA_ERROR_INPUT, "%s:%lu: %s",
-              reader->settings->name, (unsigned long)node->start_mark.line + 1,
-              what);
-  return FALSE;
+              reader->name, (unsigned long)node->start_mark.line + 1, what);
+  return NULL;
 }
 
-static gboolean flatten(const Reader *reader, int index, const char *key,
-                        guint depth);
-
-/* `defaults: FILE` of the top: its settings come before. */
+/* `<<: *base` or `<<: [*base, *other]`: what is not there yet is taken. */
 static gboolean
-read_defaults(const Reader *reader, const char *name)
-{
-  RaSettings *settings = reader->settings;
-  g_autofree char *folder = g_path_get_dirname(settings->name);
-  g_autofree char *path = g_build_filename(folder, name, NULL);
-  char *own = settings->name;
-  g_autofree char *text = NULL;
-  gsize n_bytes;
-  gboolean ok;
-
-  if (!ra_file_read(path, RA_SETTINGS_BYTES_MAX, &text, &n_bytes,
-                    reader->error))
-    return FALSE;
-  settings->name = path;
-  ok = ra_settings_read_yaml(settings, text, n_bytes, reader->defaults + 1,
-                             reader->error);
-  settings->name = own;
-  return ok;
-}
-
-static gboolean
-flatten_mapping(const Reader *reader, const yaml_node_t *node, const char *key,
-                guint depth)
-{
-  for (yaml_node_pair_t *pair = node->data.mapping.pairs.start;
-       pair < node->data.mapping.pairs.top; pair++) {
-    yaml_node_t *name = yaml_document_get_node(reader->document, pair->key);
-    yaml_node_t *value = yaml_document_get_node(reader->document, pair->value);
-    g_autofree char *full = NULL;
-
-    if (!name || name->type != YAML_SCALAR_NODE)
-      return fail(reader, node, "a key is not a word");
-    if (depth == 0 && value && value->type == YAML_SCALAR_NODE &&
-        strcmp((const char *)name->data.scalar.value, "defaults") == 0) {
-      if (!read_defaults(reader, (const char *)value->data.scalar.value))
-        return FALSE;
-      continue;
-    }
-    full = g_strdup_printf("%s%s%s", key, *key ? "." : "",
-                           (const char *)name->data.scalar.value);
-    if (!flatten(reader, pair->value, full, depth + 1))
-      return FALSE;
-  }
-  return TRUE;
-}
-
-static gboolean
-flatten(const Reader *reader, int index, const char *key, guint depth)
+unite(const Reader *reader, RaNode *out, int index, guint depth)
 {
   const yaml_node_t *node = yaml_document_get_node(reader->document, index);
+  RaNode *other;
 
-  if (depth > DEPTH_MAX)
-    return fail(reader, node, "nested deeper than 100");
-  if (node->type == YAML_MAPPING_NODE)
-    return flatten_mapping(reader, node, key, depth);
-  if (node->type == YAML_SEQUENCE_NODE) {
-    guint n = 0;
-
+  if (node->type == YAML_SEQUENCE_NODE && depth < DEPTH_MAX) {
     for (yaml_node_item_t *item = node->data.sequence.items.start;
          item < node->data.sequence.items.top; item++) {
-      g_autofree char *full = g_strdup_printf("%s.%u", key, n++);
-
-      if (!flatten(reader, *item, full, depth + 1))
+      if (!unite(reader, out, *item, depth + 1))
         return FALSE;
     }
     return TRUE;
   }
-  if (!*key)
-    return fail(reader, node, "expected keys and values");
-  return ra_settings_add(reader->settings, key,
-                         (const char *)node->data.scalar.value,
-                         (guint)node->start_mark.line + 1, reader->error);
+  if (node->type != YAML_MAPPING_NODE)
+    return fail(reader, node, "'<<' is not a mapping") != NULL;
+  other = build(reader, index, depth + 1);
+  if (!other)
+    return FALSE;
+  for (guint i = 0; i < other->nodes->len; i++) {
+    if (!ra_node_child(out, other->names->pdata[i]))
+      ra_node_put(reader->forest, out, other->names->pdata[i],
+                  other->nodes->pdata[i]);
+  }
+  return TRUE;
+}
+
+static RaNode *
+build_mapping(const Reader *reader, const yaml_node_t *node, RaNode *out,
+              guint depth)
+{
+  for (gboolean is_merge = FALSE; is_merge < 2; is_merge++) {
+    for (yaml_node_pair_t *pair = node->data.mapping.pairs.start;
+         pair < node->data.mapping.pairs.top; pair++) {
+      yaml_node_t *name = yaml_document_get_node(reader->document, pair->key);
+      RaNode *child;
+      const char *text;
+
+      if (!name || name->type != YAML_SCALAR_NODE)
+        return fail(reader, node, "a key is not a word");
+      text = (const char *)name->data.scalar.value;
+      if (is_merge != (name->data.scalar.style == YAML_PLAIN_SCALAR_STYLE &&
+                       strcmp(text, "<<") == 0))
+        continue;
+      if (is_merge) {
+        if (!unite(reader, out, pair->value, depth))
+          return NULL;
+        continue;
+      }
+      child = build(reader, pair->value, depth + 1);
+      if (!child)
+        return NULL;
+      ra_node_put(reader->forest, out, text, child);
+    }
+  }
+  return out;
+}
+
+static RaNode *
+build(const Reader *reader, int index, guint depth)
+{
+  static const RaNodeKind kinds[] = {
+      [YAML_SCALAR_NODE] = RA_NODE_SCALAR,
+      [YAML_SEQUENCE_NODE] = RA_NODE_SEQUENCE,
+      [YAML_MAPPING_NODE] = RA_NODE_MAPPING,
+  };
+  const yaml_node_t *node = yaml_document_get_node(reader->document, index);
+  RaNode *out;
+
+  if (depth > DEPTH_MAX)
+    return fail(reader, node, "nested deeper than 100");
+  out = ra_node_new(reader->forest, kinds[node->type], reader->name,
+                    (guint)node->start_mark.line + 1, reader->error);
+  if (!out)
+    return NULL;
+  if (node->type == YAML_MAPPING_NODE)
+    return build_mapping(reader, node, out, depth);
+  if (node->type == YAML_SCALAR_NODE) {
+    out->value = g_string_chunk_insert(reader->forest->texts,
+                                       (const char *)node->data.scalar.value);
+    return out;
+  }
+  for (yaml_node_item_t *item = node->data.sequence.items.start;
+       item < node->data.sequence.items.top; item++) {
+    RaNode *child = build(reader, *item, depth + 1);
+
+    if (!child)
+      return NULL;
+    ra_node_put(reader->forest, out, NULL, child);
+  }
+  return out;
 }
 
 static void
@@ -117,11 +131,10 @@ begin_parser(yaml_parser_t *parser, const char *text, gsize n_bytes)
 }
 
 static void
-fail_parser(const RaSettings *settings, const yaml_parser_t *parser,
-            GError **error)
+fail_parser(const char *name, const yaml_parser_t *parser, GError **error)
 {
-  g_set_error(error, RA_ERROR, RA_ERROR_INPUT, "%s:%lu: no YAML: %s",
-              settings->name, (unsigned long)parser->problem_mark.line + 1,
+  g_set_error(error, RA_ERROR, RA_ERROR_INPUT, "%s:%lu: no YAML: %s", name,
+              (unsigned long)parser->problem_mark.line + 1,
               parser->problem ? parser->problem : "cannot be read");
 }
 
@@ -138,8 +151,8 @@ has_anchor(const yaml_event_t *event)
 /* TRUE if @text has neither too many levels nor too many anchors.  The loader's
  * time grows with the square of both, so parser events are counted first. */
 static gboolean
-check_size(const RaSettings *settings, const char *text, gsize n_bytes,
-           GError **error)
+check_size(const char *name, const char *text, gsize n_bytes,
+           guint *out_documents, GError **error)
 {
   yaml_parser_t parser;
   yaml_event_t event;
@@ -149,11 +162,12 @@ check_size(const RaSettings *settings, const char *text, gsize n_bytes,
   begin_parser(&parser, text, n_bytes);
   while (ok && !ended) {
     if (!yaml_parser_parse(&parser, &event)) {
-      fail_parser(settings, &parser, error);
+      fail_parser(name, &parser, error);
       ok = FALSE;
       break;
     }
     ended = event.type == YAML_STREAM_END_EVENT;
+    *out_documents += event.type == YAML_DOCUMENT_START_EVENT;
     n_anchors += has_anchor(&event);
     if (event.type == YAML_MAPPING_START_EVENT ||
         event.type == YAML_SEQUENCE_START_EVENT)
@@ -162,8 +176,8 @@ check_size(const RaSettings *settings, const char *text, gsize n_bytes,
              event.type == YAML_SEQUENCE_END_EVENT)
       depth--;
     if (depth > DEPTH_MAX || n_anchors > ANCHORS_MAX) {
-      g_set_error(error, RA_ERROR, RA_ERROR_INPUT, "%s:%lu: %s %d",
-                  settings->name, (unsigned long)event.start_mark.line + 1,
+      g_set_error(error, RA_ERROR, RA_ERROR_INPUT, "%s:%lu: %s %d", name,
+                  (unsigned long)event.start_mark.line + 1,
                   depth > DEPTH_MAX ? "nested deeper than"
                                     : "more anchors than",
                   depth > DEPTH_MAX ? DEPTH_MAX : ANCHORS_MAX);
@@ -175,31 +189,36 @@ check_size(const RaSettings *settings, const char *text, gsize n_bytes,
   return ok;
 }
 
-gboolean
-ra_settings_read_yaml(RaSettings *settings, const char *text, gsize n_bytes,
-                      guint depth, GError **error)
+RaNode *
+ra_node_parse(RaForest *forest, const char *name, const char *text,
+              gsize n_bytes, GError **error)
 {
   yaml_parser_t parser;
   yaml_document_t document;
-  Reader reader = {settings, &document, depth, error};
-  gboolean ok;
+  Reader reader = {forest, name, &document, error};
+  RaNode *out = NULL;
+  guint n_documents = 0;
 
-  if (depth > DEFAULTS_MAX) {
-    g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
-                "%s: more than %d files that name each other as defaults",
-                settings->name, DEFAULTS_MAX);
-    return FALSE;
-  }
-  if (!check_size(settings, text, n_bytes, error))
-    return FALSE;
+  if (!check_size(name, text, n_bytes, &n_documents, error))
+    return NULL;
+  if (n_documents > 1)
+    ra_settings_note(forest->settings,
+                     "%s: the first of %u documents; the others are not read",
+                     name, n_documents);
   begin_parser(&parser, text, n_bytes);
-  ok = yaml_parser_load(&parser, &document) != 0;
-  if (!ok) {
-    fail_parser(settings, &parser, error);
+  if (!yaml_parser_load(&parser, &document)) {
+    fail_parser(name, &parser, error);
   } else {
-    ok = !yaml_document_get_root_node(&document) || flatten(&reader, 1, "", 0);
+    const yaml_node_t *root = yaml_document_get_root_node(&document);
+
+    if (!root)
+      out = ra_node_new(forest, RA_NODE_MAPPING, name, 1, error);
+    else if (root->type != YAML_MAPPING_NODE)
+      fail(&reader, root, "expected keys and values");
+    else
+      out = build(&reader, 1, 0);
     yaml_document_delete(&document);
   }
   yaml_parser_delete(&parser);
-  return ok;
+  return out;
 }

@@ -316,17 +316,12 @@ START_TEST(test_anchors)
 }
 END_TEST
 
-/* A cycle of references, and one of YAML's own, ends. */
+/* A mapping of YAML that has itself ends. */
 START_TEST(test_cycles)
 {
-  static const char text[] = "a: ${b}\nb: ${a}\n";
   static const char self[] = "a: &x {b: *x}\n";
   GError *error = NULL;
-  g_autoptr(RaSettings) s =
-      ra_settings_parse("x", text, strlen(text), TRUE, &error);
 
-  ck_assert_ptr_nonnull(s);
-  ck_assert_ptr_nonnull(strstr(ra_settings_get(s, "a"), "${"));
   ck_assert_ptr_null(ra_settings_parse("x", self, strlen(self), TRUE, &error));
   ck_assert_ptr_nonnull(error);
   g_clear_error(&error);

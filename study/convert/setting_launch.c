@@ -1,0 +1,206 @@
+/* The configuration file that a launch names: --config FILE, or hydra's
+ * --config-path FOLDER and --config-name NAME. */
+#include "config.h"
+
+#include <string.h>
+
+#include "base/text.h"
+#include "study/convert/setting_compose.h"
+
+/* Value of the flag, in either spelling; NULL: it is not there. */
+static const char *
+flag(RaSettings *settings, const char *dashes, const char *underscores)
+{
+  const char *value = ra_settings_get(settings, dashes);
+
+  return value || !underscores ? value : ra_settings_get(settings, underscores);
+}
+
+/* @path from behind its last part that the shell knows and we do not: "x/y" of
+ * "${HOME}/x/y" and of "$(pwd)/x/y". */
+static const char *
+known_part(const char *path)
+{
+  const char *last = path;
+
+  for (const char *p = path; *p; p++) {
+    if (*p == '}' || *p == ')' || (*p == '$' && p[1] != '{' && p[1] != '('))
+      last = p + 1;
+  }
+  while (last > path && *last && *last != '/')
+    last++;
+  while (last > path && *last == '/')
+    last++;
+  return last;
+}
+
+/* (transfer full) (nullable): @name, where a launch in @folder may mean it. */
+static char *
+find(const char *folder, const char *name)
+{
+  static const char *const folders[] = {"", "config", "configs"};
+  const char *known = known_part(name);
+
+  if (g_path_is_absolute(name) && g_file_test(name, G_FILE_TEST_EXISTS))
+    return g_strdup(name);
+  while (*known == '/')
+    known++;
+  for (guint i = 0; *known && i < G_N_ELEMENTS(folders); i++) {
+    g_autofree char *below = g_build_filename(folders[i], known, NULL);
+    char *found = ra_compose_find_above(folder, below);
+
+    if (found)
+      return found;
+  }
+  return NULL;
+}
+
+/* (transfer full) (nullable): the folder `config` beside the module that the
+ * launch starts, `a/b/config` of `python -m a.b.main`. */
+static char *
+folder_of_module(const RaSettings *settings, const char *folder)
+{
+  const char *module = ra_settings_entry(settings);
+  g_autofree char *path = NULL, *parent = NULL, *below = NULL;
+
+  if (*module == '\0' || g_str_has_suffix(module, ".py"))
+    return NULL;
+  path = g_strdup(module);
+  g_strdelimit(path, ".", '/');
+  parent = g_path_get_dirname(path);
+  below = g_build_filename(parent, "config", NULL);
+  return ra_compose_find_above(folder, below);
+}
+
+/* (transfer full) (nullable): the file that the launch names; *out_own: it is
+ * not one of the framework's own. */
+static char *
+find_config(const RaSettings *settings, const char *folder, const char *config,
+            const char *name, const char *path, gboolean *out_own)
+{
+  g_autofree char *file = NULL, *parent = NULL, *module = NULL;
+  const char *places[4];
+  guint n = 0;
+
+  *out_own = TRUE;
+  if (config)
+    return find(folder, config);
+  file = g_str_has_suffix(name, ".yaml") || g_str_has_suffix(name, ".yml")
+             ? g_strdup(name)
+             : g_strconcat(name, ".yaml", NULL);
+  parent = path ? find(folder, path) : NULL;
+  module = folder_of_module(settings, folder);
+  if (parent)
+    places[n++] = parent;
+  if (!path && module)
+    places[n++] = module;
+  places[n++] = folder;
+  for (guint i = 0; i < n; i++) {
+    char *found = g_build_filename(places[i], file, NULL);
+
+    if (g_file_test(found, G_FILE_TEST_IS_REGULAR)) {
+      *out_own = places[i] != module;
+      return found;
+    }
+    g_free(found);
+  }
+  return find(folder, file);
+}
+
+/* Replaces the setting of @key in @base, and those below it, whose first is
+ * noted in @firsts: key -> index + 1. */
+static void
+replace(RaSettings *base, GHashTable *firsts, const char *key)
+{
+  RaSetting *before = g_hash_table_lookup(base->last, key);
+  guint first = GPOINTER_TO_UINT(g_hash_table_lookup(firsts, key));
+  gsize n = strlen(key);
+
+  if (before)
+    before->state = RA_SETTING_REPLACED;
+  for (guint i = first; first > 0 && i <= base->list->len; i++) {
+    RaSetting *setting = base->list->pdata[i - 1];
+
+    if (strncmp(setting->key, key, n) != 0 || setting->key[n] != '.')
+      break;
+    setting->state = RA_SETTING_REPLACED;
+  }
+  g_hash_table_remove(firsts, key);
+}
+
+/* Puts the settings of @base before those of @settings, which override them. */
+static void
+put_before(RaSettings *settings, RaSettings *base)
+{
+  g_autoptr(GHashTable) firsts =
+      g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+  GPtrArray *own = settings->list;
+
+  for (guint i = 0; i < base->list->len; i++) {
+    const RaSetting *setting = base->list->pdata[i];
+
+    for (const char *dot = strchr(setting->key, '.'); dot;
+         dot = strchr(dot + 1, '.')) {
+      char *above = g_strndup(setting->key, (gsize)(dot - setting->key));
+
+      if (g_hash_table_contains(firsts, above))
+        g_free(above);
+      else
+        g_hash_table_insert(firsts, above, GUINT_TO_POINTER(i + 1));
+    }
+  }
+  for (guint i = 0; i < own->len; i++) {
+    const RaSetting *setting = own->pdata[i];
+
+    if (setting->state != RA_SETTING_REPLACED)
+      replace(base, firsts, setting->key);
+  }
+  for (guint i = 0; i < base->list->len; i++) {
+    RaSetting *setting = base->list->pdata[i];
+
+    if (setting->state != RA_SETTING_REPLACED)
+      g_hash_table_insert(settings->last, setting->key, setting);
+  }
+  settings->list = g_steal_pointer(&base->list);
+  base->list = g_ptr_array_new();
+  g_ptr_array_extend_and_steal(settings->list, own);
+}
+
+gboolean
+ra_settings_compose(RaSettings *settings, const char *path, GError **error)
+{
+  g_return_val_if_fail(settings != NULL && path != NULL, FALSE);
+
+  g_autofree char *folder = g_path_get_dirname(path);
+  const char *config = NULL, *name, *parent;
+  g_autofree char *found = NULL, *text = NULL;
+  g_autoptr(RaSettings) base = NULL;
+  gboolean is_own;
+  gsize n_bytes;
+
+  if (*ra_settings_entry(settings) == '\0')
+    return TRUE;
+  config = flag(settings, "config", NULL);
+  name = flag(settings, "config-name", "config_name");
+  parent = flag(settings, "config-path", "config_path");
+  if (!config && !name)
+    return TRUE;
+  found = find_config(settings, folder, config, name, parent, &is_own);
+  if (!found || !g_file_test(found, G_FILE_TEST_IS_REGULAR)) {
+    ra_settings_note(settings,
+                     "configuration: %s '%s' was not found; only the command "
+                     "line was read",
+                     config ? "--config" : "--config-name",
+                     config ? config : name);
+    return TRUE;
+  }
+  base = ra_settings_new(found);
+  if (!ra_file_read(found, RA_SETTINGS_BYTES_MAX, &text, &n_bytes, error) ||
+      !ra_settings_read_composed(base, found, text, n_bytes, settings, is_own,
+                                 error))
+    return FALSE;
+  for (guint i = 0; i < base->notes->len; i++)
+    ra_settings_note(settings, "%s", (char *)base->notes->pdata[i]);
+  put_before(settings, base);
+  return TRUE;
+}
