@@ -91,9 +91,9 @@ read_sharing(const RaRecipe *recipe, RaSettings *s, Group *groups,
 }
 
 /* Puts the groups one after the other, none across a node's end that need not
- * be; fills the recipe's nodes. */
+ * be. */
 static void
-place(RaRecipe *recipe, Group *groups)
+place(Group *groups)
 {
   gboolean placed[N_GROUPS] = {FALSE};
   uint32_t next = 0;
@@ -118,8 +118,6 @@ place(RaRecipe *recipe, Group *groups)
     if (groups[g].shares >= 0)
       groups[g].first = groups[groups[g].shares].first;
   }
-  recipe->n_node_gpus = NODE_GPUS;
-  recipe->n_nodes = (next + NODE_GPUS - 1) / NODE_GPUS;
 }
 
 /* ---- Calls --------------------------------------------------------------- */
@@ -471,8 +469,6 @@ read_supervised(RaRecipe *recipe, RaSettings *s, GError **error)
 {
   const Group all = {TRUE, NODE_GPUS, 0, -1};
 
-  recipe->n_nodes = 1;
-  recipe->n_node_gpus = NODE_GPUS;
   ra_recipe_note(recipe,
                  "cluster: one node of %d GPUs, as deepspeed takes those that "
                  "it finds",
@@ -514,13 +510,15 @@ read_openrlhf(RaRecipe *recipe, RaSettings *s, GError **error)
          read_engines(recipe, s, groups, error) &&
          read_sharing(recipe, s, groups, error);
     if (ok)
-      place(recipe, groups);
+      place(groups);
     ok = ok && read_calls(recipe, s, groups, error) &&
          read_sleep(recipe, s, error);
   }
-  if (ok)
-    read_padding(recipe, s);
-  return ok;
+  if (!ok)
+    return FALSE;
+  ra_recipe_nodes(recipe, NODE_GPUS);
+  read_padding(recipe, s);
+  return TRUE;
 }
 
 const RaRecipeReader ra_recipe_reader_openrlhf = {

@@ -117,6 +117,13 @@ import openrlhf-flat.sh --async_train --async_queue_size 2 --partial_rollout
 is workload staleness 2
 is 'call actor_generate' mesh node1
 told lost partial_rollout
+# Groups that are no slices of a node of 8: 6 GPUs train, 2 generate.
+import openrlhf-dotted.sh --train.colocate_all false --train.colocate_actor_ref \
+  --actor.num_gpus_per_node 6 --ref.num_gpus_per_node 6 \
+  --vllm.num_engines 1 --algo.advantage.estimator rloo \
+  --rollout.batch_size 96 --train.batch_size 768 --reward.remote_url rules.py
+is 'call actor_train' mesh 'node[0-2]'
+is 'call actor_generate' mesh node3
 # Groups that are of no use are replaced.
 import openrlhf-dotted.sh --algo.dynamic_filtering_enable \
   --rollout.vllm_generate_batch_size 192 --reward.remote_url rules.py
