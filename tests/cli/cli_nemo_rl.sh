@@ -271,10 +271,15 @@ time cluster.segment_size 16
 time data_plane.enabled true
 time env.should_use_nemo_gym true
 time policy.generation.refit_transport nixl
+time grpo.dynamic_sampling_oversample_ratio 1.5
+learning grpo.zero_variance_prompt_filtering true
 memory policy.logprob_chunk_size 2048
 memory policy.megatron_cfg.use_fused_linear_logprobs true
 memory policy.megatron_cfg.fine_grained_activation_offloading true
 END
+import nemo-rl.yaml grpo.strange=7
+grep -q '^unknown.*grpo.strange	7' out
+result $? "a key of the algorithm that nobody knows is a line"
 import nemo-rl.yaml policy.megatron_cfg.strange=7
 grep -q '^unknown.*policy.megatron_cfg.strange	7' out
 result $? "a key that nobody knows is a line"
