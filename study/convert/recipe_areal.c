@@ -97,7 +97,6 @@ static const RaMeaning meanings[] = {
     RA_MEANS_LOST(TIME, "*.cpu_offload_gb", "off", "weights on the GPU"),
     RA_MEANS_LOST(TIME, "*return_routed_experts", "off",
                   "no indices of experts are sent"),
-    RA_MEANS_LOST(TIME, "teacher.*", NULL, "no teacher"),
     RA_MEANS_LOST(TIME, "*max_turns", "1|off", "one turn"),
     RA_MEANS_LOST(TIME, "tir.enable_tools", "off", "no tools"),
     RA_MEANS_NOTHING("tir.*"),
@@ -545,6 +544,8 @@ read_areal(RaRecipe *recipe, RaSettings *s, GError **error)
   g_autofree char *generate = find_role(s, TRUE, &shares);
   uint32_t n_gpus;
 
+  if (ra_settings_has(s, "teacher."))
+    return ra_recipe_refuse(s, "distillation", error);
   if (!read_task(recipe, s, error))
     return FALSE;
   if (!train && generate)

@@ -356,7 +356,7 @@ read_skyrl(RaRecipe *recipe, RaSettings *s, GError **error)
   const char *entry = ra_settings_entry(s);
   gboolean is_apart;
 
-  if (strstr(entry, "main_generate"))
+  if (g_regex_match_simple("main_\\w*generate\\b", entry, 0, 0))
     return ra_recipe_refuse(s, "generation alone", error);
   if (strstr(entry, "main_sft") || ra_settings_has(s, "placement."))
     return read_sft(recipe, s, error);
@@ -377,7 +377,8 @@ read_skyrl(RaRecipe *recipe, RaSettings *s, GError **error)
 const RaRecipeReader ra_recipe_reader_skyrl = {
     .name = "skyrl",
     .prefixes = {"trainer.policy.", "trainer.placement."},
-    .entries = {"skyrl.", "skyrl_train."},
+    .entries = {"skyrl.train.entrypoints.main_", "skyrl.train.main_sft",
+                "skyrl_train.entrypoints.main_"},
     .meanings = ra_meanings_skyrl,
     .n_meanings = &ra_n_meanings_skyrl,
     .read = read_skyrl,
