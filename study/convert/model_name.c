@@ -40,6 +40,26 @@ ra_model_name_config(const char *name, const char *script, GPtrArray *notes,
 }
 
 char *
+ra_model_name_of_shape(guint32 n_layers, guint32 hidden, guint32 ffn,
+                       guint32 n_experts)
+{
+  g_autofree char *path =
+      ra_share_find("models", RA_MODEL_HUB_FILE, NULL, NULL);
+  g_autoptr(RaModelHub) hub = path ? ra_model_hub_load(path, NULL) : NULL;
+
+  for (guint i = 0; hub && i < ra_model_hub_n_rows(hub); i++) {
+    const RaModelHubRow *row = ra_model_hub_row(hub, i);
+    RaModelHubMatch match = {.row = row, .name = row->name, .suffix = ""};
+    g_autoptr(RaModel) model = ra_model_hub_model(hub, &match, NULL);
+
+    if (model && model->n_layers == n_layers && model->hidden == hidden &&
+        model->n_experts == n_experts && (n_experts > 0 || model->ffn == ffn))
+      return g_strdup(row->name);
+  }
+  return NULL;
+}
+
+char *
 ra_model_name_published(const char *config)
 {
   g_autofree char *path =

@@ -27,6 +27,11 @@
 char *ra_model_name_config(const char *name, const char *script,
                            GPtrArray *notes, GError **error);
 
+/* Published model of a shape (transfer full) (nullable), the first of several:
+ * layers, width, inner width of a dense MLP and experts, 0 for none. */
+char *ra_model_name_of_shape(guint32 n_layers, guint32 hidden, guint32 ffn,
+                             guint32 n_experts);
+
 /* Identifier under which a config is published (transfer full): @config itself
  * if no row of the table has that file. */
 char *ra_model_name_published(const char *config);

@@ -358,6 +358,8 @@ read_skyrl(RaRecipe *recipe, RaSettings *s, GError **error)
 
   if (g_regex_match_simple("main_\\w*generate\\b", entry, 0, 0))
     return ra_recipe_refuse(s, "generation alone", error);
+  if (g_regex_match_simple("main_\\w*distill", entry, 0, 0))
+    return ra_recipe_refuse(s, "distillation", error);
   if (strstr(entry, "main_sft") || ra_settings_has(s, "placement."))
     return read_sft(recipe, s, error);
   if (!read_pools(recipe, s, &is_apart, error) ||

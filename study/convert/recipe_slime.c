@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "study/convert/model_name.h"
 #include "study/convert/recipe_impl.h"
 
 static RaRecipeCall *
@@ -253,7 +254,7 @@ read_critic(RaRecipe *recipe, RaSettings *s, GError **error)
 {
   if (!g_str_equal(recipe->algorithm, "ppo"))
     return TRUE;
-  ra_recipe_text(s, "hf-checkpoint", NULL, &recipe->model[RA_RECIPE_CRITIC]);
+  recipe->model[RA_RECIPE_CRITIC] = g_strdup(recipe->model[RA_RECIPE_ACTOR]);
   ra_recipe_like(recipe, RA_RECIPE_CRITIC_TRAIN, RA_RECIPE_ACTOR_TRAIN);
   return read_forward(recipe, s, RA_RECIPE_CRITIC_INFERENCE, error);
 }
@@ -325,6 +326,39 @@ read_task(RaRecipe *recipe, RaSettings *s, GError **error)
   return TRUE;
 }
 
+/* A checkpoint of one's own has a name that nobody knows; the arguments of
+ * Megatron (scripts/models/NAME.sh) have its shape. */
+static gboolean
+read_model(RaRecipe *recipe, RaSettings *s, GError **error)
+{
+  const char *name = recipe->model[RA_RECIPE_ACTOR];
+  g_autofree char *known =
+      name ? ra_model_name_config(name, ra_settings_name(s), NULL, NULL) : NULL;
+  g_autofree char *like = NULL;
+  uint32_t n_layers, hidden, ffn, n_experts;
+
+  if (!ra_settings_uint32(s, "num-layers", 0, 0, RA_RECIPE_COUNT_MAX, &n_layers,
+                          error) ||
+      !ra_settings_uint32(s, "hidden-size", 0, 0, RA_RECIPE_COUNT_MAX, &hidden,
+                          error) ||
+      !ra_settings_uint32(s, "ffn-hidden-size", 0, 0, RA_RECIPE_COUNT_MAX, &ffn,
+                          error) ||
+      !ra_settings_uint32(s, "num-experts", 0, 0, RA_RECIPE_COUNT_MAX,
+                          &n_experts, error))
+    return FALSE;
+  if (!known && n_layers > 0)
+    like = ra_model_name_of_shape(n_layers, hidden, ffn, n_experts);
+  if (like) {
+    ra_recipe_note(recipe, "model: %s, which has the shape of the arguments",
+                   like);
+    g_free(recipe->model[RA_RECIPE_ACTOR]);
+    recipe->model[RA_RECIPE_ACTOR] = g_steal_pointer(&like);
+  }
+  g_free(recipe->model[RA_RECIPE_REF]);
+  recipe->model[RA_RECIPE_REF] = g_strdup(recipe->model[RA_RECIPE_ACTOR]);
+  return TRUE;
+}
+
 static gboolean
 read_slime(RaRecipe *recipe, RaSettings *s, GError **error)
 {
@@ -332,8 +366,8 @@ read_slime(RaRecipe *recipe, RaSettings *s, GError **error)
 
   if (!read_task(recipe, s, error))
     return FALSE;
-  ra_recipe_text(s, "hf-checkpoint", NULL, &recipe->model[RA_RECIPE_REF]);
-  if (!read_pools(recipe, s, &is_apart, error) ||
+  if (!read_model(recipe, s, error) ||
+      !read_pools(recipe, s, &is_apart, error) ||
       !read_batches(recipe, s, error) || !read_lengths(recipe, s, error) ||
       !read_train(recipe, s, is_apart, error))
     return FALSE;

@@ -84,6 +84,12 @@ tells memory log-probs-chunk-size
 tells learning num-critic-only-steps
 grep -q '^unknown.*1 keys' out
 result $? "slime: a flag that nobody knows is counted"
+# A checkpoint of one's own has the shape that the arguments say.
+changed slime-grpo-qwen3-8b.sh 's/Qwen3-8B /mine-7 /
+  s/--hidden-size 4096/& --ffn-hidden-size 12288/'
+grep -q '^assumed.*model: Qwen/Qwen3-8B, which has the shape' out &&
+  grep -q '^config = .*Qwen3-8B' x.workload
+result $? "slime: the arguments of Megatron say the model's shape"
 changed slime-grpo-qwen3-8b.sh 's/--rm-type math/--loss-type sft_loss/'
 says 'dataset = pairs' x
 is '' actor_generate dp x
@@ -117,6 +123,14 @@ fails "num_engines' is '4', expected as many GPUs for engines" \
   import half.sh -o never
 answers 'python -m skyrl.train.entrypoints.main_generate trainer.policy.model.path=a' \
   'is generation alone, expected training'
+
+answers 'python -m skyrl.train.entrypoints.main_on_policy_distill trainer.policy.model.path=a' \
+  'is distillation, expected training'
+# Groups of 8 on engines that have 4 sequences: nothing is shared.
+changed skyrl-grpo-qwen2.5-7b.sh 's/train_batch_size=256/train_batch_size=8/
+  s/mini_batch_size=64/mini_batch_size=8/; s/num_engines=8/num_engines=16/
+  s/tensor_parallel_size=2/tensor_parallel_size=1/; s/gpu=8/gpu=4/'
+is '' actor_generate prefix-sharing x
 
 # ---- ROLL -------------------------------------------------------------------
 
