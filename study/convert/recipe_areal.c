@@ -283,7 +283,10 @@ find_role(RaSettings *s, gboolean generates, gboolean *shares)
                    generates
                ? NULL
                : g_strdup(mode);
-  return generates ? g_strndup(mode, (gsize)(cut - mode)) : g_strdup(cut + 1);
+  if (generates)
+    return g_strndup(mode, (gsize)(cut - mode));
+  pipe = strstr(cut, "attn:") ? NULL : strchr(cut + 1, '|');
+  return pipe ? g_strndup(cut + 1, (gsize)(pipe - cut) - 1) : g_strdup(cut + 1);
 }
 
 /* ---- Training and inference ---------------------------------------------- */
@@ -524,6 +527,12 @@ put_apart(RaRecipe *recipe, RaSettings *s, gboolean shares)
 
   if (!shares)
     generate->first_gpu = recipe->calls[RA_RECIPE_ACTOR_TRAIN].n_gpus;
+  if (shares && recipe->async.is_service) {
+    recipe->async.is_service = FALSE;
+    recipe->staleness = 0;
+    ra_settings_about(s, "rollout.max_head_offpolicyness",
+                      "0, as generation and training take turns");
+  }
   for (guint k = RA_RECIPE_ACTOR_INFERENCE; k < RA_N_RECIPE_CALLS; k++) {
     RaRecipeCall *call = &recipe->calls[k];
 

@@ -183,6 +183,13 @@ is 4 actor_generate tp x
 is 4 actor_train dp x
 is 2 actor_train tp x
 is '' actor_generate service x
+# Turns on shared GPUs leave no staleness.
+changed areal-grpo-qwen2.5-7b.yaml '/backend:/d
+  1i allocation_mode: "sglang[rollout]:d4t2|fsdp[actor]:d8"'
+is 8 actor_train dp x
+is '' actor_generate service x
+grep -q '^approximated.*max_head_offpolicyness.*take turns' out
+result $? "AReaL: shared GPUs take turns, which is told"
 # Degrees of attention and of experts: 2 x 2 x 2 GPUs, experts over four.
 changed areal-grpo-qwen2.5-7b.yaml 's/"fsdp:d8p1t1"/"megatron:d2p2t2"/'
 is 2 actor_train pp x
