@@ -181,8 +181,8 @@ model_for() { # MESSAGE FILE
     }
     NR == 2 {
       if (b == 0) b = size($0)
-      if (b == 0) b = 7
-      config = b < 1.3 ? "llama-3.2-1b" : b < 4 ? "qwen2.5-1.5b" : \
+      if (b == 0) b = moe ? 235 : 7
+      config = moe && b < 50 ? "qwen3-30b-a3b" : b < 1.3 ? "llama-3.2-1b" : b < 4 ? "qwen2.5-1.5b" : \
         b < 7.8 ? "qwen2.5-7b" : b < 20 ? "qwen3-8b" : \
         moe || (b > 29 && b < 31.6) ? "qwen3-30b-a3b" : \
         b < 50 ? "qwen3-32b" : b < 150 ? "qwen2.5-72b" : \

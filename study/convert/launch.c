@@ -11,6 +11,7 @@ typedef enum {
   PREFIX,   /* words up to the next that starts something */
   LAUNCHER, /* PREFIX, and its flags say how many GPUs there are */
   SPREADER, /* flags, then a script or -m MODULE: torchrun */
+  COMMAND,  /* a program of Python by its name, and what it does: trl sft */
   PYTHON
 } Kind;
 
@@ -38,6 +39,7 @@ static const struct {
     {"sbatch", LAUNCHER, NULL},
     {"torchrun", SPREADER, NULL}, {"deepspeed", SPREADER, NULL},
     {"accelerate", SPREADER, "launch"},
+    {"trl", COMMAND, NULL},
     {"bash", PREFIX, NULL},      {"sh", PREFIX, NULL},
     {"zsh", PREFIX, NULL},
     /* clang-format on */
@@ -45,7 +47,8 @@ static const struct {
 
 /* Modules of Python that are no training. */
 static const char *const other_modules[] = {
-    "pip", "venv", "ensurepip", "http.server", "build", "ray", "site", NULL};
+    "pip", "venv", "ensurepip",      "http.server", "build",
+    "ray", "site", "trl vllm-serve", NULL};
 
 typedef struct {
   const RaShellWord *words;
@@ -243,6 +246,8 @@ unwrap(Unwrap *u)
       return FALSE;
     if (kind == SPREADER)
       return skip_spreader(u);
+    if (kind == COMMAND)
+      return ++u->at < u->n && !is_flag(u, u->at);
     if (kind == PYTHON) {
       if (!skip_python(u))
         return FALSE;
@@ -372,6 +377,13 @@ launch_of(const RaShellCommand *command)
 
     g_free(launch->entry);
     launch->entry = module;
+  }
+  if (is_program && u.at > 0 && kind_of(&u, u.at - 1) == COMMAND) {
+    char *both = g_strconcat(base_of(command->words[u.at - 1].text), " ",
+                             launch->entry, NULL);
+
+    g_free(launch->entry);
+    launch->entry = both;
   }
   launch->words = command->words + u.at + 1;
   launch->n_words = command->n_words - u.at - 1;

@@ -24,7 +24,8 @@ typedef struct {
 } RaLaunchFlag;
 
 typedef struct {
-  char *entry;              /* "verl.trainer.main_ppo", "train.py"; owned */
+  char *entry;              /* "verl.trainer.main_ppo", "train.py", "trl sft";
+                               owned */
   const RaShellWord *words; /* (array length=n_words) arguments, borrowed */
   guint n_words;
   guint n_settings;    /* of the arguments: overrides and flags */

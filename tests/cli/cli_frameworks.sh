@@ -231,6 +231,13 @@ is 2 actor_train micro-batches trl-sft
 answers 'trl kto --model_name_or_path a --dataset_name b' \
   'is kto, expected training by RL, SFT, DPO'
 
+printf '%s\n' 'trl vllm-serve --model m --a 1 --b 2 --c 3 --d 4 &' \
+  'trl grpo --model_name_or_path Qwen/Qwen2.5-7B --num_processes 4 --beta 0' \
+  >command.sh
+run import command.sh -o . --force
+says 'algorithm = grpo' command
+is 4 actor_train dp command
+
 run import "$data/trl-sft.yaml" --from=nobody -o never
 for name in slime skyrl roll areal trl; do
   grep -q "$name" err
