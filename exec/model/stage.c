@@ -8,13 +8,18 @@
 gboolean
 ra_stage_supports(const RaModel *model, GError **error)
 {
-  const char *what = NULL;
+  static const char *const families[RA_FAMILY_SHAPE + 1] = {
+      [RA_FAMILY_NEMOTRON] = "norms whose scale is stored less one",
+      [RA_FAMILY_SMOLLM3] = "layers without rotary positions",
+      [RA_FAMILY_GRANITE] = "factors on embeddings, residuals and logits",
+      [RA_FAMILY_PHI3] = "heads of which a part rotates",
+      [RA_FAMILY_MINISTRAL] = "attention within windows",
+      [RA_FAMILY_MINISTRAL3] = "queries that are scaled by their position"};
+  const char *what = families[model->family];
 
-  if (model->family == RA_FAMILY_NEMOTRON)
-    what = "norms whose scale is stored less one";
-  else if (model->mlp != RA_MLP_GATED && model->n_experts > 0)
+  if (!what && model->mlp != RA_MLP_GATED && model->n_experts > 0)
     what = "experts without a gate";
-  else if (model->qk_norm && model->norm != RA_NORM_RMS)
+  if (!what && model->qk_norm && model->norm != RA_NORM_RMS)
     what = "norms of heads beside LayerNorm";
   if (!what)
     return TRUE;

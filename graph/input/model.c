@@ -10,13 +10,23 @@
 const char *
 ra_model_family_name(RaModelFamily family)
 {
-  static const char *const names[] = {
-      [RA_FAMILY_LLAMA] = "llama",     [RA_FAMILY_MISTRAL] = "mistral",
-      [RA_FAMILY_QWEN2] = "qwen2",     [RA_FAMILY_QWEN3] = "qwen3",
-      [RA_FAMILY_MIXTRAL] = "mixtral", [RA_FAMILY_QWEN3_MOE] = "qwen3_moe",
-      [RA_FAMILY_GPT2] = "gpt2",       [RA_FAMILY_BLOOM] = "bloom",
-      [RA_FAMILY_MPT] = "mpt",         [RA_FAMILY_NEMOTRON] = "nemotron",
-      [RA_FAMILY_SHAPE] = "shape"};
+  static const char *const names[] = {[RA_FAMILY_LLAMA] = "llama",
+                                      [RA_FAMILY_MISTRAL] = "mistral",
+                                      [RA_FAMILY_QWEN2] = "qwen2",
+                                      [RA_FAMILY_QWEN3] = "qwen3",
+                                      [RA_FAMILY_MIXTRAL] = "mixtral",
+                                      [RA_FAMILY_QWEN3_MOE] = "qwen3_moe",
+                                      [RA_FAMILY_GPT2] = "gpt2",
+                                      [RA_FAMILY_BLOOM] = "bloom",
+                                      [RA_FAMILY_MPT] = "mpt",
+                                      [RA_FAMILY_NEMOTRON] = "nemotron",
+                                      [RA_FAMILY_SEED_OSS] = "seed_oss",
+                                      [RA_FAMILY_SMOLLM3] = "smollm3",
+                                      [RA_FAMILY_GRANITE] = "granite",
+                                      [RA_FAMILY_PHI3] = "phi3",
+                                      [RA_FAMILY_MINISTRAL] = "ministral",
+                                      [RA_FAMILY_MINISTRAL3] = "ministral3",
+                                      [RA_FAMILY_SHAPE] = "shape"};
   g_return_val_if_fail((guint)family < G_N_ELEMENTS(names), NULL);
   return names[family];
 }

@@ -45,6 +45,12 @@ typedef enum {
   RA_FAMILY_BLOOM,
   RA_FAMILY_MPT,
   RA_FAMILY_NEMOTRON,
+  RA_FAMILY_SEED_OSS,
+  RA_FAMILY_SMOLLM3,
+  RA_FAMILY_GRANITE,
+  RA_FAMILY_PHI3,
+  RA_FAMILY_MINISTRAL,
+  RA_FAMILY_MINISTRAL3,
   RA_FAMILY_SHAPE /* from bare shape keys; tensor names as in llama */
 } RaModelFamily;
 
@@ -163,7 +169,8 @@ typedef enum {
 /* One tensor of a checkpoint, in the orientation y = W x. */
 typedef struct {
   char name[RA_TENSOR_NAME_BYTES]; /* as in the checkpoint; a part of a fused
-                                      qkv tensor ends in [q], [k] or [v] */
+                                      tensor ends in [q], [k], [v], [gate] or
+                                      [up] */
   guint64 rows;                    /* outputs, elements */
   guint64 cols;                    /* inputs, elements; 1: a vector */
   RaTensorSplit split;             /* how tensor parallelism divides it */
@@ -245,6 +252,10 @@ gboolean ra_model_validate(const RaModel *model, GError **error);
  */
 void ra_model_set_head(RaModel *model, RaModelHead head);
 
+#define RA_MODEL_NOTE_WEIGHTS                                                  \
+  "the weights are published in %s; a workload counts them in its model's "    \
+  "'dtype'"
+
 /* Adds a note: a sentence part such as "images are not counted". */
 void ra_model_note(RaModel *model, const char *format, ...) G_GNUC_PRINTF(2, 3);
 
@@ -319,8 +330,9 @@ guint32 ra_model_n_tensors(const RaModel *model);
  * @out: (out caller-allocates): every field is set
  *
  * The sum of rows * cols over all tensors is ra_model_n_params().  A fused
- * qkv tensor (gpt2 c_attn, bloom query_key_value, mpt Wqkv) comes as its
- * three parts, since tensor parallelism divides each part by heads.
+ * qkv tensor (gpt2 c_attn, bloom query_key_value, mpt Wqkv, phi3 qkv_proj)
+ * comes as its three parts, since tensor parallelism divides each part by
+ * heads; so does phi3's gate_up_proj as two.
  *
  * Cost: O(n_layers), no allocation.   Thread: any.
  */

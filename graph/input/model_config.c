@@ -122,19 +122,133 @@ name_of(const char *path)
   return g_steal_pointer(&base);
 }
 
+/* Text models of vision-language models, whose layers are a family's.  The
+ * configurations of Qwen2-VL and Qwen2.5-VL were published without text_config.
+ */
+static const struct {
+  const char *type;
+  RaModelFamily family;
+} text_types[] = {
+    {"qwen2_vl", RA_FAMILY_QWEN2},
+    {"qwen2_vl_text", RA_FAMILY_QWEN2},
+    {"qwen2_5_vl", RA_FAMILY_QWEN2},
+    {"qwen2_5_vl_text", RA_FAMILY_QWEN2},
+    {"qwen3_vl_text", RA_FAMILY_QWEN3},
+    {"qwen3_vl_moe_text", RA_FAMILY_QWEN3_MOE},
+};
+
+static RaModelFamily
+read_type(RaConfigReader *reader)
+{
+  const char *words[RA_FAMILY_SHAPE + 1] = {NULL};
+  const char *type = ra_config_reader_text(reader, "model_type");
+  for (guint i = 0; type && i < G_N_ELEMENTS(text_types); i++)
+    if (strcmp(type, text_types[i].type) == 0)
+      return text_types[i].family;
+  for (guint i = 0; i < RA_FAMILY_SHAPE; i++)
+    words[i] = ra_model_family_name((RaModelFamily)i);
+  if (!type)
+    ra_config_reader_fail(reader, "model_type", "'model_type' is missing");
+  return (RaModelFamily)ra_config_reader_word(reader, "model_type", words, 0);
+}
+
+/* TRUE if some layer's attention is said to be local. */
+static gboolean
+has_local_layers(RaConfigReader *reader)
+{
+  JsonArray *types = ra_config_reader_array(reader, "layer_types");
+  for (guint i = 0; types && i < json_array_get_length(types); i++) {
+    JsonNode *node = json_array_get_element(types, i);
+    if (JSON_NODE_HOLDS_VALUE(node) &&
+        g_strcmp0(json_node_get_string(node), "sliding_attention") == 0)
+      return TRUE;
+  }
+  return FALSE;
+}
+
+/* Qwen's configurations have a window that use_sliding_window switches on. */
+static void
+note_window(RaConfigReader *reader, RaModel *model)
+{
+  gboolean is_switched = model->family == RA_FAMILY_QWEN2 ||
+                         model->family == RA_FAMILY_QWEN3 ||
+                         model->family == RA_FAMILY_QWEN3_MOE ||
+                         model->family == RA_FAMILY_SMOLLM3;
+  gboolean on = ra_config_reader_flag(reader, "use_sliding_window", FALSE);
+  guint32 window =
+      ra_config_reader_size_or(reader, "sliding_window", 0, G_MAXINT32, 0);
+  if (window > 0 && (on || !is_switched || has_local_layers(reader)))
+    ra_model_note(model,
+                  "attention within windows of %u tokens is counted as "
+                  "attention to all tokens",
+                  window);
+}
+
+static void
+note_quantization(RaConfigReader *reader, RaModel *model)
+{
+  RaConfigReader saved;
+  const char *method;
+  if (!ra_config_reader_enter(reader, "quantization_config", &saved))
+    return;
+  method = ra_config_reader_text(reader, "quant_method");
+  if (g_strcmp0(method, "fp8") == 0 || g_strcmp0(method, "fbgemm_fp8") == 0)
+    model->param_bytes = 1;
+  ra_model_note(model, RA_MODEL_NOTE_WEIGHTS, method ? method : "another type");
+  ra_config_reader_leave(reader, &saved);
+}
+
+/* What a family's file says and the record does not express. */
+static void
+read_notes(RaConfigReader *reader, RaModel *model)
+{
+  guint32 n = ra_config_reader_size_or(reader, "num_nextn_predict_layers", 0,
+                                       RA_MODEL_MAX_LAYERS, 0);
+  if (n > 0)
+    ra_model_note(model, "%u layer%s for multi-token prediction %s not counted",
+                  n, n > 1 ? "s" : "", n > 1 ? "are" : "is");
+  note_window(reader, model);
+  note_quantization(reader, model);
+}
+
+/* The model of the current object. */
+static void
+read_object(RaConfigReader *reader, RaModel *model)
+{
+  model->family = read_type(reader);
+  if (!reader->failed)
+    ra_model_read_family(reader, model);
+  if (!reader->failed)
+    read_notes(reader, model);
+}
+
+/* The text model of a vision-language model: what the outer object says of the
+ * element type and of tied embeddings holds, as in transformers. */
+static void
+read_text(RaConfigReader *reader, RaModel *model)
+{
+  RaConfigReader saved;
+  if (!ra_config_reader_enter(reader, "text_config", &saved)) {
+    read_object(reader, model);
+  } else {
+    read_object(reader, model);
+    ra_config_reader_leave(reader, &saved);
+    model->tied_embeddings = ra_config_reader_flag(
+        reader, "tie_word_embeddings", model->tied_embeddings);
+    note_quantization(reader, model);
+    if (!ra_config_reader_has(reader, "vision_config"))
+      ra_model_note(model, "only the text model is counted");
+  }
+  if (ra_config_reader_has(reader, "vision_config"))
+    ra_model_note(model, "images and the vision tower are not counted");
+}
+
 static RaModel *
 read_family(RaConfigReader *reader, const char *name)
 {
-  const char *words[RA_FAMILY_SHAPE + 1] = {NULL};
-  for (guint i = 0; i < RA_FAMILY_SHAPE; i++)
-    words[i] = ra_model_family_name((RaModelFamily)i);
-  guint family = ra_config_reader_word(reader, "model_type", words, 0);
-  if (reader->failed)
-    return NULL;
   g_autoptr(RaModel) model = g_new0(RaModel, 1);
   model->name = g_strdup(name);
-  model->family = (RaModelFamily)family;
-  ra_model_read_family(reader, model);
+  read_text(reader, model);
   if (reader->failed)
     return NULL;
   GError *problem = NULL;

@@ -1,7 +1,8 @@
 /* The families of Hugging Face models and the defaults of their files.
  *
  * A key that a file leaves out has the default of the family's configuration
- * class in transformers 4.51 (configuration_<family>.py), quoted at each table.
+ * class in transformers 4.51 (configuration_<family>.py; from seed_oss on
+ * 5.23), quoted at each table.
  * The sizes that make a model what it is (layers, hidden, heads, ffn, vocab)
  * must be there although the classes have defaults for them: transformers
  * always writes them, so that a file without is cut short, not terse.  Keys
@@ -58,7 +59,9 @@ ra_model_check_kv_heads(RaConfigReader *reader, const RaModel *model,
 typedef enum {
   BIAS_NONE, /* the code has none */
   BIAS_QKV,  /* the code has those of q, k, v */
-  BIAS_KEYS  /* attention_bias says: q, k, v and o; default false */
+  BIAS_KEYS, /* attention_bias says: q, k, v and o; default false */
+  BIAS_APART /* attention_bias: q, k, v, default true; attention_out_bias: o,
+                default false */
 } Bias;
 
 typedef struct {
@@ -70,26 +73,42 @@ typedef struct {
   Bias bias;             /* of attention */
   gboolean mlp_bias;     /* has a key mlp_bias, default false */
   gboolean qk_norm;      /* of the family's code */
+  gboolean tied;         /* tie_word_embeddings if absent */
 } LlamaLike;
 
 /* clang-format off */
 static const LlamaLike llama_likes[] = {
   /*                    kv  dim  positions norm        mlp */
   [RA_FAMILY_LLAMA] = { 0,   0,   2048, RA_NORM_RMS,   RA_MLP_GATED,
-                        BIAS_KEYS, TRUE, FALSE},
+                        BIAS_KEYS, TRUE, FALSE, FALSE},
   [RA_FAMILY_MISTRAL] = {8,  0, 131072, RA_NORM_RMS,   RA_MLP_GATED,
-                        BIAS_NONE, FALSE, FALSE},
+                        BIAS_NONE, FALSE, FALSE, FALSE},
   [RA_FAMILY_QWEN2] = {32,   0,  32768, RA_NORM_RMS,   RA_MLP_GATED,
-                        BIAS_QKV, FALSE, FALSE},
+                        BIAS_QKV, FALSE, FALSE, FALSE},
   [RA_FAMILY_QWEN3] = {32, 128,  32768, RA_NORM_RMS,   RA_MLP_GATED,
-                        BIAS_KEYS, FALSE, TRUE},
+                        BIAS_KEYS, FALSE, TRUE, FALSE},
   [RA_FAMILY_MIXTRAL] = {8,  0, 131072, RA_NORM_RMS,   RA_MLP_GATED,
-                        BIAS_NONE, FALSE, FALSE},
+                        BIAS_NONE, FALSE, FALSE, FALSE},
   [RA_FAMILY_QWEN3_MOE] = {4, 0, 32768, RA_NORM_RMS,   RA_MLP_GATED,
-                        BIAS_KEYS, FALSE, TRUE},
+                        BIAS_KEYS, FALSE, TRUE, FALSE},
   /* LayerNorm1P stores its scale less one: as many parameters */
   [RA_FAMILY_NEMOTRON] = {0, 0,   4096, RA_NORM_LAYER, RA_MLP_PLAIN,
-                        BIAS_KEYS, TRUE, FALSE},
+                        BIAS_KEYS, TRUE, FALSE, FALSE},
+  [RA_FAMILY_SEED_OSS] = {8, 128, 524288, RA_NORM_RMS, RA_MLP_GATED,
+                        BIAS_APART, TRUE, FALSE, FALSE},
+  /* every fourth layer has no rotary positions */
+  [RA_FAMILY_SMOLLM3] = {4,  0,  32768, RA_NORM_RMS,   RA_MLP_GATED,
+                        BIAS_KEYS, TRUE, FALSE, TRUE},
+  /* factors on embeddings, residuals, attention and logits */
+  [RA_FAMILY_GRANITE] = {0,  0,   2048, RA_NORM_RMS,   RA_MLP_GATED,
+                        BIAS_KEYS, TRUE, FALSE, FALSE},
+  /* qkv_proj and gate_up_proj are fused */
+  [RA_FAMILY_PHI3] = {  0,   0,   4096, RA_NORM_RMS,   RA_MLP_GATED,
+                        BIAS_NONE, FALSE, FALSE, FALSE},
+  [RA_FAMILY_MINISTRAL] = {8, 0, 131072, RA_NORM_RMS,  RA_MLP_GATED,
+                        BIAS_NONE, FALSE, FALSE, FALSE},
+  [RA_FAMILY_MINISTRAL3] = {8, 128, 262144, RA_NORM_RMS, RA_MLP_GATED,
+                        BIAS_NONE, FALSE, FALSE, FALSE},
 };
 /* clang-format on */
 
@@ -118,6 +137,18 @@ read_llama_heads(RaConfigReader *reader, const LlamaLike *family,
 }
 
 static void
+read_llama_biases(RaConfigReader *reader, const LlamaLike *family,
+                  RaModel *model)
+{
+  gboolean apart = family->bias == BIAS_APART;
+  gboolean bias = (apart || family->bias == BIAS_KEYS) &&
+                  ra_config_reader_flag(reader, "attention_bias", apart);
+  model->qkv_bias = bias || family->bias == BIAS_QKV;
+  model->out_bias =
+      apart ? ra_config_reader_flag(reader, "attention_out_bias", FALSE) : bias;
+}
+
+static void
 read_llama(RaConfigReader *reader, RaModel *model)
 {
   const LlamaLike *family = &llama_likes[model->family];
@@ -138,11 +169,8 @@ read_llama(RaConfigReader *reader, RaModel *model)
   model->mlp = family->mlp;
   model->position = RA_POSITION_ROTARY;
   model->tied_embeddings =
-      ra_config_reader_flag(reader, "tie_word_embeddings", FALSE);
-  gboolean bias = family->bias == BIAS_KEYS &&
-                  ra_config_reader_flag(reader, "attention_bias", FALSE);
-  model->qkv_bias = bias || family->bias == BIAS_QKV;
-  model->out_bias = bias;
+      ra_config_reader_flag(reader, "tie_word_embeddings", family->tied);
+  read_llama_biases(reader, family, model);
   model->mlp_bias =
       family->mlp_bias && ra_config_reader_flag(reader, "mlp_bias", FALSE);
   model->qk_norm = family->qk_norm;
@@ -353,7 +381,13 @@ ra_model_read_family(RaConfigReader *reader, RaModel *model)
       [RA_FAMILY_GPT2] = read_gpt2,
       [RA_FAMILY_BLOOM] = read_bloom,
       [RA_FAMILY_MPT] = read_mpt,
-      [RA_FAMILY_NEMOTRON] = read_llama};
+      [RA_FAMILY_NEMOTRON] = read_llama,
+      [RA_FAMILY_SEED_OSS] = read_llama,
+      [RA_FAMILY_SMOLLM3] = read_llama,
+      [RA_FAMILY_GRANITE] = read_llama,
+      [RA_FAMILY_PHI3] = read_llama,
+      [RA_FAMILY_MINISTRAL] = read_llama,
+      [RA_FAMILY_MINISTRAL3] = read_llama};
   g_return_if_fail((guint)model->family < G_N_ELEMENTS(readers));
   model->param_bytes = read_param_bytes(reader);
   readers[model->family](reader, model);

@@ -358,9 +358,6 @@ ra_model_hub_model(const RaModelHub *hub, const RaModelHubMatch *match,
   if (match->parameter_bytes > 0)
     model->param_bytes = match->parameter_bytes;
   if (match->format)
-    ra_model_note(model,
-                  "the weights are published in %s; a workload counts them in "
-                  "its model's 'dtype'",
-                  match->format);
+    ra_model_note(model, RA_MODEL_NOTE_WEIGHTS, match->format);
   return model;
 }

@@ -92,6 +92,18 @@ static const Row llama_layer[] = {
   {NULL, 0, 0, 0, 0}
 };
 
+static const Row phi3_layer[] = {
+  {"self_attn.o_proj.weight", O, WHEN_ALWAYS, 0, 0},
+  {"self_attn.qkv_proj.weight[q]", Q, WHEN_ALWAYS, 0, 0},
+  {"self_attn.qkv_proj.weight[k]", K, WHEN_ALWAYS, 0, 0},
+  {"self_attn.qkv_proj.weight[v]", V, WHEN_ALWAYS, 0, 0},
+  {"mlp.gate_up_proj.weight[gate]", GATE, WHEN_ALWAYS, 0, 0},
+  {"mlp.gate_up_proj.weight[up]", UP, WHEN_ALWAYS, 0, 0},
+  {"mlp.down_proj.weight", DOWN, WHEN_ALWAYS, 0, 0},
+  LLAMA_NORMS,
+  {NULL, 0, 0, 0, 0}
+};
+
 static const Row mixtral_layer[] = {
   LLAMA_ATTENTION,
   {"block_sparse_moe.gate.weight", RA_TENSOR_ROUTER, WHEN_MOE, 0, 0},
@@ -204,6 +216,8 @@ static const Row mpt_after[] = {
 
 static const Naming llama_naming = {
   llama_before, "model.layers.", llama_layer, llama_after, FALSE};
+static const Naming phi3_naming = {
+  llama_before, "model.layers.", phi3_layer, llama_after, FALSE};
 static const Naming mixtral_naming = {
   llama_before, "model.layers.", mixtral_layer, llama_after, FALSE};
 static const Naming gpt2_naming = {
@@ -220,6 +234,8 @@ naming_of(const RaModel *model)
   switch (model->family) {
   case RA_FAMILY_MIXTRAL:
     return &mixtral_naming;
+  case RA_FAMILY_PHI3:
+    return &phi3_naming;
   case RA_FAMILY_GPT2:
     return &gpt2_naming;
   case RA_FAMILY_BLOOM:

@@ -41,7 +41,8 @@ GPtrArray *ra_inspect_hub(const RaModelHub *hub, GError **error);
  * ra_inspect_workload:
  * @workload: borrowed
  *
- * Tables: `workload`, `models`, `calls` in topological order with the expected
+ * Tables: `workload`, `models`, `notes` (what the models' shapes leave out, if
+ * anything), `calls` in topological order with the expected
  * tokens and model FLOP of an iteration, `edges`.
  *
  * The FLOP are those of sequences of the expected length.  Attention grows with

@@ -69,6 +69,29 @@ sequence_tokens(const RaWorkload *workload)
          ra_turns_mean_tokens(workload);
 }
 
+/* A table of what the models' shapes leave out, if there is such. */
+static void
+add_notes(const RaWorkload *workload, GPtrArray *tables)
+{
+  RaTable *table = ra_table_new("notes");
+
+  ra_table_column(table, "model", RA_UNIT_NONE, RA_CELL_TEXT);
+  ra_table_column(table, "note", RA_UNIT_NONE, RA_CELL_TEXT);
+  for (guint m = 0; m < workload->n_models; m++) {
+    const GPtrArray *notes = workload->models[m].model->notes;
+
+    for (guint i = 0; notes && i < notes->len; i++) {
+      ra_table_row(table);
+      ra_table_text(table, workload->models[m].name);
+      ra_table_text(table, notes->pdata[i]);
+    }
+  }
+  if (ra_table_n_rows(table) > 0)
+    g_ptr_array_add(tables, table);
+  else
+    ra_table_free(table);
+}
+
 /* Of sequences of the expected length.  A generated token costs what it would
  * in one pass over the finished sequence; backward costs twice forward. */
 static double
@@ -223,6 +246,7 @@ ra_inspect_workload(const RaWorkload *workload)
   if (ra_turns_are_set(workload))
     g_ptr_array_add(tables, make_turns(workload));
   g_ptr_array_add(tables, make_models(workload));
+  add_notes(workload, tables);
   g_ptr_array_add(tables, make_calls(workload));
   g_ptr_array_add(tables, make_edges(workload));
   return tables;

@@ -52,6 +52,9 @@ import Qwen/Qwen2.5-VL-7B-Instruct
 is Qwen/Qwen2.5-VL-7B-Instruct "a vision-language model is its text model"
 [ "$(grep -c 'vision tower are not counted' out)" = 1 ]
 result $? "which import says once"
+works inspect "out dir/run.workload"
+grep -q '^actor .*vision tower are not counted' out
+result $? "and inspect of a workload"
 import Qwen/Qwen2.5-7B-Instruct-FP8
 [ "$(grep -c 'published in fp8' out)" = 1 ]
 result $? "types of weights are told"
@@ -81,5 +84,10 @@ is me/mine "a model of the Hugging Face cache"
 [ "$(layers)" = 4 ]
 result $? "which the workload finds again"
 works inspect x/models/Qwen2.5-7B
+
+# What the executor does not compute as llama does.
+sed 's/"llama"/"granite"/' "$srcdir/share/models/tiny-llama.json" >granite.json
+fails "has factors on embeddings, residuals and logits" \
+  run "$plans/sft-tiny-4.plan" --set "model actor.config=$PWD/granite.json"
 
 echo "1..$n"
