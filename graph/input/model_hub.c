@@ -18,7 +18,7 @@ struct _RaModelHub {
   GArray *cells; /* of char **: one a row */
 };
 
-/* Suffixes of names whose weights are published in another type. */
+/* Suffixes of names for the same shape in another type or layout. */
 static const struct {
   const char *suffix; /* any letter case; longer ones first */
   const char *format;
@@ -31,9 +31,12 @@ static const struct {
     {"-GPTQ-Int4", "4 bits (GPTQ)", 0},
     {"-GPTQ-Int8", "8 bits (GPTQ)", 1},
     {"-AWQ", "4 bits (AWQ)", 0},
+    {"-INT4", "4 bits", 0},
     {"-MXFP4", "mxfp4", 0},
     {"-NVFP4", "nvfp4", 0},
     {"-BF16", NULL, 0},
+    {"-mcore", NULL, 0}, /* Megatron's layouts of the same weights */
+    {"_torch_dist", NULL, 0},
 };
 
 void
@@ -322,10 +325,10 @@ shape_of(const RaModelHub *hub, guint index, GError **error)
   RaModel *model;
 
   if (row->like && g_str_has_suffix(row->like, ".json")) {
-    g_autofree char *folder = g_path_get_dirname(hub->path);
-    g_autofree char *path = g_build_filename(folder, row->like, NULL);
+    g_autofree char *path =
+        ra_share_find("models", row->like, hub->path, error);
 
-    model = ra_model_load(path, error);
+    model = path ? ra_model_load(path, error) : NULL;
   } else if (row->like) {
     model = shape_of(hub, (guint)row_of(hub, row->like, index), error);
   } else {

@@ -124,6 +124,7 @@ static const struct {
     {"Qwen/Qwen3-30B-A3B-FP8", "Qwen/Qwen3-30B-A3B-FP8"},
     {"Qwen/Qwen3-30B-A3B-fp8-dynamic", "Qwen/Qwen3-30B-A3B-FP8-dynamic"},
     {"unsloth/Qwen3-14B-unsloth-bnb-4bit", "Qwen/Qwen3-14B-unsloth-bnb-4bit"},
+    {"/root/Qwen3-4B_torch_dist", "Qwen/Qwen3-4B_torch_dist"},
     {"gpt2-huge", NULL},
     {"Qwen/Qwen2.5-7B-Instruct-of-mine", NULL},
     {"Qwen/Qwen3", NULL},
