@@ -223,7 +223,7 @@ run(int argc, char **argv, GError **error)
       {"name", 0, 0, G_OPTION_ARG_FILENAME, &texts.name,
        "Name of the three files (default: that of FILE)", "NAME"},
       {"model", 0, 0, G_OPTION_ARG_FILENAME, &texts.model,
-       "Model config: CONFIG for all models, or actor=CONFIG,ref=CONFIG ...",
+       "Model config or name: CONFIG for all, or actor=CONFIG,ref=CONFIG ...",
        "CONFIG"},
       {"gpu", 0, 0, G_OPTION_ARG_FILENAME, &texts.gpu,
        "GPU profile (default: what the topology names, else h100-sxm)", "NAME"},

@@ -64,7 +64,9 @@ run(int argc, char **argv, GError **error)
       {"algorithm", 0, 0, G_OPTION_ARG_FILENAME, &texts.algorithm,
        "Algorithm: grpo, ppo or sft (default: grpo)", "NAME"},
       {"model", 0, 0, G_OPTION_ARG_FILENAME, &texts.model,
-       "Model config (default: qwen2.5-7b.json)", "CONFIG"},
+       "Model: config file, folder or published name (default: "
+       "qwen2.5-7b.json)",
+       "CONFIG"},
       {"gpu", 0, 0, G_OPTION_ARG_FILENAME, &texts.gpu,
        "GPU profile (default: h100-sxm)", "NAME"},
       {"nodes", 0, 0, G_OPTION_ARG_FILENAME, &texts.nodes,
@@ -101,8 +103,8 @@ const RaCommand ra_command_new = {
                "simulated at once.\n\n"
                "Examples:\n"
                "  reallot new mine\n"
-               "  reallot new mine --algorithm=ppo --model=llama-3-8b.json "
-               "--nodes=2 -o runs\n",
+               "  reallot new mine --algorithm=ppo "
+               "--model=meta-llama/Llama-3.1-8B --nodes=2 -o runs\n",
     .n_files = 1,
     .run = run,
 };
