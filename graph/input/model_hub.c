@@ -121,7 +121,7 @@ read_row(RaModelHub *hub, const char *text, guint line, GError **error)
   row.names = g_strsplit(names, ", ", -1);
   g_array_append_val(hub->rows, row);
   g_array_append_val(hub->cells, cells);
-  if (!row.name)
+  if (!row.name || g_strv_contains((const char *const *)row.names, ""))
     return fail(hub, line, error, "expected a name");
   if (parameters &&
       !ra_text_uint64(parameters, &g_array_index(hub->rows, RaModelHubRow,
@@ -154,20 +154,33 @@ read_lines(RaModelHub *hub, const char *text, GError **error)
 }
 
 RaModelHub *
-ra_model_hub_load(const char *path, GError **error)
+ra_model_hub_parse(const char *path, const char *text, gsize n_bytes,
+                   GError **error)
 {
   g_autoptr(RaModelHub) hub = g_new0(RaModelHub, 1);
-  g_autofree char *text = NULL;
-  gsize n_bytes;
+  g_autofree char *own = g_strndup(text, n_bytes);
 
   g_return_val_if_fail(path != NULL, NULL);
   hub->path = g_strdup(path);
   hub->rows = g_array_new(FALSE, FALSE, sizeof(RaModelHubRow));
   hub->cells = g_array_new(FALSE, FALSE, sizeof(char **));
-  if (!ra_file_read(path, RA_MODEL_MAX_FILE_BYTES, &text, &n_bytes, error) ||
-      !read_lines(hub, text, error))
+  if (!g_utf8_validate(text, (gssize)n_bytes, NULL)) {
+    fail(hub, 1, error, "broken UTF-8");
     return NULL;
-  return g_steal_pointer(&hub);
+  }
+  return read_lines(hub, own, error) ? g_steal_pointer(&hub) : NULL;
+}
+
+RaModelHub *
+ra_model_hub_load(const char *path, GError **error)
+{
+  g_autofree char *text = NULL;
+  gsize n_bytes;
+
+  g_return_val_if_fail(path != NULL, NULL);
+  if (!ra_file_read(path, RA_MODEL_MAX_FILE_BYTES, &text, &n_bytes, error))
+    return NULL;
+  return ra_model_hub_parse(path, text, n_bytes, error);
 }
 
 /* ---- Names ----------------------------------------------------------- */

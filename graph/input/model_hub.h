@@ -53,6 +53,10 @@ typedef struct {
  * Returns: (transfer full): free with ra_model_hub_free()
  */
 RaModelHub *ra_model_hub_load(const char *path, GError **error);
+
+/* As ra_model_hub_load(), from the @n_bytes of @text in place of the file's. */
+RaModelHub *ra_model_hub_parse(const char *path, const char *text,
+                               gsize n_bytes, GError **error);
 void ra_model_hub_free(RaModelHub *hub);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(RaModelHub, ra_model_hub_free)
 

@@ -233,6 +233,8 @@ static const struct {
      "hub.tsv:3: expected a cell for every column"},
     {"# reallot models 1\nname\tlike\n\n-\tx.json\n",
      "hub.tsv:4: expected a name"},
+    {"# reallot models 1\nname\talso\na\tb, \n", "hub.tsv:3: expected a name"},
+    {"# reallot models 1\nname\n\xff\n", "hub.tsv:1: broken UTF-8"},
     {"# reallot models 1\nname\tlike\na\tb\nb\t-\n",
      "hub.tsv:3: 'like' is neither"},
     {"# reallot models 1\nname\tlike\na\ta\n", "hub.tsv:3: 'like' is neither"},
