@@ -131,6 +131,7 @@ check_programs += %D%/fuzz/check_fuzz_system
 check_programs += %D%/fuzz/check_fuzz_text_data
 check_programs += %D%/fuzz/check_fuzz_trace
 check_programs += %D%/fuzz/check_fuzz_units
+check_programs += %D%/fuzz/check_fuzz_yaml
 check_programs += %D%/estimator/check_gather
 check_programs += %D%/graph/check_graph
 tests_graph_check_graph_SOURCES = %D%/graph/check_graph.c %D%/support/plan_text.c %D%/support/plan_text.h
@@ -348,6 +349,7 @@ tests_fuzz_check_fuzz_text_data_SOURCES = %D%/fuzz/check_fuzz.c %D%/fuzz/fuzz_te
 tests_fuzz_check_fuzz_system_SOURCES = %D%/fuzz/check_fuzz.c %D%/fuzz/fuzz_system.c
 tests_fuzz_check_fuzz_trace_SOURCES = %D%/fuzz/check_fuzz.c %D%/fuzz/fuzz_trace.c
 tests_fuzz_check_fuzz_units_SOURCES = %D%/fuzz/check_fuzz.c %D%/fuzz/fuzz_units.c
+tests_fuzz_check_fuzz_yaml_SOURCES = %D%/fuzz/check_fuzz.c %D%/fuzz/fuzz_yaml.c
 
 tests_graph_check_layout_SOURCES = %D%/graph/check_layout.c %D%/support/realloc_oracle.c \
 	%D%/support/realloc_oracle.h %D%/support/realloc_random.c
@@ -539,6 +541,7 @@ EXTRA_DIST += %D%/corpus/text_data
 EXTRA_DIST += %D%/corpus/units
 EXTRA_DIST += %D%/corpus/plan
 EXTRA_DIST += %D%/corpus/workload
+EXTRA_DIST += %D%/corpus/yaml
 
 ## The same for traces.
 EXTRA_DIST += %D%/corpus/trace/columns.tsv

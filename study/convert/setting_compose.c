@@ -11,13 +11,13 @@
 
 typedef struct {
   RaForest *forest;
-  RaNode *root;        /* what is composed */
-  RaSettings *command; /* nullable */
-  GPtrArray *folders;  /* (element-type utf8): searched, in order */
-  GHashTable *choices; /* group -> option, owned */
-  GHashTable *forced;  /* group -> option of `override`, owned */
-  GPtrArray *open;     /* (element-type utf8): files that led here */
-  guint n_files;
+  RaNode *root;           /* what is composed */
+  RaSettings *command;    /* nullable */
+  GPtrArray *folders;     /* (element-type utf8): searched, in order */
+  GHashTable *choices;    /* group -> option, owned */
+  GHashTable *forced;     /* group -> option of `override`, owned */
+  GPtrArray *open;        /* (element-type utf8): files that led here */
+  guint n_files, n_found; /* looked for; there */
   GError **error;
 } Composer;
 
@@ -129,6 +129,15 @@ compose_path(Composer *composer, const RaNode *from, const char *path,
   g_autofree char *text = NULL;
   gsize n_bytes;
 
+  for (const char *p = path; *p; p++) {
+    if (g_ascii_iscntrl(*p))
+      return ra_node_fail(from, composer->error,
+                          "'defaults' is no name of a file");
+  }
+  if (g_file_test(path, G_FILE_TEST_EXISTS) &&
+      !g_file_test(path, G_FILE_TEST_IS_REGULAR))
+    return ra_node_fail(from, composer->error,
+                        "'defaults': '%s' is no regular file", path);
   for (guint i = 0; i < composer->open->len; i++) {
     if (g_str_equal(composer->open->pdata[i], path))
       return ra_node_fail(from, composer->error,
@@ -340,6 +349,9 @@ compose_named(Composer *composer, const RaNode *node, const Entry *entry,
       package_of(package, header ? header : entry->package, written);
 
   if (!file) {
+    if (++composer->n_files > FILES_MAX)
+      return ra_node_fail(node, composer->error,
+                          "'defaults' leads to more than %d files", FILES_MAX);
     if (!entry->is_optional)
       ra_settings_note(composer->forest->settings,
                        "defaults: %s:%u: '%s' was not found; what the "
@@ -347,6 +359,7 @@ compose_named(Composer *composer, const RaNode *node, const Entry *entry,
                        node->file, node->line, path);
     return TRUE;
   }
+  composer->n_found++;
   composer->forest->is_own = before && is_own;
   ok = compose_path(composer, node, file,
                     g_str_equal(folder, ".") ? "" : folder, place);
@@ -363,7 +376,7 @@ compose_entry(Composer *composer, const RaNode *node, const char *group,
   g_auto(Entry) entry = {NULL};
   g_autofree char *path = NULL, *name = NULL, *key = NULL;
   const char *choice;
-  guint n_files = composer->n_files;
+  guint n_found = composer->n_found;
 
   if (!read_entry(composer, node, &entry))
     return FALSE;
@@ -390,7 +403,7 @@ compose_entry(Composer *composer, const RaNode *node, const char *group,
     return TRUE;
   if (!compose_named(composer, node, &entry, name, group, package))
     return FALSE;
-  if (composer->command && composer->n_files > n_files)
+  if (composer->command && composer->n_found > n_found)
     ra_settings_drop(composer->command, key); /* no value, but a choice */
   return TRUE;
 }
@@ -521,7 +534,7 @@ ra_compose(RaForest *forest, const char *path, const char *text, gsize n_bytes,
       command, folders,
       choices, forced,
       open,    0,
-      error};
+      0, error};
 
   if (!composer.root)
     return NULL;

@@ -50,13 +50,10 @@ gboolean
 ra_node_fail(const RaNode *node, GError **error, const char *format, ...)
 {
   va_list arguments;
-  g_autofree char *what = NULL;
 
   va_start(arguments, format);
-  what = g_strdup_vprintf(format, arguments);
+  ra_error_at(error, node->file, node->line, format, arguments);
   va_end(arguments);
-  g_set_error(error, RA_ERROR, RA_ERROR_INPUT, "%s:%u: %s", node->file,
-              node->line, what);
   return FALSE;
 }
 

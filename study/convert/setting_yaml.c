@@ -70,6 +70,10 @@ build_mapping(const Reader *reader, const yaml_node_t *node, RaNode *out,
       if (!name || name->type != YAML_SCALAR_NODE)
         return fail(reader, node, "a key is not a word");
       text = (const char *)name->data.scalar.value;
+      for (const char *p = text; *p; p++) {
+        if (g_ascii_iscntrl(*p))
+          return fail(reader, name, "a key is not a word");
+      }
       if (is_merge != (name->data.scalar.style == YAML_PLAIN_SCALAR_STYLE &&
                        strcmp(text, "<<") == 0))
         continue;

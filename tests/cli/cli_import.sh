@@ -49,6 +49,34 @@ comes_in realhf-ppo-manual.sh
 comes_in realhf-ppo-symm.sh --model=llama-2-7b.json
 comes_in realhf-ppo-heuristic.sh --model=llama-2-7b.json
 
+# One configuration in four forms is one plan: as it is, as Weights & Biases
+# keeps it, named by a launch, and named by one that changes what was there.
+same() { # WHAT FILE
+  run import "$2" -o . --name=again --force
+  [ "$rc" -eq 0 ] && diff <(grep -v '^#' once.plan | sed s/once/again/) \
+    <(grep -v '^#' again.plan) && diff <(grep -v '^#' once.workload) \
+    <(grep -v '^#' again.workload)
+  result $? "$1 is the same plan"
+  sed 's/^/# /' err
+}
+cat >once.yaml <<'YAML'
+data: {train_batch_size: 64, max_prompt_length: 512, max_response_length: 512}
+actor_rollout_ref: {model: {path: Qwen/Qwen2.5-7B}, actor: {ppo_mini_batch_size: 32, ppo_micro_batch_size_per_gpu: 4}, ref: {log_prob_micro_batch_size_per_gpu: 4}, rollout: {name: vllm, n: 4, tensor_model_parallel_size: 2, log_prob_micro_batch_size_per_gpu: 4}}
+algorithm: {adv_estimator: grpo}
+trainer: {nnodes: 1, n_gpus_per_node: 8}
+YAML
+sed -E 's/^([a-z_]+): (.*)/\1: {desc: null, value: \2}/' once.yaml >wandb.yaml
+sed 's/n: 4,/n: 5,/; s/nnodes: 1/nnodes: 3/' once.yaml >other.yaml
+printf 'python3 -m verl.trainer.main_ppo --config-name once\n' >named.sh
+printf 'python3 -m verl.trainer.main_ppo --config-name other %s %s\n' \
+  actor_rollout_ref.rollout.n=4 trainer.nnodes=1 >changed.sh
+run import once.yaml -o . --name=once
+[ "$rc" -eq 0 ] && [ "$(value actor_train dp once.plan)" = 8 ]
+result $? "a composed configuration"
+same "what W&B keeps" wandb.yaml
+same "what a launch names" named.sh
+same "what a launch names and changes" changed.sh
+
 # Values by hand.  verl: 1024 prompts x 5 answers / 4 mini-batches / 8 replicas
 # = 160 sequences, 16 at a time: 10 micro-batches.
 is 8 actor_train dp verl-grpo-qwen2-7b

@@ -55,7 +55,8 @@ for source in "$srcdir"/base/*.c "$srcdir"/graph/*/*.c \
   "$srcdir"/traces/*.c "$srcdir"/estimator/*.c "$srcdir"/sim/*.c \
   "$srcdir"/sim/*/*.c "$srcdir"/study/change.c "$srcdir"/study/file_kind.c \
   "$srcdir"/study/replay.c "$srcdir"/study/convert/shell*.c \
-  "$srcdir"/study/convert/launch.c "$srcdir"/exec/weights/safetensors.c; do
+  "$srcdir"/study/convert/launch.c "$srcdir"/study/convert/setting*.c \
+  "$srcdir"/exec/weights/safetensors.c; do
   folder=$(basename "$(dirname "$source")")
   compile "$source" "$objects/$folder-$(basename "$source" .c).o"
 done
@@ -71,6 +72,7 @@ seeds() { # KIND: files of that kind beside its corpus
     keyfile) find "$srcdir/share/plans" "$srcdir/share/clusters" -name '*.*' ;;
     safetensors) find "$srcdir/tests/data/checkpoints" -name '*.safetensors' ;;
     shell) find "$srcdir/tests/data/import" -name '*.sh' ;;
+    yaml) find "$srcdir/tests/data/import" -name '*.yaml' ;;
     model) find "$srcdir/share/models" -name '*.json' ;;
     *) find "$srcdir/share" "$srcdir/traces/profiles" -name "*.$1" ;;
   esac
