@@ -80,8 +80,7 @@ take(const char *at, void *out, gsize n_bytes)
   return at + n_bytes;
 }
 
-/* What pack() of @process has made, but for pointers; returns what is behind.
- */
+/* Reads what pack() of @process wrote, pointers apart; returns its end. */
 static const char *
 unpack(RaMcmcSearch *s, uint32_t process, const char *at, Head *out_head)
 {

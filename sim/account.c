@@ -217,7 +217,8 @@ add_stretch(GArray *stretches, double begin_s, double end_s, uint32_t owner)
     g_array_append_val(stretches, stretch);
 }
 
-/* Charges what of the gaps lies under the stretches; the rest stays a gap. */
+/* Charges the parts of the gaps that the stretches cover; the rest stays a
+ * gap. */
 static void
 paint(Sweep *sweep, Charge charge)
 {

@@ -68,11 +68,12 @@ begin_flow(RaFlows *f, RaTaskId task, double amount_s, double latency_s)
                    amount_s, latency_s, task);
 }
 
-/* A part's cycles of computing and communicating, about: how finely what its
- * steps do is told apart, where steps are more. */
+/* Cycles of computing and communicating of a part, at most about so many: the
+ * resolution where the part has more steps. */
 #define CYCLES 128
 
-/* Cycles are short of the law by so much, so that rounding makes none late. */
+/* Share by which cycles are shorter than the law, so that rounding makes none
+ * late. */
 #define ROOM_FRAC 1e-12
 
 /* A generation that runs. */

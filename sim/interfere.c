@@ -192,7 +192,7 @@ ra_interfere_leave(RaInterfere *x, RaTaskId task)
   change_lanes(x, task, FALSE);
 }
 
-/* Which of the lane's tasks have company now. */
+/* Settles which of the lane's tasks now overlap with others. */
 static void
 settle_lane(RaInterfere *x, Lane *lane)
 {

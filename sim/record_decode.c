@@ -73,7 +73,7 @@ sum_ops(const RaEstimator *estimator, const RaOpProgram *program, guint *out_n)
   return sum_s;
 }
 
-/* That of the kind of nodes of @stage on which @program takes longest. */
+/* Estimator of that kind of @stage's nodes on which @program takes longest. */
 static const RaEstimator *
 slowest(const Replica *r, uint32_t stage, const RaOpProgram *program)
 {

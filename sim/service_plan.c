@@ -33,7 +33,8 @@ ra_service_report_free(RaServiceReport *report)
   g_free(report);
 }
 
-/* The call that is a service, RA_NONE: none, or it stands alone. */
+/* The call that is a service; RA_NONE: there is none, or the graph lacks it or
+ * its trainer. */
 static uint32_t
 find_call(const RaTaskGraph *g, uint32_t *out_trainer)
 {

@@ -142,11 +142,11 @@ typedef struct {
   RaFlows *flows;         /* borrowed; NULL: none */
   RaNetwork *network;     /* theirs */
   double *late_s;         /* (n_tasks) of flows, by contention; owned */
-  uint8_t *n_ends; /* (n_tasks) that are to come yet of a task with a flow
-                      beside it: 2, then 1; owned */
+  uint8_t *n_ends; /* (n_tasks) ends still to come of a task with a flow of
+                      its own: 2, then 1; owned */
 } Run;
 
-/* The duration of a task's steps; its name stands for them. */
+/* The duration of a task's steps, under the task's name. */
 static void
 run_steps(Run *run, RaTaskId task)
 {
@@ -289,7 +289,7 @@ pop_queue(Run *run, RaEvent *out_event)
   return !awaits_other(run, out_event->task);
 }
 
-/* When the first of @queue is, as it stands. */
+/* Time of the first event of @queue. */
 static double
 next_of(const RaQueue *queue)
 {

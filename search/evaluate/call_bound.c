@@ -19,7 +19,7 @@ typedef struct {
   RaShard shard; /* of passes: without gathers */
   const RaCallPlan *plan;
   const RaCallLoad *load;
-  RaCallContext x; /* who reduces and gathers; pieces are those of c */
+  RaCallContext x; /* ranks that reduce and gather; pieces are those of c */
 } Subject;
 
 /* The work of @graph on the fastest kind of nodes of the mesh. */

@@ -88,8 +88,8 @@ number_dp(RaEvaluator *e)
   }
 }
 
-/* Of each part of @call the least that a candidate takes for it; parts of
- * candidates that are not known have no bound of their own. */
+/* Least time of each part of @call over its candidates; the parts of a
+ * candidate whose cost is unknown have no bound of their own. */
 static double *
 least_parts(const RaEvaluator *e, uint32_t call)
 {

@@ -102,8 +102,8 @@ realloc_s(RaEvaluator *e, RaLane1 *l, uint32_t from, uint32_t to)
   return seconds;
 }
 
-/* Of a call that is nowhere the least; of one that is not known its bound,
- * which parts do not share. */
+/* Time of part @at of @call: the least, if the call has no place yet; the bound
+ * of all its parts, if its cost is unknown. */
 static inline double
 call_part_s(const RaEvaluator *e, const RaLane1 *l, uint32_t call, uint32_t at)
 {

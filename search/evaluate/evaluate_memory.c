@@ -257,7 +257,8 @@ list_ends(const Walk *w, uint64_t *out)
   return n;
 }
 
-/* Which calls are there changes only at the ends. */
+/* Lists the stretches of GPUs on which the same calls run: these change only at
+ * the ends of meshes. */
 static uint32_t
 list_stretches(Walk *w, Stretch *out)
 {
@@ -318,8 +319,8 @@ list_gpus(Walk *w, const Stretch *stretch)
   sort_gpus(gpus, w->n_gpus);
 }
 
-/* Memory on @gpu when the call runs that has most then: all that stands
- * there, its own copy and its transients. */
+/* Memory on @gpu while the call runs that needs most: everything held there,
+ * the call's own copy and its transients. */
 static uint64_t
 least_on_gpu(const Walk *w, uint32_t gpu)
 {

@@ -43,8 +43,8 @@ sets_meet(const RaLane1 *l, uint32_t a, uint32_t b)
                          set_meets(l->set[b], l->begin[a], l->end[a]);
 }
 
-/* One of the two is a set: cells say who meets whom where sets have whole ones,
- * else that they do not. */
+/* Relation where one of the two is a set: the cells decide it where sets
+ * consist of whole cells; elsewhere they only show that two do not meet. */
 static inline Relation
 relation_of_sets(const RaEvaluator *e, const RaLane1 *l, uint32_t a, uint32_t b)
 {

@@ -9,8 +9,8 @@
 
 #include "search/evaluate/evaluate_impl.h"
 
-/* Which queues each switch's node is in: of the calls that share a GPU with
- * either of its meshes, where it is on. */
+/* Fills the queues of each switch's node: those of the calls that share a GPU
+ * with either of its meshes, where the switch is on. */
 RA_INTO void
 fill_reach(RaEvaluator *e, const RaFlatGraph *p)
 {

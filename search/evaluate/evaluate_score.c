@@ -112,7 +112,8 @@ ra_evaluator_penalised_s(const RaEvaluator *evaluator, const RaScore *score)
          (1 + OVER_FACTOR * score->over_bytes / evaluator->limit_bytes);
 }
 
-/* Exactly, unless what certainly stands on a GPU is too much for @limit_s. */
+/* Computes the exact peak, unless the bytes that are certainly on a GPU are
+ * already too many for @limit_s. */
 static void
 weigh_peak(RaEvaluator *e, guint lane, double limit_s, RaScore *score)
 {

@@ -81,7 +81,7 @@ screen_new(const RaEvaluator *e)
   s->plan = carve_numbers(at, n);
   s->now = carve_numbers(at + s->n_rows, n);
   s->end_s = at + 2 * s->n_rows;
-  s->ordered = (1u << RA_LANES) - 1; /* those that nobody asked for too */
+  s->ordered = (1u << RA_LANES) - 1; /* lanes without a request, too */
   s->n_nodes = (uint32_t)(e->n_iterations * n);
   g_assert(s->n_nodes < NONE);
   s->nodes = g_new(Node, s->n_nodes);
@@ -275,7 +275,8 @@ replay_calls(const RaEvaluator *e, const RaScreen *s, RaLaneReal *out_end_s)
  * A power of two: sums of a few of it keep seconds to 10^-9. */
 #define HUGE_S 0x1p20
 
-/* Lane c has call c of the plan in @lane take HUGE_S and meet nobody. */
+/* Lane c replays the plan in @lane, in which call c takes HUGE_S and shares no
+ * GPU. */
 static void
 find_rests(const RaEvaluator *e, RaScreen *s, guint lane)
 {

@@ -109,8 +109,8 @@ add_node(Maker *m, uint32_t id)
 
   fill_kind(m, n, &out, &slot);
   out.slot = slot_of(m, &slot);
-  /* Training is the first that a reallocation waits for; the others are who
-   * still reads what it writes over. */
+  /* A reallocation waits for training first, then for the calls that still
+   * read the copy that it overwrites. */
   if (n->kind == RA_NODE_REALLOC && out.switch_at != RA_FLAT_GRAPH_NONE) {
     out.n_always = 1;
     out.n_on = (uint16_t)(n_preds - 1);
@@ -176,7 +176,7 @@ add_grads(Maker *m, uint32_t call)
                RA_FLAT_GRAPH_NONE);
 }
 
-/* The small plan has readers in the training layout beside it. */
+/* Adds the readers in the training layout that the small plan has. */
 static void
 add_behind(Maker *m, const RaPoint *point, uint32_t call)
 {

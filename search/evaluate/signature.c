@@ -53,8 +53,8 @@ same_layout(const RaSpace *space, const RaPoint *point, uint32_t a, uint32_t b)
          same_set(set_of(space, point, a), set_of(space, point, b));
 }
 
-/* The first call that @call shares what it reads with.  Where nothing is in
- * host memory a reader in the training layout stands by itself: its
+/* The first call that reads the copy that @call reads.  Where nothing is in
+ * host memory, a reader in the training layout has a node of its own, whose
  * reallocation is off. */
 static uint32_t
 stand_of(const RaSpace *space, const RaPoint *point, uint32_t call,

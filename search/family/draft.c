@@ -39,8 +39,8 @@ ra_draft_new(const RaWorkload *workload, const RaCluster *cluster)
     call->optimizer_residency = RA_RESIDENCY_KEEP;
     for (guint axis = 0; axis < RA_N_AXES; axis++)
       call->axis[axis] = (uint8_t)axis;
-    /* What has not been offered a shape is nowhere; a host call without a
-     * group stands where ra_plan_load() puts it. */
+    /* A call that has not been offered a shape has no place; a host call
+     * without a group is where ra_plan_load() puts it. */
     if (workload->calls[c].kind != RA_CALL_HOST)
       continue;
     call->mesh = (RaMesh){.n_runs = 1, .n_nodes = 1, .gpus_per_node = 1};
@@ -122,8 +122,8 @@ next_less(const RaDraft *draft, uint32_t call)
   return 0;
 }
 
-/* What is better in going from one shape to the next that needs less: of
- * costed ones few seconds a byte, of others many bytes of the full GPU. */
+/* Score of the step from one shape to the next that needs less: bytes saved per
+ * second added if both are costed, else the call's bytes on the full GPU. */
 static double
 score(const RaDraft *draft, uint32_t call, guint next, double share)
 {
@@ -185,7 +185,7 @@ shrink_weighed(RaDraft *draft, const double *share, double excess_bytes)
       double saved = MIN(bytes_of(from) - bytes_of(to), excess_bytes);
       double value = saved / MAX(to->time_s - from->time_s, 1e-9);
 
-      /* Those that are not worth asking come when there is nothing else. */
+      /* Shapes that were not worth costing come last. */
       if (isinf(to->time_s))
         value = saved * 1e-30;
       if (saved <= 0 || (best != RA_NONE && value <= best_score))

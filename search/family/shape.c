@@ -100,7 +100,7 @@ choose_micro_batches(const Maker *m, RaShape *shape)
         continue;
       plan->n_micro_batches = n;
       shape->need = ra_need_call(m->workload, m->ask->call, plan);
-      /* Of generation the cache is what fills, in however many pieces. */
+      /* A generation's memory is its cache, in however many pieces. */
       if (m->call->kind == RA_CALL_GENERATE ||
           shape->need.work_bytes <= limit_bytes)
         return;

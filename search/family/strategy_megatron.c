@@ -5,8 +5,8 @@
 
 #include "search/family/strategy_impl.h"
 
-/* Of the shapes with the largest tp: the deepest pipeline that is no deeper
- * than there are nodes, or, to fit, all of those from the shallowest on. */
+/* Shapes with the largest tp: the deepest pipeline with at most a stage a node,
+ * or, to fit, all pipelines from the shallowest on. */
 static GArray *
 choose(RaWriter *writer, const RaShapeAsk *ask)
 {

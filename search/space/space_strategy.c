@@ -56,8 +56,8 @@ reject_memory(Maker *m, double bytes, double limit)
   last->has_bytes = limit;
 }
 
-/* Of the largest GPU of the mesh: which stage is on which GPU is looked at when
- * a plan is evaluated. */
+/* Memory of the largest GPU of the mesh; the evaluation of a plan checks which
+ * stage is on which GPU. */
 static double
 most_memory_bytes(const Maker *m)
 {

@@ -160,7 +160,7 @@ arrive(Run *run)
   ra_batcher_arrive(run->batcher, run->n_arrived);
 }
 
-/* Who began to pause: when each comes back. */
+/* Notes the sequences that began to pause, and when each returns. */
 static void
 note_pauses(Run *run)
 {
@@ -173,7 +173,7 @@ note_pauses(Run *run)
                                     paused[i]});
 }
 
-/* Who ended by now, and the parts that did with them. */
+/* Notes the sequences that have ended, and the parts that ended with them. */
 static void
 note_ends(Run *run)
 {

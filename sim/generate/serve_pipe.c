@@ -111,7 +111,8 @@ step_cost(Pipe *pipe, Group *group, uint32_t stage)
   return ra_decode_line_cost(line, stretch->n_decoding, kv_tokens, 1);
 }
 
-/* Who got a token, ended or left for a tool, at the group's time. */
+/* Notes the sequences that got a token, ended or left for a tool, at the
+ * group's time. */
 static void
 note(Pipe *pipe, Group *group)
 {

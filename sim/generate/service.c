@@ -97,7 +97,7 @@ pass(Service *s, Replica *r, uint64_t n_tokens)
   r->engine->end_s = MAX(r->engine->end_s, r->now_s);
 }
 
-/* Who waits until nothing of the engine of @r runs goes on. */
+/* Lets the replicas go on that waited for the engine of @r to be idle. */
 static void
 drained(Service *s, const Replica *r)
 {

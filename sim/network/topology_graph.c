@@ -26,8 +26,8 @@ distances_to(RaTopology *t, uint32_t vertex)
   return distance;
 }
 
-/* The GPU's card, or where @part of the graph is asked for and the card is in
- * another, the first of its node that is in it. */
+/* The GPU's NIC; where that is not in the wanted @part of the graph, the first
+ * NIC of its node that is. */
 static uint32_t
 card_of(const RaTopology *t, uint32_t gpu, uint32_t part)
 {

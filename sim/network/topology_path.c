@@ -67,8 +67,8 @@ take_lanes(RaTopology *t, const End *end, guint kind, RaUse use)
   }
 }
 
-/* Each link to the host once, whoever of the GPUs behind it is at the end: it
- * is called by the first lane of those that use it. */
+/* Takes each link to the host once, whichever of its GPUs is the end; called by
+ * the first lane that uses it. */
 static void
 take_host(RaTopology *t, const End *end, guint kind)
 {
