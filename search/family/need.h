@@ -15,6 +15,14 @@
  * stay below RA_NEED_LIMIT_FRAC of the GPU's memory.  The rest is for what is
  * not counted here (fragmentation, buffers of collectives, lengths above the
  * mean).
+ *
+ * The footprint (search/space/footprint.h), which has the bytes of the account,
+ * does not serve in its place.  It counts the longest lengths that occur, so
+ * micro-batches are smaller and pipelines deeper: of 588 plans of shipped
+ * workloads, clusters and families 326 stay, 28 are found that were refused, 11
+ * are refused that fit, and the others take 1.06 times as long (geometric
+ * mean).  With RA_SHAPE_WORK_FRAC at 0.3, on 90 of those that change: 42 stay,
+ * 15 are found, 3 refused, 12 are slower, 4 faster, 1.010 times on the whole.
  */
 #ifndef RA_SEARCH_FAMILY_NEED_H
 #define RA_SEARCH_FAMILY_NEED_H
