@@ -49,6 +49,17 @@ double bench_wall_s(void);
 double bench_cpu_s(void);
 
 /**
+ * bench_unit_s: seconds of processor time of a fixed unit of work
+ *
+ * Bars on speed are ratios to it, so that they are about the program and not
+ * about the machine.  The work is of the kind that a replay does: 2^20 times
+ * the earliest of 1,024 events leaves a heap and a later one, after a duration
+ * that is looked up in a table of 8 MiB, enters.  The least of nine runs, taken
+ * when it is called first.
+ */
+double bench_unit_s(void);
+
+/**
  * bench_bar: prints `bar NAME VALUE LIMIT ok|short`, tabs between
  * @name: name of the bar, with its unit
  * @value: NAN if it was not measured

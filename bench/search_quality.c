@@ -214,7 +214,7 @@ run_replicated(const Field *small, const RaPoint *point, gboolean is_quick,
   RaPoint start;
   gboolean ok =
       field_open(&large, 1024, 16 * 512, RA_SPACE_REAL, shorts, error);
-  Watch w = {.target_s = 0, .limit_s = is_quick ? 3 : 30};
+  Watch w = {.target_s = 0, .limit_s = (is_quick ? 30 : 300) * bench_unit_s()};
   RaScore score;
   double found_s;
 
@@ -239,20 +239,21 @@ run_replicated(const Field *small, const RaPoint *point, gboolean is_quick,
 
 /* --- all of it --- */
 
-/* What seeds are to reach, in how long, how many of them. */
+/* What seeds are to reach, in how long (units of bench/figure.h), how many of
+ * them. */
 static gboolean
 run_field(Field *field, const RaExactResult *exact, gboolean is_quick,
           RaReached *out, GError **error)
 {
   /* No plan is quicker than the bound, whatever a long run would find. */
   if (field->kind == RA_SPACE_FULL)
-    return run_seeds(field, exact->bound_s * 1.005, 10, is_quick ? 3 : 20, out,
-                     error);
+    return run_seeds(field, exact->bound_s * 1.005, 100 * bench_unit_s(),
+                     is_quick ? 3 : 20, out, error);
   if (field->n_gpus > 8)
-    return run_seeds(field, exact->score.run_s * 1.005, 2, is_quick ? 10 : 50,
-                     out, error);
-  return run_seeds(field, exact->score.run_s, 0.1, is_quick ? 10 : 100, out,
-                   error);
+    return run_seeds(field, exact->score.run_s * 1.005, 20 * bench_unit_s(),
+                     is_quick ? 10 : 50, out, error);
+  return run_seeds(field, exact->score.run_s, bench_unit_s(),
+                   is_quick ? 10 : 100, out, error);
 }
 
 static gboolean
