@@ -5,13 +5,16 @@
 
 #include "study/convert/launch.h"
 
+/* Command lines of trainers, whose first argument names the trainer. */
+static const char *const trainers[] = {"trl", "swift", "llamafactory-cli",
+                                       "axolotl", NULL};
+
 /* Programs that start others; how their own flags are gone behind. */
 typedef enum {
   NO_WRAPPER,
   PREFIX,   /* words up to the next that starts something */
   LAUNCHER, /* PREFIX, and its flags say how many GPUs there are */
   SPREADER, /* flags, then a script or -m MODULE: torchrun */
-  COMMAND,  /* a program of Python by its name, and what it does: trl sft */
   PYTHON
 } Kind;
 
@@ -39,7 +42,6 @@ static const struct {
     {"sbatch", LAUNCHER, NULL},
     {"torchrun", SPREADER, NULL}, {"deepspeed", SPREADER, NULL},
     {"accelerate", SPREADER, "launch"},
-    {"trl", COMMAND, NULL},
     {"bash", PREFIX, NULL},      {"sh", PREFIX, NULL},
     {"zsh", PREFIX, NULL},
     /* clang-format on */
@@ -170,6 +172,7 @@ skip_prefix(Unwrap *u, gboolean keeps)
     const char *word = u->words[u->at].text;
 
     if (is_script(word) || kind_of(u, u->at) != NO_WRAPPER ||
+        g_strv_contains(trainers, word) ||
         (is_uv && (g_str_equal(word, "-m") || g_str_equal(word, "--module"))))
       return TRUE;
     if (keeps && is_flag(u, u->at))
@@ -243,11 +246,11 @@ unwrap(Unwrap *u)
       return u->at < u->n;
     }
     if (kind == NO_WRAPPER)
-      return FALSE;
+      return g_strv_contains(trainers, base_of(word));
+    if (kind == LAUNCHER || kind == SPREADER)
+      keep_flag(u, "program", 7, &u->words[u->at], base_of(word));
     if (kind == SPREADER)
       return skip_spreader(u);
-    if (kind == COMMAND)
-      return ++u->at < u->n && !is_flag(u, u->at);
     if (kind == PYTHON) {
       if (!skip_python(u))
         return FALSE;
@@ -256,6 +259,7 @@ unwrap(Unwrap *u)
           !g_str_equal(word, "torch.distributed.launch") &&
           !g_str_equal(word, "accelerate.commands.launch"))
         return TRUE;
+      keep_flag(u, "program", 7, &u->words[u->at], word);
       return skip_spreader(u);
     }
     if (!skip_prefix(u, kind == LAUNCHER))
@@ -357,6 +361,16 @@ ra_launch_free(RaLaunch *launch)
   g_free(launch);
 }
 
+/* TRUE if the word at @at is letters, underscores and dashes inside alone. */
+static gboolean
+is_plain_word(const Unwrap *u, guint at)
+{
+  const char *text = u->words[at].text;
+
+  return g_ascii_isalpha(*text) &&
+         strspn(text, "abcdefghijklmnopqrstuvwxyz_-") == strlen(text);
+}
+
 static RaLaunch *
 launch_of(const RaShellCommand *command)
 {
@@ -378,19 +392,23 @@ launch_of(const RaShellCommand *command)
     g_free(launch->entry);
     launch->entry = module;
   }
-  if (is_program && u.at > 0 && kind_of(&u, u.at - 1) == COMMAND) {
-    char *both = g_strconcat(base_of(command->words[u.at - 1].text), " ",
-                             launch->entry, NULL);
+  if (is_program && g_strv_contains(other_modules, launch->entry))
+    return NULL;
+  /* `trl grpo`, `realhf.apps.quickstart ppo`: a word of letters names what the
+   * program does. */
+  if (is_program && u.at + 1 < u.n && is_plain_word(&u, u.at + 1)) {
+    g_autofree char *program = launch->entry;
+    g_autofree char *name = ra_shell_plain(command->words[++u.at].text);
 
-    g_free(launch->entry);
-    launch->entry = both;
+    launch->entry = g_strdup_printf("%s %s", base_of(program), name);
+    if (g_strv_contains(other_modules, launch->entry))
+      return NULL;
   }
   launch->words = command->words + u.at + 1;
   launch->n_words = command->n_words - u.at - 1;
   launch->n_settings = count_settings(launch, FALSE);
-  if (is_program
-          ? g_strv_contains(other_modules, launch->entry)
-          : count_settings(launch, TRUE) == 0 || kind_of(&u, 0) != NO_WRAPPER)
+  if (!is_program &&
+      (count_settings(launch, TRUE) == 0 || kind_of(&u, 0) != NO_WRAPPER))
     return NULL;
   return g_steal_pointer(&launch);
 }

@@ -9,7 +9,7 @@
  *
  * Flags of wrappers are no arguments of the program.  Those of the wrappers
  * that start a process a GPU (torchrun, accelerate, deepspeed, srun, mpirun)
- * are kept apart, as they say how many GPUs there are.
+ * are kept apart, as they say how many GPUs there are; `program` is its name.
  */
 #ifndef RA_STUDY_CONVERT_LAUNCH_H
 #define RA_STUDY_CONVERT_LAUNCH_H
@@ -24,8 +24,7 @@ typedef struct {
 } RaLaunchFlag;
 
 typedef struct {
-  char *entry;              /* "verl.trainer.main_ppo", "train.py", "trl sft";
-                               owned */
+  char *entry;              /* "verl.trainer.main_ppo", "a.py", "trl grpo" */
   const RaShellWord *words; /* (array length=n_words) arguments, borrowed */
   guint n_words;
   guint n_settings;    /* of the arguments: overrides and flags */

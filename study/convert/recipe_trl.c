@@ -122,7 +122,7 @@ read_processes(RaRecipe *recipe, RaSettings *s, uint32_t *n_nodes,
   static const char *const each[] = {"launcher.nproc-per-node",
                                      "launcher.nproc_per_node",
                                      "nproc-per-node", "nproc_per_node", NULL};
-  const char *key = any_of(s, nodes);
+  const char *entry = ra_settings_entry(s), *key = any_of(s, nodes);
   uint32_t n = 8;
 
   *n_nodes = 1;
@@ -134,8 +134,12 @@ read_processes(RaRecipe *recipe, RaSettings *s, uint32_t *n_nodes,
   key = any_of(s, all);
   if (key && !ra_recipe_count(s, key, 1, &n, error))
     return FALSE;
-  if (!key)
+  if (!key) {
+    if (*entry && !g_str_has_prefix(entry, "trl ") &&
+        !ra_settings_has(s, "launcher."))
+      n = 1; /* python alone; `trl` starts accelerate */
     ra_recipe_note(recipe, "GPUs: %u, as no key gives their number", n);
+  }
   if (n % *n_nodes != 0)
     return ra_settings_fail(s, key ? key : "num_machines", error,
                             "a multiple of num_machines");

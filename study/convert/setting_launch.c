@@ -65,7 +65,7 @@ folder_of_module(const RaSettings *settings, const char *folder)
 
   if (*module == '\0' || g_str_has_suffix(module, ".py"))
     return NULL;
-  path = g_strdup(module);
+  path = g_strndup(module, strcspn(module, " "));
   g_strdelimit(path, ".", '/');
   parent = g_path_get_dirname(path);
   below = g_build_filename(parent, "config", NULL);

@@ -292,6 +292,9 @@ slice(RaShellEval *e, const RaShellPart *part, Values values)
       (part->second &&
        !ra_shell_arith(e, ra_shell_expand_one(e, part->second), &n)))
     return values;
+  if (values.n == 0)
+    return values;
+  first = CLAMP(first, G_MININT32, G_MAXINT32);
   if (g_str_equal(part->text, "@") || g_str_equal(part->text, "*"))
     first--; /* $0 is first */
   if (first < 0)
@@ -445,7 +448,7 @@ put_range(RaShellEval *e, GPtrArray *out, const char *before,
     char *rest;
 
     n[i] = g_ascii_strtoll(ends[i], &rest, 10);
-    if (!*ends[i] || *rest || ABS(n[i]) > G_MAXINT32)
+    if (!*ends[i] || *rest || n[i] > G_MAXINT32 || n[i] < -G_MAXINT32)
       return FALSE;
   }
   step = MAX(1, ABS(n[2])) * (n[0] <= n[1] ? 1 : -1);

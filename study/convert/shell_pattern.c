@@ -230,6 +230,8 @@ substring(RaShellEval *e, const RaShellPart *part, const char *value)
        !ra_shell_arith(e, ra_shell_expand_one(e, part->second), &length)) ||
       ra_shell_has_region(value))
     return unknown(e, part);
+  offset = CLAMP(offset, G_MININT32, G_MAXINT32);
+  length = CLAMP(length, G_MININT32, G_MAXINT32);
   if (offset < 0)
     offset += n;
   if (offset < 0 || offset >= n)

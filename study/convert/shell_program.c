@@ -152,6 +152,12 @@ call_realpath(RaShellEval *e, const RaShellWord *words, guint n)
 
 /* ---- Integers ------------------------------------------------------------ */
 
+static gboolean
+is_small(gint64 n)
+{
+  return n <= G_MAXINT32 && n >= -G_MAXINT32;
+}
+
 static void
 call_seq(RaShellEval *e, const RaShellWord *words, guint n)
 {
@@ -179,8 +185,8 @@ call_seq(RaShellEval *e, const RaShellWord *words, guint n)
     ends[1] = 1;
   }
   step = ends[1];
-  if (k == 0 || step == 0 || ABS(ends[0]) > G_MAXINT32 ||
-      ABS(ends[2]) > G_MAXINT32 || ABS(step) > G_MAXINT32) {
+  if (k == 0 || step == 0 || !is_small(ends[0]) || !is_small(ends[2]) ||
+      !is_small(step)) {
     give_up(e);
     return;
   }

@@ -268,6 +268,10 @@ ra_shell_set_item(RaShellEval *e, const char *name, const char *key,
 
   if (!ra_shell_step(e))
     return;
+  if (!value->is_keyed && index_of(key) != (gint32)index_of(key)) {
+    ra_shell_fail(e, "index %s of an array", key);
+    return;
+  }
   if (is_append && old) {
     g_autoptr(GString) joined = g_string_new(old->word.text);
 

@@ -39,6 +39,8 @@ comes_in() { # FILE ARGUMENT...
 comes_in verl-grpo-qwen2-7b.sh
 comes_in verl-grpo-megatron.sh
 comes_in verl-ppo-qwen2.5-32b.sh
+comes_in verl-arrays.sh
+comes_in verl-submit.sh
 comes_in openrlhf-ppo-70b.sh
 comes_in openrlhf-ppo-hybrid.sh
 comes_in openrlhf-reinforce-async.sh
@@ -113,6 +115,24 @@ is 'node0:gpu[2-3]' reward_inference mesh realhf-ppo-manual
 is 4 ref_inference pp realhf-ppo-manual
 is graph actor_generate launch realhf-ppo-manual
 is 2 actor_generate micro-batches realhf-ppo-symm
+
+# Scripts: 512 prompts x 8 / 4 mini-batches / 16 replicas = 64 sequences, 16 at
+# a time; of the branches, gpu's.  (2048 + 20480) / 4 tokens are 5,632.
+is 16 actor_train dp verl-arrays
+is 4 actor_train micro-batches verl-arrays
+is 4 actor_train cp verl-submit
+is 4 actor_generate tp verl-submit
+run import "$data/verl-arrays.sh" -o sets --set NNODES=1 \
+  --set actor_rollout_ref.rollout.n=4 --format=tsv
+is 8 actor_train dp sets/verl-arrays
+grep -q '^samples-per-prompt = 4$' sets/verl-arrays.workload
+result $? "--set says a variable and a key"
+grep -q "taken: false; if true: .*trainer.n_gpus_per_node=16 (here 8)" out
+result $? "the other branch is told"
+sed 's/nnodes=.*/nnodes=$(nproc)/' "$data/verl-submit.sh" >late.sh
+fails "late.sh:46: 'trainer.nnodes' is '\$(nproc)', which is known only when" \
+  import late.sh -o never
+fails "no training program is started" import "$srcdir/bootstrap" -o never
 
 # LoRA: rank and matrices; verl's reference is the actor without them.
 lora() { # FILE FROM TO: FILE with TO behind FROM, as lora.sh
