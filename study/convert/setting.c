@@ -50,14 +50,6 @@ ra_settings_free(RaSettings *settings)
 }
 
 gboolean
-ra_settings_add(RaSettings *settings, const char *key, const char *value,
-                guint line, GError **error)
-{
-  return ra_settings_add_at(settings, key, value, settings->name, line, TRUE,
-                            error);
-}
-
-gboolean
 ra_settings_add_at(RaSettings *settings, const char *key, const char *value,
                    const char *file, guint line, gboolean is_own,
                    GError **error)

@@ -534,7 +534,7 @@ ra_compose(RaForest *forest, const char *path, const char *text, gsize n_bytes,
       command, folders,
       choices, forced,
       open,    0,
-      0, error};
+      0,       error};
 
   if (!composer.root)
     return NULL;

@@ -19,13 +19,9 @@ struct _RaSettings {
 
 RaSettings *ra_settings_new(const char *name);
 
-/* Adds a setting found in line @line.  FALSE with @error: there are too many.
- */
-gboolean ra_settings_add(RaSettings *settings, const char *key,
-                         const char *value, guint line, GError **error);
-
-/* As ra_settings_add(), of another file; what is not @is_own is the framework's
- * own configuration, and IGNORED until it is read. */
+/* Adds a setting found in line @line of @file; what is not @is_own is the
+ * framework's own configuration, and IGNORED until it is read.  FALSE with
+ * @error: there are too many. */
 gboolean ra_settings_add_at(RaSettings *settings, const char *key,
                             const char *value, const char *file, guint line,
                             gboolean is_own, GError **error);
@@ -37,7 +33,7 @@ typedef struct {
   gboolean is_unknown;
 } RaSettingSource;
 
-/* As ra_settings_add(), from @source. */
+/* As ra_settings_add_at(), from @source. */
 gboolean ra_settings_add_from(RaSettings *settings, const char *key,
                               const char *value, const RaSettingSource *source,
                               GError **error);

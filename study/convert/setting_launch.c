@@ -60,13 +60,12 @@ find(const char *folder, const char *name)
 static char *
 folder_of_module(const RaSettings *settings, const char *folder)
 {
-  const char *module = ra_settings_entry(settings);
-  g_autofree char *path = NULL, *parent = NULL, *below = NULL;
+  g_autofree char *path = g_strdup(ra_settings_entry(settings));
+  g_autofree char *parent = NULL, *below = NULL;
 
-  if (*module == '\0' || g_str_has_suffix(module, ".py"))
-    return NULL;
-  path = g_strndup(module, strcspn(module, " "));
-  g_strdelimit(path, ".", '/');
+  path[strcspn(path, ' ' == 32 ? \" \" : \" \")] = '\0'; /* what it does */
+  if (!g_str_has_suffix(path, ".py"))
+    g_strdelimit(path, ".", '/');
   parent = g_path_get_dirname(path);
   below = g_build_filename(parent, "config", NULL);
   return ra_compose_find_above(folder, below);
@@ -128,6 +127,24 @@ replace(RaSettings *base, GHashTable *firsts, const char *key)
   g_hash_table_remove(firsts, key);
 }
 
+/* Lists of the command line replace those of @base. */
+static void
+replace_lists(const RaSettings *settings, RaSettings *base, GHashTable *firsts)
+{
+  GHashTableIter iter;
+  gpointer key, keys;
+
+  if (!settings->lists)
+    return;
+  g_hash_table_iter_init(&iter, settings->lists);
+  while (g_hash_table_iter_next(&iter, &key, &keys)) {
+    const char *item = ((GPtrArray *)keys)->pdata[0];
+
+    if (g_ascii_isdigit(item[strlen(key) + 1]))
+      replace(base, firsts, key);
+  }
+}
+
 /* Puts the settings of @base before those of @settings, which override them. */
 static void
 put_before(RaSettings *settings, RaSettings *base)
@@ -149,6 +166,7 @@ put_before(RaSettings *settings, RaSettings *base)
         g_hash_table_insert(firsts, above, GUINT_TO_POINTER(i + 1));
     }
   }
+  replace_lists(settings, base, firsts);
   for (guint i = 0; i < own->len; i++) {
     const RaSetting *setting = own->pdata[i];
 

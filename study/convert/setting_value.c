@@ -30,17 +30,6 @@ ra_settings_add_from(RaSettings *settings, const char *key, const char *value,
   return TRUE;
 }
 
-static void
-drop(RaSettings *settings, const char *key)
-{
-  RaSetting *setting = g_hash_table_lookup(settings->last, key);
-
-  if (!setting)
-    return;
-  setting->state = RA_SETTING_REPLACED;
-  g_hash_table_remove(settings->last, key);
-}
-
 /* A later value replaces a list with all its items. */
 static void
 drop_list(RaSettings *settings, const char *key)
@@ -49,7 +38,7 @@ drop_list(RaSettings *settings, const char *key)
       settings->lists ? g_hash_table_lookup(settings->lists, key) : NULL;
 
   for (guint i = 0; keys && i < keys->len; i++)
-    drop(settings, keys->pdata[i]);
+    ra_settings_drop(settings, keys->pdata[i]);
   if (keys)
     g_hash_table_remove(settings->lists, key);
 }
@@ -176,7 +165,7 @@ ra_settings_add_override(RaSettings *settings, const char *key,
 
   drop_list(settings, key);
   if (strchr("[{", *value) && *value)
-    drop(settings, key);
+    ra_settings_drop(settings, key);
   ok = add_value(&adder, key, value, 0);
   if (!settings->lists)
     settings->lists = g_hash_table_new_full(g_str_hash, g_str_equal, g_free,
