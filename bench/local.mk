@@ -60,6 +60,7 @@ EXTRA_DIST += %D%/peer/torch_peer.py
 EXTRA_DIST += %D%/front_door.sh
 EXTRA_DIST += %D%/kills.sh
 EXTRA_DIST += %D%/learning.sh
+EXTRA_DIST += %D%/trainer_peaks.sh
 EXTRA_DIST += %D%/pictures.sh
 EXTRA_DIST += %D%/run.sh
 EXTRA_DIST += %D%/ptxas.sh

@@ -239,8 +239,10 @@ ra_export_memory_frac(const RaPlan *plan, uint32_t c)
       plan->workload->models[plan->workload->calls[c].model].model;
   double weights_bytes =
       2.0 * (double)ra_model_n_params(model) / (how->tp * how->pp);
+  double step_bytes = ra_recipe_step_bytes(model, how->tp, how->max_sequences,
+                                           how->prefill_tokens);
 
-  return MIN(1.0, ((double)how->kv_memory_bytes + weights_bytes) /
+  return MIN(1.0, ((double)how->kv_memory_bytes + weights_bytes + step_bytes) /
                       plan->cluster->device.memory_bytes);
 }
 

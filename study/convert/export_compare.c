@@ -223,6 +223,15 @@ framework_of(const RaExport *export)
   return (RaFramework)i;
 }
 
+/* (transfer full) (nullable): @most for every sequence if @law has one length;
+ * a configuration has the maximum alone. */
+static char *
+fixed_at(const RaLength *law, uint32_t most)
+{
+  return law->kind == RA_LENGTH_FIXED ? g_strdup_printf("fixed(%u)", most)
+                                      : NULL;
+}
+
 gboolean
 ra_export_compare(RaExport *export, const RaExportSource *from,
                   const RaExportRoles *roles, const char *script,
@@ -237,6 +246,7 @@ ra_export_compare(RaExport *export, const RaExportSource *from,
                              .source = "exported",
                              .gpu = from->plan->cluster->gpu,
                              .models = models};
+  g_autofree char *prompt = NULL, *response = NULL;
   g_autoptr(RaSettings) settings =
       ra_settings_parse(export->source, script, strlen(script), FALSE, error);
   g_autoptr(RaRecipe) recipe = NULL;
@@ -247,8 +257,13 @@ ra_export_compare(RaExport *export, const RaExportSource *from,
 
   if (settings)
     recipe = ra_recipe_read(settings, framework_of(export), error);
-  if (recipe)
+  if (recipe) {
+    options.prompt_length = prompt =
+        fixed_at(&from->plan->workload->prompt_length, recipe->max_prompt);
+    options.response_length = response =
+        fixed_at(&from->plan->workload->response_length, recipe->max_response);
     files = ra_recipe_make(recipe, &options, error);
+  }
   if (files)
     plan = read_back(files, from, &workload, error);
   if (plan)

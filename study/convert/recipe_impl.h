@@ -43,6 +43,11 @@ extern const guint ra_n_meanings_openrlhf;
  * are the framework's habit. */
 void ra_recipe_set_system(RaRecipe *recipe);
 
+/* Workspace of an engine's largest step, which it runs before it sizes its
+ * cache, bytes of a GPU. */
+double ra_recipe_step_bytes(const RaModel *model, uint32_t tp,
+                            uint32_t max_sequences, uint32_t prefill_tokens);
+
 /* Adds an assumption. */
 void ra_recipe_note(RaRecipe *recipe, const char *format, ...)
     G_GNUC_PRINTF(2, 3);

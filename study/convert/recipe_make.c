@@ -8,6 +8,7 @@
 #include "base/quote.h"
 #include "base/text.h"
 #include "graph/input/plan_write.h"
+#include "graph/op/activation.h"
 #include "graph/input/turns.h"
 #include "study/convert/model_name.h"
 #include "study/convert/recipe_impl.h"
@@ -17,6 +18,15 @@
 /* Answers to rules: no configuration says how long they take to score. */
 #define HOST_TIME "0 s"
 #define MIB 1048576.0
+
+/* Where a configuration has the maximum of lengths alone, their mean as a part
+ * of it.  MEASURED: medians over published runs that tell both, 40 sources of
+ * answers (quartiles 0.18 and 0.74) and 17 of prompts, 2025 and 2026
+ * (rl_steps.csv).  Standard deviation over mean: 65 maths problems, 8 answers
+ * each (math_group8_lengths.csv). */
+#define RESPONSE_FRAC 0.39
+#define PROMPT_FRAC 0.10
+#define LENGTH_SD_FRAC 0.57
 
 void
 ra_imported_free(RaImported *files)
@@ -222,6 +232,21 @@ put_calls(const RaRecipe *recipe, GString *out)
         each_trip(recipe), recipe->is_greedy_too ? ", greedy_sequences" : "");
 }
 
+/* (transfer full): distribution of lengths of at most @most tokens, the mean a
+ * part of it.  ReaL's runs generate to the maximum, and training on given
+ * sequences fills them. */
+static char *
+law_of(const RaRecipe *recipe, uint64_t most, double mean_frac)
+{
+  double mean = round(mean_frac * (double)most);
+
+  if (recipe->framework == RA_FRAMEWORK_REALHF ||
+      recipe->task != RA_RECIPE_RL || mean < 2)
+    return g_strdup_printf("fixed(%" G_GUINT64_FORMAT ")", MAX(1, most));
+  return g_strdup_printf("lognormal(%.0f, %.0f, %" G_GUINT64_FORMAT ")", mean,
+                         round(LENGTH_SD_FRAC * mean), most);
+}
+
 /* (transfer full): distribution of answers; with turns that of one turn, which
  * share what is left beside the tools' answers. */
 static char *
@@ -232,9 +257,20 @@ response_of(RaRecipe *recipe, const RaRecipeOptions *options)
 
   if (options->response_length)
     return g_strdup(options->response_length);
-  return g_strdup_printf(
-      "fixed(%" G_GUINT64_FORMAT ")",
-      MAX(1, (recipe->max_response - MIN(tools, recipe->max_response)) / n));
+  return law_of(recipe,
+                (recipe->max_response - MIN(tools, recipe->max_response)) / n,
+                RESPONSE_FRAC);
+}
+
+/* (transfer full): distribution of prompts.  NeMo-RL has no key for them: the
+ * reader's assumption is a mean. */
+static char *
+prompt_of(const RaRecipe *recipe, const RaRecipeOptions *options)
+{
+  if (options->prompt_length)
+    return g_strdup(options->prompt_length);
+  return law_of(recipe, recipe->max_prompt,
+                recipe->framework == RA_FRAMEWORK_NEMO_RL ? 0 : PROMPT_FRAC);
 }
 
 static void
@@ -272,17 +308,14 @@ write_workload(RaRecipe *recipe, const RaRecipeOptions *options, GError **error)
     recipe->turns.most = 0;
   }
   response = response_of(recipe, options);
-  prompt = options->prompt_length
-               ? g_strdup(options->prompt_length)
-               : g_strdup_printf("fixed(%u)", recipe->max_prompt);
+  prompt = prompt_of(recipe, options);
   if (!options->prompt_length || !options->response_length)
     ra_recipe_note(
         recipe,
-        "lengths: %s%s%s at the maximum, which is all that the configuration "
-        "has; --prompt-length and --response-length change it",
-        options->prompt_length ? "" : "prompts",
-        !options->prompt_length && !options->response_length ? " and " : "",
-        options->response_length ? "" : "answers");
+        "lengths: prompts %s, answers %s, as in published runs; the "
+        "configuration has the maximum alone (%u, %u); --prompt-length and "
+        "--response-length change it",
+        prompt, response, recipe->max_prompt, recipe->max_response);
   if (is_by_rules(recipe))
     ra_recipe_note(recipe,
                    "reward: rules that take no time; set 'host-time' of "
@@ -373,19 +406,33 @@ n_micro_batches(RaRecipe *recipe, RaRecipeKind kind, const RaWorkload *workload)
   return taken;
 }
 
-/* The rest of the memory that an engine takes for keys and values, whole
- * MiB; 0: nothing. */
+double
+ra_recipe_step_bytes(const RaModel *model, uint32_t tp, uint32_t max_sequences,
+                     uint32_t prefill_tokens)
+{
+  RaShard shard = {
+      .model = model, .tp = tp, .dtype = RA_DTYPE_BF16, .sampling = TRUE};
+  RaPiece all = {0, model->n_layers, TRUE, TRUE};
+  uint32_t tokens = MAX(prefill_tokens, max_sequences);
+  RaBatch step = {max_sequences, tokens, tokens, tokens};
+
+  return (double)ra_workspace_bytes(&shard, &all, RA_PHASE_FORWARD, &step);
+}
+
+/* Memory of an engine for keys and values, whole MiB: what weights and the
+ * largest step leave of its part of the GPU's (vLLM,
+ * v1/worker/gpu_worker.py, determine_available_memory()); 0: nothing. */
 static double
 kv_memory_bytes(const RaRecipeCall *call, const RaModel *model,
                 double device_bytes)
 {
   double weights_bytes =
       2.0 * (double)ra_model_n_params(model) / (call->tp * call->pp);
+  double left_bytes = call->memory_frac * device_bytes - weights_bytes -
+                      ra_recipe_step_bytes(model, call->tp, call->max_sequences,
+                                           call->prefill_tokens);
 
-  return MAX(
-      0.0,
-      floor((call->memory_frac * device_bytes - weights_bytes) / MIB + 0.5) *
-          MIB);
+  return MAX(0.0, floor(left_bytes / MIB + 0.5) * MIB);
 }
 
 static void

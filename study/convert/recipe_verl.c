@@ -88,16 +88,20 @@ one_of(RaSettings *s, const char *a, const char *b, const char *c)
 /* Size of micro-batches, in sequences or, where they are dynamic, tokens. */
 static gboolean
 read_micro(RaSettings *s, const Engine *engine, const RaRecipeCall *base,
-           RaRecipeCall *call, GError **error)
+           const RaRecipeCall *actor, RaRecipeCall *call, GError **error)
 {
   const char *each = at(engine->micro, "_per_gpu");
+  /* ppo_max_token_len_per_gpu of actor.yaml and critic.yaml. */
+  uint32_t own = g_str_has_prefix(engine->engine, "actor") ? 16384 : 32768;
   uint32_t tokens =
-      base->micro_tokens > 0 ? base->micro_tokens / MAX(1, base->cp) : 16384;
+      base->micro_tokens > 0 ? base->micro_tokens / MAX(1, base->cp) : own;
   gboolean dynamic;
   uint32_t all = 0;
 
-  if (!ra_settings_bool(s, engine->dynamic, base->micro_tokens > 0, &dynamic,
-                        error) ||
+  /* Critic and reward model do as the actor (critic.yaml, use_dynamic_bsz). */
+  if (!ra_settings_bool(s, engine->dynamic,
+                        base->micro_tokens > 0 || actor->micro_tokens > 0,
+                        &dynamic, error) ||
       !ra_settings_uint32(s, each, 0, 0, RA_RECIPE_COUNT_MAX,
                           &call->micro_batch, error) ||
       !ra_settings_uint32(s, engine->micro, 0, 0, RA_RECIPE_COUNT_MAX, &all,
@@ -108,8 +112,8 @@ read_micro(RaSettings *s, const Engine *engine, const RaRecipeCall *base,
       return FALSE;
     call->micro_tokens *= call->cp;
     ra_settings_about(s, engine->dynamic,
-                      "number of micro-batches for sequences of maximal "
-                      "length, all of one size");
+                      "number of micro-batches for sequences of mean length, "
+                      "as many sequences in each");
     return TRUE;
   }
   if (call->micro_batch == 0 && all > 0)
@@ -308,7 +312,8 @@ read_engine(RaRecipe *recipe, RaSettings *s, RaRecipeKind kind,
                           TRUE, &call->full_recompute, error))
       return FALSE;
   }
-  return read_micro(s, engine, &recipe->calls[base], call, error);
+  return read_micro(s, engine, &recipe->calls[base],
+                    &recipe->calls[RA_RECIPE_ACTOR_TRAIN], call, error);
 }
 
 static gboolean

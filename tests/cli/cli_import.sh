@@ -250,7 +250,7 @@ survives verl-ppo-qwen2.5-32b
 works export "$plans/grpo-qwen2.5-7b-32.plan"
 grep -q '^# \[call ref_inference\] *mesh *node\[2-3\] *node\[0-3\]' out
 result $? "a mesh that verl has not is a line"
-grep -q '^# \[workload\] *response-length *lognormal(320, 200, 1024) *fixed' out
+grep -q '^# \[workload\] *response-length *lognormal(320, 200, 1024) *lognormal(399, 227, 1024)' out
 result $? "so is a law of lengths"
 # One fault that the comparison must find: a key that is not exported.
 "$reallot" export verl-grpo-megatron.plan --set 'call actor_train.launch=graph' \
