@@ -36,7 +36,6 @@ libgraph_a_SOURCES += %D%/input/form.c %D%/input/form.h
 libgraph_a_SOURCES += %D%/input/json_index.c %D%/input/json_index.h
 libgraph_a_SOURCES += %D%/expand/lane.c %D%/expand/lane.h
 libgraph_a_SOURCES += %D%/augment/layout.c %D%/augment/layout.h
-libgraph_a_SOURCES += %D%/input/memory_habits.h
 libgraph_a_SOURCES += %D%/input/length.c %D%/input/length.h
 libgraph_a_SOURCES += %D%/input/length_fit.c %D%/input/length_fit.h
 libgraph_a_SOURCES += %D%/input/link_graph.c %D%/input/link_graph.h

@@ -25,7 +25,7 @@
  *     prefill-layer = 0.7 ms         host time per layer in a step with prompts
  *     one-shot = 4 us                latency of the engine's own all-reduce
  *     weight-sync = 2 GB/s           rate of a GPU's parameters in software
- *     [memory]                       habits (graph/input/memory_habits.h):
+ *     [memory]                       habits (graph/input/cluster.h):
  *     parameter-shards = fp32        mixed | fp32
  *     gradients = dropped            kept | dropped
  *     generation = engine            shared | engine
@@ -39,7 +39,7 @@
 #define RA_TRACES_SYSTEM_H
 
 #include "base/keyfile.h"
-#include "graph/input/memory_habits.h"
+#include "graph/input/cluster.h"
 
 /* Most constants that one system may set; more would fit the runs instead of
  * the system. */

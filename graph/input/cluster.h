@@ -45,7 +45,6 @@
 
 #include "base/keyfile.h"
 #include "graph/input/link_graph.h"
-#include "graph/input/memory_habits.h"
 
 /* Data-sheet values of one GPU, filled from its profile (traces/profile.h). */
 typedef struct {
@@ -102,6 +101,31 @@ typedef struct {
   double usd_per_gpu_h; /* NAN: no price */
   RaDevice device;      /* zero until a profile fills it */
 } RaMachineKind;
+
+/* Memory habits: what the software that runs plans holds on a GPU, and when.
+ * A system profile (traces/system.h, [memory]) says it; without one they are
+ * those of the executor (exec/), all zero.  graph/input/residency.h says what
+ * they mean for a call of a plan.  0 or 1 each:
+ *
+ *                     the executor               others
+ *     fp32_shards     parameters in the model's  with zero = 3 fp32 shards
+ *                     dtype, and fp32 master     alone, which the optimizer
+ *                     weights in the optimizer   updates
+ *     drop_gradients  gradients are kept         they are freed when their
+ *                     between training calls     call ends
+ *     engine          generation shares memory   generation has an engine of
+ *                     with training              its own in a fixed part of
+ *                                                the GPU
+ *     in_place_loss   the fp32 softmax of the    with zero = 3 the 16-bit
+ *                     logits is kept for the     logits are kept, and their
+ *                     backward                   gradient overwrites them
+ */
+typedef struct {
+  int fp32_shards;
+  int drop_gradients;
+  int engine;
+  int in_place_loss;
+} RaMemoryHabits;
 
 typedef struct {
   RaKeyFile *file;        /* kept for names and messages; owned reference */

@@ -29,7 +29,7 @@
  *              framework and what is firm, see ra_memory_is_firm().
  *
  * The system that runs the plan may have other habits
- * (graph/input/memory_habits.h).
+ * (graph/input/cluster.h).
  *
  * ZeRO divides the optimizer's bytes by the ranks of a set of shards; 2 also
  * divides gradients, 3 also parameters.  Data that is whole while a layer
@@ -182,7 +182,7 @@ uint64_t ra_memory_item_bytes(const RaMemory *memory, const RaMemoryItem *item,
                               uint32_t gpu);
 
 /* TRUE if @holder is *firm*: memory of an engine of its own
- * (graph/input/memory_habits.h), whose weights, cache and workspace are
+ * (graph/input/cluster.h), whose weights, cache and workspace are
  * allocations of one size in its part of the GPU, without allocator slack. */
 gboolean ra_memory_is_firm(const RaMemory *memory, uint32_t holder);
 

@@ -35,7 +35,7 @@
  * - the values that the loss reads.
  * The head of a training call also keeps the fp32 softmax of its logits
  * (Megatron-LM's vocab_parallel_cross_entropy), s b V / t 4; with an in-place
- * loss (graph/input/memory_habits.h) the 16-bit logits, s b V / t 2.
+ * loss (graph/input/cluster.h) the 16-bit logits, s b V / t 2.
  */
 #ifndef RA_GRAPH_OP_ACTIVATION_H
 #define RA_GRAPH_OP_ACTIVATION_H

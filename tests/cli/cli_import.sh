@@ -87,6 +87,21 @@ is 10 actor_train micro-batches verl-grpo-qwen2-7b
 is full actor_train recompute verl-grpo-qwen2-7b
 is host ref_inference residency verl-grpo-qwen2-7b
 is 4 actor_generate dp verl-grpo-qwen2-7b
+# The system of a framework; NeMo-RL's actor is in host memory while its GPUs
+# generate.  Answers of at most 1024 tokens: a mean of 0.39 x 1024 = 399 and a
+# deviation of 0.57 x 399 = 227; prompts of at most 1024: 102 and 58.
+for pair in verl-grpo-qwen2-7b=verl-fsdp verl-grpo-megatron=verl-megatron \
+    openrlhf-ppo-70b=openrlhf-deepspeed grpo_math_8B=nemo-rl; do
+  grep -q "^system = ${pair#*=}\$" "${pair%%=*}.plan"
+  result $? "${pair%%=*} runs under ${pair#*=}"
+done
+is host actor_train residency grpo_math_8B
+is host actor_train optimizer-residency grpo_math_8B
+grep -q '^response-length = lognormal(399, 227, 1024)$' \
+  verl-grpo-qwen2-7b.workload &&
+  grep -q '^prompt-length = lognormal(102, 58, 1024)$' \
+    verl-grpo-qwen2-7b.workload
+result $? "lengths are below their maximum"
 # Megatron: 8 GPUs / (2 x 2) = 2 replicas; 5120 / 4 / 2 = 640, 4 at a time.
 is 2 actor_train dp verl-grpo-megatron
 is 160 actor_train micro-batches verl-grpo-megatron

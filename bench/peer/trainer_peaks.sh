@@ -1,7 +1,7 @@
 #!/bin/sh
 # The memory account against peaks of RL trainers.
 #
-#     sh bench/trainer_peaks.sh REALLOT DATA
+#     sh bench/peer/trainer_peaks.sh REALLOT DATA
 #
 # DATA/rl_steps/rl_steps.csv has notes with "peak N GiB" for runs of a trainer
 # alone (prime-rl: FSDP2, one sequence a GPU, full recomputation): what PyTorch
