@@ -73,8 +73,8 @@ n_expert_params(const RaCallMemory *c, const RaCallPlan *p, uint32_t stage)
 
 /* Bytes of a training stage, and what ZeRO divides: over the ranks of a set of
  * shards; experts that are spread, over those that hold the same.  With zero 3
- * @n_params is a shard.  @fp32: the parameters are the master weights, and their
- * gradients have their dtype. */
+ * @n_params is a shard.  @fp32: the parameters are the master weights, and
+ * their gradients have their dtype. */
 static void
 fill_training(RaStageMemory *s, const RaCallPlan *p, const RaWorkloadModel *m,
               gboolean fp32, uint64_t n_params, uint64_t n_experts)

@@ -8,7 +8,6 @@
 #include "base/quote.h"
 #include "base/text.h"
 #include "graph/input/plan_write.h"
-#include "graph/op/activation.h"
 #include "graph/input/turns.h"
 #include "study/convert/model_name.h"
 #include "study/convert/recipe_impl.h"
@@ -232,9 +231,8 @@ put_calls(const RaRecipe *recipe, GString *out)
         each_trip(recipe), recipe->is_greedy_too ? ", greedy_sequences" : "");
 }
 
-/* (transfer full): distribution of lengths of at most @most tokens, the mean a
- * part of it.  ReaL's runs generate to the maximum, and training on given
- * sequences fills them. */
+/* (transfer full): distribution of at most @most tokens, the mean a part of it.
+ * ReaL's runs generate to the maximum; given sequences are taken as full. */
 static char *
 law_of(const RaRecipe *recipe, uint64_t most, double mean_frac)
 {
@@ -404,19 +402,6 @@ n_micro_batches(RaRecipe *recipe, RaRecipeKind kind, const RaWorkload *workload)
         recipe, "%s: %u micro-batches instead of %u, as all have one size here",
         ra_recipe_call_names[kind], taken, wanted);
   return taken;
-}
-
-double
-ra_recipe_step_bytes(const RaModel *model, uint32_t tp, uint32_t max_sequences,
-                     uint32_t prefill_tokens)
-{
-  RaShard shard = {
-      .model = model, .tp = tp, .dtype = RA_DTYPE_BF16, .sampling = TRUE};
-  RaPiece all = {0, model->n_layers, TRUE, TRUE};
-  uint32_t tokens = MAX(prefill_tokens, max_sequences);
-  RaBatch step = {max_sequences, tokens, tokens, tokens};
-
-  return (double)ra_workspace_bytes(&shard, &all, RA_PHASE_FORWARD, &step);
 }
 
 /* Memory of an engine for keys and values, whole MiB: what weights and the

@@ -1,6 +1,8 @@
-/* The system that runs an imported plan, and what it moves to host memory. */
+/* The system that runs an imported plan, what it moves to host memory, and the
+ * memory of its engine. */
 #include "config.h"
 
+#include "graph/op/activation.h"
 #include "study/convert/recipe_impl.h"
 
 /* What rests where in a framework is its system's (share/systems); where a plan
@@ -112,4 +114,17 @@ ra_recipe_set_system(RaRecipe *recipe)
   if (g_strcmp0(recipe->system, "openrlhf-deepspeed") == 0)
     ra_recipe_note(recipe, "system: times of kernels alone; the constants of "
                            "openrlhf.system are of runs of 2024");
+}
+
+double
+ra_recipe_step_bytes(const RaModel *model, uint32_t tp, uint32_t max_sequences,
+                     uint32_t prefill_tokens)
+{
+  RaShard shard = {
+      .model = model, .tp = tp, .dtype = RA_DTYPE_BF16, .sampling = TRUE};
+  RaPiece all = {0, model->n_layers, TRUE, TRUE};
+  uint32_t tokens = MAX(prefill_tokens, max_sequences);
+  RaBatch step = {max_sequences, tokens, tokens, tokens};
+
+  return (double)ra_workspace_bytes(&shard, &all, RA_PHASE_FORWARD, &step);
 }

@@ -119,8 +119,9 @@ is host actor_train optimizer-residency openrlhf-ppo-70b
 is node0 actor_generate mesh openrlhf-ppo-hybrid
 grep -q '^staleness = 1$' openrlhf-reinforce-async.workload
 result $? "async_train is a staleness of 1"
-# 64 x 32 = 2048 sequences are 4 batches of 512 over 8 replicas, one at a time.
-is 64 actor_train micro-batches grpo_math_8B
+# 64 x 32 = 2048 sequences are 4 batches of 512 over 8 replicas: 64, packed.  128
+# + 0.39 x 3968 = 1,676 tokens each fill 27 times 4,096; 32 divides 64.
+is 32 actor_train micro-batches grpo_math_8B
 is 8 actor_train ep grpo-qwen3-30ba3b-4n8g
 is 16 actor_generate dp grpo-qwen3-30ba3b-4n8g
 grep -q '^config = meta-llama/' grpo_math_8B.workload &&
