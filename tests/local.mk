@@ -441,7 +441,7 @@ TESTS = $(shell_tests) $(gpu_tests)
 endif
 
 dist_check_SCRIPTS = $(shell_tests) $(gpu_tests)
-EXTRA_DIST += %D%/fuzz/fuzz.sh %D%/cores.sh
+EXTRA_DIST += %D%/fuzz/fuzz.sh %D%/cores.sh %D%/arm64.sh
 noinst_HEADERS = %D%/support/check_main.h %D%/support/new_path.h
 noinst_HEADERS += %D%/support/check_points.h
 noinst_HEADERS += %D%/support/check_edit.h
