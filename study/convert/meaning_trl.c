@@ -23,6 +23,7 @@ const RaMeaning ra_meanings_trl[] = {
     RA_MEANS_CODE("max_completion_length"),
     RA_MEANS_CODE("max_new_tokens"),
     RA_MEANS_CODE("max_length"),
+    RA_MEANS_CODE("max_seq_length"),
     RA_MEANS_CODE("max_staleness"),
     RA_MEANS_CODE("response_length"),
     RA_MEANS_CODE("num_ppo_epochs"),
@@ -63,6 +64,7 @@ const RaMeaning ra_meanings_trl[] = {
 
     /* Time. */
     RA_MEANS_LOST(TIME, "packing", NULL, "sequences as long as max_length"),
+    RA_MEANS_NOTHING("packing_strategy"),
     RA_MEANS_LOST(TIME, "padding_free", "off|true", NULL),
     RA_MEANS_LOST(TIME, "attn_implementation", NULL, "flash attention"),
     RA_MEANS_LOST(TIME, "torch_compile", "off", "eager kernels"),

@@ -224,6 +224,13 @@ read_dims(const char *text, uint32_t *const slots[5], const char **out)
   return p > text;
 }
 
+/* TRUE if the role has no more GPUs than a cluster may have. */
+static gboolean
+is_small(const Role *role)
+{
+  return (double)role->d * role->p * role->t * role->c <= RA_RECIPE_COUNT_MAX;
+}
+
 /* One role, such as `megatron:(attn:d2p2t2|ffn:d1p2e4)`. */
 static gboolean
 parse_role(const char *text, Role *role)
@@ -251,9 +258,9 @@ parse_role(const char *text, Role *role)
         !read_dims(p + strlen("|ffn:"), ffn, &p))
       return FALSE;
     p += *p == ')';
-    return *p == '\0';
+    return *p == '\0' && is_small(role);
   }
-  return read_dims(p, all, &p) && *p == '\0';
+  return read_dims(p, all, &p) && *p == '\0' && is_small(role);
 }
 
 /* The part of `allocation_mode` about generation or training, else the role's

@@ -82,6 +82,10 @@ void ra_recipe_like(RaRecipe *recipe, RaRecipeKind kind, RaRecipeKind base);
 /* @prefix and @key joined, for a moment: a few buffers in turn. */
 const char *ra_recipe_at(const char *prefix, const char *key);
 
+/* Sequences of an iteration: at least 1, and no more than a workload has. */
+gboolean ra_recipe_sequences(const RaRecipe *recipe, uint32_t *out,
+                             GError **error);
+
 /* TRUE if the switch @key is set and on. */
 gboolean ra_recipe_is_on(RaSettings *settings, const char *key);
 

@@ -645,12 +645,15 @@ fit_engines(RaRecipe *recipe)
       recipe->trips.n_prompts > 0 ? recipe->trips.n_prompts : recipe->n_prompts;
   uint32_t each = call->tp * call->pp * call->cp, dp = call->dp;
 
+  if (!call->is_there || dp == 0 || each == 0 ||
+      each > recipe->n_node_gpus * recipe->n_nodes)
+    return;
   n *= recipe->n_samples;
   while (dp > 1 && (n % dp != 0 || (dp * each > recipe->n_node_gpus
                                         ? dp * each % recipe->n_node_gpus
                                         : recipe->n_node_gpus % (dp * each))))
     dp--;
-  if (!call->is_there || call->dp == 0 || n % call->dp == 0)
+  if (n % call->dp == 0)
     return;
   ra_recipe_note(recipe,
                  "generate: %u of %u engines, as all have as many of the %u "

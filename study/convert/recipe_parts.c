@@ -96,7 +96,7 @@ ra_recipe_nodes(RaRecipe *recipe, uint32_t n_gpus)
     last = MAX(last, call->first_gpu + call->n_gpus);
     common = gcd(call->first_gpu, gcd(call->n_gpus, common));
   }
-  each = MIN(n_gpus, last);
+  each = MAX(1, MIN(n_gpus, last));
   for (guint k = 0; k < RA_N_RECIPE_CALLS; k++)
     fits &= !recipe->calls[k].is_there || is_mesh(&recipe->calls[k], each);
   if (!fits) {
@@ -125,6 +125,20 @@ ra_recipe_refuse(const RaSettings *settings, const char *what, GError **error)
               "%s: is %s, expected training by RL, SFT, DPO or of a reward "
               "model",
               ra_settings_name(settings), what);
+  return FALSE;
+}
+
+gboolean
+ra_recipe_sequences(const RaRecipe *recipe, uint32_t *out, GError **error)
+{
+  uint64_t n = (uint64_t)recipe->n_prompts * recipe->n_samples;
+
+  *out = (uint32_t)n;
+  if (n > 0 && n <= RA_WORKLOAD_SEQUENCES_MAX)
+    return TRUE;
+  g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
+              "%u prompts of %u samples, expected 1 to %d sequences",
+              recipe->n_prompts, recipe->n_samples, RA_WORKLOAD_SEQUENCES_MAX);
   return FALSE;
 }
 

@@ -443,17 +443,18 @@ read_steps(RaRecipe *recipe, RaSettings *s, const char *worker, uint32_t dp,
 {
   const char *key =
       ra_recipe_at(worker, ".training_args.gradient_accumulation_steps");
-  uint32_t each, steps, n = recipe->n_prompts * recipe->n_samples;
+  uint32_t each, steps, n;
 
-  if (!ra_recipe_count(
+  if (!ra_recipe_sequences(recipe, &n, error) ||
+      !ra_recipe_count(
           s, ra_recipe_at(worker, ".training_args.per_device_train_batch_size"),
           8, &each, error) ||
       !ra_recipe_count(s, key, 1, &steps, error))
     return FALSE;
-  *out = MAX(1, n / MAX(1, each * steps * dp));
+  *out = (uint32_t)MAX(1, n / MAX(1, (uint64_t)each * steps * dp));
   while (n % *out != 0)
     ++*out;
-  if (n / *out != each * steps * dp)
+  if (n / *out != (uint64_t)each * steps * dp)
     ra_settings_about(s, key, "%u mini-batches of %u sequences", *out,
                       n / *out);
   return TRUE;

@@ -141,6 +141,7 @@ read_pools(RaRecipe *recipe, RaSettings *s, gboolean *is_apart, GError **error)
              "generator.inference_engine_data_parallel_size");
   uint32_t n_nodes, n_gpus, n_engines, n_replicas, own;
   gboolean colocate;
+  double all;
 
   if (!ra_recipe_count(s, PLACE "policy_num_nodes", 1, &n_nodes, error) ||
       !ra_recipe_count(s, PLACE "policy_num_gpus_per_node", 1, &n_gpus,
@@ -149,7 +150,10 @@ read_pools(RaRecipe *recipe, RaSettings *s, gboolean *is_apart, GError **error)
       !ra_recipe_count(s, replicas, 1, &n_replicas, error) ||
       !ra_settings_bool(s, PLACE "colocate_all", TRUE, &colocate, error))
     return FALSE;
-  own = n_engines * n_replicas * generate->tp * generate->pp;
+  all = (double)n_engines * n_replicas * generate->tp * generate->pp;
+  if (all > RA_RECIPE_COUNT_MAX)
+    return ra_settings_fail(s, engines, error, "fewer GPUs of engines");
+  own = (uint32_t)all;
   *is_apart = !colocate;
   if (colocate && own != n_nodes * n_gpus)
     return ra_settings_fail(s, engines, error,
@@ -354,7 +358,7 @@ static gboolean
 read_skyrl(RaRecipe *recipe, RaSettings *s, GError **error)
 {
   const char *entry = ra_settings_entry(s);
-  gboolean is_apart;
+  gboolean is_apart = FALSE;
 
   if (g_regex_match_simple("main_\\w*generate\\b", entry, 0, 0))
     return ra_recipe_refuse(s, "generation alone", error);

@@ -57,12 +57,13 @@ static gboolean
 read_batches(RaRecipe *recipe, RaSettings *s, GError **error)
 {
   const char *filter = ra_settings_get(s, "dynamic-sampling-filter-path");
-  uint32_t global, steps, over, n = recipe->n_prompts * recipe->n_samples;
+  uint32_t global, steps, over, n;
 
   if (!ra_settings_get(s, "rollout-batch-size"))
     return ra_settings_fail(s, "rollout-batch-size", error,
                             "the prompts of an iteration");
-  if (!ra_settings_uint32(s, "num-steps-per-rollout", 0, 0, RA_RECIPE_COUNT_MAX,
+  if (!ra_recipe_sequences(recipe, &n, error) ||
+      !ra_settings_uint32(s, "num-steps-per-rollout", 0, 0, RA_RECIPE_COUNT_MAX,
                           &steps, error) ||
       !ra_settings_uint32(s, "global-batch-size", 0, 0, RA_RECIPE_COUNT_MAX,
                           &global, error) ||
@@ -132,7 +133,7 @@ read_chunks(RaRecipeCall *train, RaSettings *s, GError **error)
     return FALSE;
   if (each == 0)
     return TRUE;
-  if (n_layers == 0 || n_layers % (each * train->pp) != 0)
+  if (n_layers == 0 || n_layers % ((uint64_t)each * train->pp) != 0)
     return ra_settings_fail(s, key, error,
                             "a divisor of --num-layers over the stages");
   train->n_virtual = n_layers / (each * train->pp);

@@ -309,12 +309,16 @@ read_batch(const RaRecipe *recipe, RaSettings *s, uint32_t *accumulate,
            uint32_t *out, GError **error)
 {
   const RaRecipeCall *call = &recipe->TRAIN;
+  double n;
 
   if (!ra_recipe_count(s, "gradient_accumulation_steps", 1, accumulate, error))
     return FALSE;
-  *out = call->micro_batch * *accumulate * call->n_gpus /
-         MAX(1, call->cp * call->tp);
-  return TRUE;
+  n = (double)call->micro_batch * *accumulate * call->n_gpus /
+      ((double)call->cp * call->tp);
+  *out = (uint32_t)CLAMP(n, 1, RA_WORKLOAD_SEQUENCES_MAX);
+  return n <= RA_WORKLOAD_SEQUENCES_MAX ||
+         ra_settings_fail(s, "gradient_accumulation_steps", error,
+                          "fewer sequences of an optimizer step");
 }
 
 static gboolean
@@ -354,8 +358,8 @@ read_grpo(RaRecipe *recipe, RaSettings *s, Trainer trainer, gboolean is_async,
   per_step = batch / accumulate;
   if (whole > 0)
     steps = MAX(1, whole / MAX(1, per_step));
-  whole = per_step * steps;
-  if (whole % recipe->n_samples != 0)
+  whole = (uint32_t)MIN((uint64_t)per_step * steps, RA_RECIPE_COUNT_MAX);
+  if (whole == 0 || whole % recipe->n_samples != 0)
     return ra_settings_fail(s, "num_generations", error,
                             "a divisor of the sequences of a generation");
   recipe->n_prompts = whole / recipe->n_samples;
@@ -363,7 +367,7 @@ read_grpo(RaRecipe *recipe, RaSettings *s, Trainer trainer, gboolean is_async,
   recipe->n_epochs = iterations;
   if (!read_rollout(recipe, s, trainer, steps, is_apart, error))
     return FALSE;
-  if (accumulate % (steps * iterations) != 0 ||
+  if (accumulate % ((uint64_t)steps * iterations) != 0 ||
       ((is_apart || ra_recipe_is_on(s, "use_vllm")) && corrects && !is_async))
     ra_recipe_like(recipe, RA_RECIPE_ACTOR_INFERENCE, RA_RECIPE_ACTOR_TRAIN);
   if (ref)
@@ -445,7 +449,9 @@ read_supervised(RaRecipe *recipe, RaSettings *s, Trainer trainer,
                                                 : "rm");
   recipe->n_samples = trainer == SFT ? 1 : 2;
   if (!read_batch(recipe, s, &accumulate, &recipe->n_prompts, error) ||
-      !ra_recipe_count(s, "max_length", 1024, &length, error))
+      !ra_recipe_count(
+          s, ra_settings_get(s, "max_length") ? "max_length" : "max_seq_length",
+          1024, &length, error))
     return FALSE;
   recipe->TRAIN.micro_batch *= recipe->n_samples;
   if (trainer == DPO && !ra_recipe_is_on(s, "precompute_ref_log_probs"))
@@ -480,9 +486,9 @@ read_trl(RaRecipe *recipe, RaSettings *s, GError **error)
 
 const RaRecipeReader ra_recipe_reader_trl = {
     .name = "trl",
-    .prefixes = {"per_device_train_batch_size", "use_vllm",
+    .prefixes = {"per_device_train_batch_size", "model_name_or_path",
                  "max_completion_length", "dataset_name"},
-    .entries = {"trl "},
+    .entries = {"trl ", "trl/scripts/", "trl.scripts."},
     .meanings = ra_meanings_trl,
     .n_meanings = &ra_n_meanings_trl,
     .read = read_trl,
