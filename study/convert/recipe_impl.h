@@ -28,12 +28,6 @@ extern const RaRecipeReader ra_recipe_reader_verl, ra_recipe_reader_openrlhf,
 /* Tables of meanings too long to stand beside their reader. */
 extern const RaMeaning ra_meanings_verl[];
 extern const guint ra_n_meanings_verl;
-extern const RaMeaning ra_meanings_slime[];
-extern const guint ra_n_meanings_slime;
-extern const RaMeaning ra_meanings_skyrl[];
-extern const guint ra_n_meanings_skyrl;
-extern const RaMeaning ra_meanings_trl[];
-extern const guint ra_n_meanings_trl;
 extern const RaMeaning ra_meanings_nemo_rl[];
 extern const guint ra_n_meanings_nemo_rl;
 extern const RaMeaning ra_meanings_openrlhf[];
