@@ -102,7 +102,8 @@ void ra_settings_note(RaSettings *settings, const char *format, ...)
     G_GNUC_PRINTF(2, 3);
 const GPtrArray *ra_settings_notes(const RaSettings *settings);
 
-/* The program that a script starts, such as `verl.trainer.main_ppo`; "" for
+/* The program that a script starts, and what it does, such as
+ * `verl.trainer.main_ppo` or `realhf.apps.quickstart ppo`; "" for
  * YAML. */
 const char *ra_settings_entry(const RaSettings *settings);
 

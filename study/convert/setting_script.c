@@ -79,6 +79,23 @@ add_words(RaSettings *settings, const RaLaunch *launch, GError **error)
   return TRUE;
 }
 
+/* (transfer full): the program and what it does: its arguments before the first
+ * flag or setting, as in `realhf.apps.quickstart ppo`. */
+static char *
+entry_of(const RaLaunch *launch)
+{
+  GString *entry = g_string_new(launch->entry);
+
+  for (guint i = 0; i < launch->n_words; i++) {
+    g_autofree char *word = ra_shell_plain(launch->words[i].text);
+
+    if (*word == '-' || strchr(word, '='))
+      break;
+    g_string_append_printf(entry, " %s", word);
+  }
+  return g_string_free(entry, FALSE);
+}
+
 /* The flags of torchrun and its like are told apart by `launcher.`, and are no
  * row of what is not understood. */
 static gboolean
@@ -262,7 +279,7 @@ ra_settings_read_script(RaSettings *settings, const char *text, gsize n_bytes,
                 settings->name, end);
     return FALSE;
   }
-  settings->entry = g_strdup(launch->entry);
+  settings->entry = entry_of(launch);
   if (!add_words(settings, launch, error) ||
       !add_flags(settings, launch, error) ||
       !add_sets(settings, sets, run, error))
