@@ -664,22 +664,25 @@ fit_engines(RaRecipe *recipe)
 }
 
 /* Weights that calls of one layout share rest at one place: on the host, if one
- * of them says so. */
+ * of them says so and none runs in each trip (graph/input/residency.c). */
 static void
 agree_on_residency(RaRecipe *recipe)
 {
   RaRecipeCall *a = &recipe->calls[RA_RECIPE_GENERATE];
   RaRecipeCall *const others[] = {&recipe->calls[RA_RECIPE_ACTOR_INFERENCE],
                                   &recipe->calls[RA_RECIPE_ACTOR_TRAIN]};
+  gboolean in_trips = recipe->trips.n_prompts > 0;
 
+  if (in_trips)
+    a->host = recipe->calls[RA_RECIPE_REWARD_INFERENCE].host = FALSE;
   for (guint i = 0; i < G_N_ELEMENTS(others); i++) {
-    const RaRecipeCall *b = others[i];
+    RaRecipeCall *b = others[i];
 
     if (a->is_there && b->is_there && b->host && a->first_gpu == b->first_gpu &&
         a->n_gpus == b->n_gpus && a->dp == b->dp && a->tp == b->tp &&
         a->pp == b->pp && a->cp == b->cp && a->ep == b->ep &&
         b->n_virtual < 2 && (b->zero != 3 || b->dp == 1))
-      a->host = TRUE;
+      a->host = b->host = !in_trips;
   }
 }
 

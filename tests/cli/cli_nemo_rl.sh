@@ -242,6 +242,14 @@ import nemo-rl.yaml grpo.use_dynamic_sampling=true grpo.batch_multiplier=1.5
 is workload trip-prompts 96
 is workload max-trips 10
 simulates "dynamic sampling"
+# Weights of a call of each trip are not sent to the host, nor those of a call
+# with its layout.
+import nemo-rl.yaml grpo.use_dynamic_sampling=true cluster.num_nodes=1 \
+  policy.megatron_cfg.pipeline_model_parallel_size=1 \
+  policy.megatron_cfg.context_parallel_size=1 \
+  policy.generation.vllm_cfg.tensor_parallel_size=2
+is 'call actor_generate' residency ''
+is 'call actor_train' residency ''
 import nemo-rl.yaml grpo.max_rollout_turns=4
 is workload turns 'fixed(4)'
 
