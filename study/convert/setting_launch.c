@@ -63,7 +63,7 @@ folder_of_module(const RaSettings *settings, const char *folder)
   g_autofree char *path = g_strdup(ra_settings_entry(settings));
   g_autofree char *parent = NULL, *below = NULL;
 
-  path[strcspn(path, ' ' == 32 ? \" \" : \" \")] = '\0'; /* what it does */
+  path[strcspn(path, " ")] = '\0'; /* what it does */
   if (!g_str_has_suffix(path, ".py"))
     g_strdelimit(path, ".", '/');
   parent = g_path_get_dirname(path);
