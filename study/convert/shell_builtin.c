@@ -275,7 +275,8 @@ call_shift(const Call *call)
   guint64 n = call->n > 1 ? g_ascii_strtoull(call->words[1].text, NULL, 10) : 1;
   guint by = (guint)MIN(n, e->args.n);
 
-  e->args.at += by;
+  if (by > 0)
+    e->args.at += by;
   e->args.n -= by;
   e->args.n_max = e->args.n;
   succeed(e, TRUE);

@@ -13,9 +13,9 @@
 #define RA_SHELL_STEPS_MAX 1000000   /* commands and expansions */
 #define RA_SHELL_TEXT_MAX (1u << 20) /* bytes of one value */
 #define RA_SHELL_BYTES_MAX (64u << 20)
-#define RA_SHELL_MATCHED_MAX 100000000 /* characters, half a second */
-#define RA_SHELL_ITEMS_MAX 100000      /* words of one command or array */
-#define RA_SHELL_SOURCES_MAX 10        /* files that source each other */
+#define RA_SHELL_MATCHED_MAX 20000000 /* characters: half a second */
+#define RA_SHELL_ITEMS_MAX 100000     /* words of one command or array */
+#define RA_SHELL_SOURCES_MAX 10       /* files that source each other */
 
 typedef struct _RaShellNode RaShellNode;
 typedef struct _RaShellPart RaShellPart;

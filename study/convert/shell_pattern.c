@@ -88,10 +88,13 @@ ra_shell_match(RaShellEval *e, const char *pattern, const char *text,
 
   if (!end)
     end = text + strlen(text);
-  while (text < end && e->n_matched <= RA_SHELL_MATCHED_MAX) {
+  if (++e->n_matched > RA_SHELL_MATCHED_MAX)
+    ra_shell_fail(e, "the patterns of the script take too long");
+  while (text < end && !e->error) {
     const char *next_text, *next;
 
-    e->n_matched++;
+    if (++e->n_matched > RA_SHELL_MATCHED_MAX)
+      ra_shell_fail(e, "the patterns of the script take too long");
     if (*pattern == '*') {
       star = ++pattern;
       star_text = text;
@@ -199,7 +202,7 @@ replace(RaShellEval *e, const RaShellPart *part, const char *value,
     const char *best = NULL, *next = step(at);
     g_autofree char *one = NULL;
 
-    for (const char *end = next; !done; end = step(end)) {
+    for (const char *end = next; !done && !e->error; end = step(end)) {
       if (ra_shell_match(e, pattern, at, end) && (kind != '%' || !*end))
         best = end;
       if (!*end)

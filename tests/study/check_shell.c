@@ -139,6 +139,8 @@ static const struct {
     {"a=(1 2 3); while true; do a+=(\"${a[@]}\"); done",
      "x:1: an array of more than 100000 items"},
     {"show $(seq 1 1000000)", "x:1: "},
+    {"a=xxxxxxxxxxxxxxxx; for i in {1..15}; do a=$a$a; done; show ${a//x*y/z}",
+     "x:1: the patterns of the script take too long"},
     {"eval 'eval \"$x\"; '; x='eval \"$x\"'; eval \"$x\"",
      "x:1: calls nested deeper than 500"},
 };
