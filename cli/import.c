@@ -8,9 +8,9 @@
 #include "base/text.h"
 #include "cli/commands.h"
 #include "cli/output.h"
-#include "study/convert/machine.h"
 #include "study/convert/recipe.h"
 #include "study/file_kind.h"
+#include "study/machine/machine.h"
 
 /* As they are typed; owned, nullable. */
 typedef struct {

@@ -6,7 +6,7 @@
 #include "cli/commands.h"
 #include "cli/output.h"
 #include "graph/input/model_find.h"
-#include "study/convert/machine.h"
+#include "study/machine/machine.h"
 #include "study/report/inspect.h"
 
 static GPtrArray *

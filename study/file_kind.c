@@ -5,7 +5,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
-#include "study/convert/machine.h"
+#include "study/machine/machine.h"
 #include "study/file_kind.h"
 
 /* As much as the largest key file; a trace is told by its first line. */

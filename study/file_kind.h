@@ -24,7 +24,7 @@ typedef enum {
   RA_FILE_SYSTEM,
   RA_FILE_TRACE,
   RA_FILE_MACHINE, /* topology as printed by the machine's own tools:
-                      study/convert/machine.h */
+                      study/machine/machine.h */
   RA_N_FILE_KINDS
 } RaFileKind;
 

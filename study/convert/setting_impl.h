@@ -81,9 +81,4 @@ GPtrArray *ra_settings_references(const char *key, const char *value);
 gboolean ra_settings_check_references(const RaSettings *settings,
                                       GError **error);
 
-/* (transfer full) (nullable): @value, and the value of an expression such as
- * `2 * (3 + max(4, 5))`, as text. */
-char *ra_settings_number(double value);
-char *ra_settings_calculate(const char *text);
-
 #endif

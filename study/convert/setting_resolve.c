@@ -2,6 +2,7 @@
  * relative to the value's parent, ${oc.select:a.b,else}, ${mul:2,3} ... */
 #include "config.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "base/error.h"
@@ -13,6 +14,140 @@
 #define LENGTH_MAX (1u << 16) /* of what a value stands for, bytes */
 #define ALL_STEPS_MAX 300000  /* references of all values */
 #define ARGUMENTS_MAX 16      /* of a function */
+#define PARENTHESES_MAX 32    /* of ${eval:...} */
+
+/* ---- Numbers ---------------------------------------------------------- */
+
+static char *
+number_text(double value)
+{
+  char text[G_ASCII_DTOSTR_BUF_SIZE];
+
+  return isfinite(value)
+             ? g_strdup(g_ascii_formatd(text, sizeof(text), "%.15g", value))
+             : NULL;
+}
+
+/* The expression of ${eval:...} on its way to a number. */
+typedef struct {
+  const char *at;
+  guint depth;
+  gboolean failed;
+} Expression;
+
+static double read_sum(Expression *e);
+
+static gboolean
+skip(Expression *e, const char *word)
+{
+  while (*e->at == ' ')
+    e->at++;
+  if (!g_str_has_prefix(e->at, word))
+    return FALSE;
+  e->at += strlen(word);
+  return TRUE;
+}
+
+/* int(x), max(x, y), min(x, y), (x). */
+static double
+read_call(Expression *e, const char *name)
+{
+  double x = 0, y;
+
+  if (!skip(e, "(") || ++e->depth > PARENTHESES_MAX) {
+    e->failed = TRUE;
+    return 0;
+  }
+  x = read_sum(e);
+  while (skip(e, ",")) {
+    y = read_sum(e);
+    if (g_str_equal(name, "max"))
+      x = MAX(x, y);
+    else if (g_str_equal(name, "min"))
+      x = MIN(x, y);
+    else
+      e->failed = TRUE;
+  }
+  e->failed |= !skip(e, ")");
+  e->depth--;
+  if (g_str_equal(name, "int"))
+    x = trunc(x);
+  else
+    e->failed |= *name && !g_str_equal(name, "max") &&
+                 !g_str_equal(name, "min") && !g_str_equal(name, "float");
+  return x;
+}
+
+static double
+read_value(Expression *e)
+{
+  gboolean minus = skip(e, "-");
+  gsize n = 0;
+  double x;
+
+  while (g_ascii_isalnum(e->at[n]) || e->at[n] == '.' || e->at[n] == '_')
+    n++;
+  g_autofree char *word = g_strndup(e->at, n);
+
+  e->at += n;
+  if (n == 0 || g_ascii_isalpha(*word))
+    x = read_call(e, word);
+  else if (!ra_text_double(word, &x))
+    e->failed = TRUE;
+  return minus ? -x : x;
+}
+
+static double
+read_product(Expression *e)
+{
+  double x = read_value(e);
+
+  while (!e->failed) {
+    gboolean whole = skip(e, "//"), over = whole || skip(e, "/");
+    gboolean rest = !over && skip(e, "%");
+    double y;
+
+    if (!over && !rest && !skip(e, "*"))
+      break;
+    y = read_value(e);
+    if ((over || rest) && y == 0)
+      e->failed = TRUE;
+    else
+      x = whole  ? floor(x / y)
+          : over ? x / y
+          : rest ? x - y * floor(x / y)
+                 : x * y;
+  }
+  return x;
+}
+
+static double
+read_sum(Expression *e)
+{
+  double x = read_product(e);
+
+  while (!e->failed) {
+    if (skip(e, "+"))
+      x += read_product(e);
+    else if (skip(e, "-"))
+      x -= read_product(e);
+    else
+      break;
+  }
+  return x;
+}
+
+static char *
+evaluate(const char *text)
+{
+  Expression e = {text, 0, FALSE};
+  double value = read_sum(&e);
+
+  skip(&e, "");
+  return e.failed || *e.at ? NULL : number_text(value);
+}
+
+/* ---- References ------------------------------------------------------- */
 
 typedef struct {
   const RaSettings *settings;
@@ -125,7 +260,7 @@ calculate(const char *function, GPtrArray *arguments)
     else
       return NULL;
   }
-  return ra_settings_number(result);
+  return number_text(result);
 }
 
 /* Value of `${name:arguments}`; NULL: unknown. */
@@ -149,7 +284,7 @@ call(Resolver *resolver, const char *key, const char *name, const char *rest,
   if (g_str_equal(name, "oc.deprecated"))
     return look_up(resolver, key, first, depth);
   if (g_str_equal(name, "eval"))
-    return ra_settings_calculate(first);
+    return evaluate(first);
   return arguments->len > 1 ? calculate(name, arguments) : NULL;
 }
 

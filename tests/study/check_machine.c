@@ -6,7 +6,7 @@
 #include <math.h>
 
 #include "base/rng.h"
-#include "study/convert/machine.h"
+#include "study/machine/machine.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/support/check_main.h"
 

@@ -6,7 +6,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
-#include "study/convert/machine.h"
+#include "study/machine/machine.h"
 
 /* Deep enough for any bus; what is deeper is no topology. */
 enum { MAX_DEPTH = 64 };

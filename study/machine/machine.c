@@ -7,7 +7,7 @@
 #include "base/error.h"
 #include "base/quote.h"
 #include "base/text.h"
-#include "study/convert/machine.h"
+#include "study/machine/machine.h"
 
 #define MAX_BYTES ((gsize)4 << 20) /* a machine of many bridges has 100 kB */
 

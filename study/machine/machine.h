@@ -17,8 +17,8 @@
  * (# NVLinks), PIX (one PCIe switch), PXB, PHB, NODE or SYS (increasingly
  * distant), and lists its NICs below.
  */
-#ifndef RA_STUDY_CONVERT_MACHINE_H
-#define RA_STUDY_CONVERT_MACHINE_H
+#ifndef RA_STUDY_MACHINE_MACHINE_H
+#define RA_STUDY_MACHINE_MACHINE_H
 
 #include "base/table.h"
 
@@ -79,7 +79,7 @@ GPtrArray *ra_inspect_machine(const RaMachine *machine);
 char *ra_machine_cluster(const RaMachine *machine, uint32_t n_nodes,
                          const char *gpu, GError **error);
 
-/* The two readers, study/convert/machine_*.c.  @machine has its path and no
+/* The two readers, study/machine/machine_*.c.  @machine has its path and no
  * NICs yet. */
 gboolean ra_machine_read_xml(RaMachine *machine, const char *text,
                              gsize n_bytes, GError **error);

@@ -7,7 +7,7 @@
 #include "base/error.h"
 #include "base/quote.h"
 #include "base/text.h"
-#include "study/convert/machine.h"
+#include "study/machine/machine.h"
 
 enum { MAX_DEVICES = 4096 };
 
