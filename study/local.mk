@@ -84,6 +84,7 @@ libstudy_a_SOURCES += %D%/convert/recipe_slime.c
 libstudy_a_SOURCES += %D%/convert/recipe_system.c
 libstudy_a_SOURCES += %D%/convert/recipe_trl.c
 libstudy_a_SOURCES += %D%/convert/recipe_verl.c
+libstudy_a_SOURCES += %D%/convert/recipe_workload.c
 libstudy_a_SOURCES += %D%/remedy.c %D%/remedy.h
 libstudy_a_SOURCES += %D%/sweep/refine.c %D%/sweep/refine.h
 libstudy_a_SOURCES += %D%/replay.c %D%/replay.h

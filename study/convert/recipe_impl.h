@@ -118,6 +118,13 @@ gboolean ra_recipe_pools(RaRecipe *recipe, uint32_t n_nodes, uint32_t n_gpus,
 void ra_recipe_split(RaRecipe *recipe, uint32_t total, uint32_t prompt,
                      uint32_t response);
 
+/* (transfer full): the workload's file.  @error: a model without a shape. */
+char *ra_recipe_workload(RaRecipe *recipe, const RaRecipeOptions *options,
+                         GError **error);
+
+/* TRUE if rules on the hosts score the answers. */
+gboolean ra_recipe_is_by_rules(const RaRecipe *recipe);
+
 /* Number of sequences of a replica of @call of kind @kind in one mini-batch. */
 uint32_t ra_recipe_share(const RaRecipe *recipe, RaRecipeKind kind);
 

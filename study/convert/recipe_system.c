@@ -49,38 +49,6 @@ is_trained(RaRecipeKind kind)
   return model == RA_RECIPE_ACTOR || model == RA_RECIPE_CRITIC;
 }
 
-/* As ra_call_plan_n_shards(). */
-static uint32_t
-n_shards(const RaRecipeCall *c)
-{
-  if (c->zero != 3)
-    return 1;
-  return c->zero_group > 0 ? c->zero_group * c->cp
-                           : c->n_gpus / MAX(1, c->tp * c->pp);
-}
-
-/* As ra_call_plan_same_layout(), of calls that are no pipelines of chunks. */
-static gboolean
-same_layout(const RaRecipeCall *a, const RaRecipeCall *b)
-{
-  return a->first_gpu == b->first_gpu && a->n_gpus == b->n_gpus &&
-         a->tp == b->tp && a->pp == b->pp && a->cp == b->cp && a->ep == b->ep &&
-         n_shards(a) == n_shards(b);
-}
-
-/* Calls of one model in one layout read the same copy, so they agree. */
-static void
-agree(RaRecipe *recipe)
-{
-  RaRecipeCall *c = recipe->calls;
-
-  for (guint i = 0; i < RA_N_RECIPE_CALLS; i++)
-    for (guint k = 0; c[i].is_there && c[i].host && k < RA_N_RECIPE_CALLS; k++)
-      if (c[k].is_there && ra_recipe_model_of(k) == ra_recipe_model_of(i) &&
-          same_layout(&c[i], &c[k]))
-        c[k].host = TRUE;
-}
-
 void
 ra_recipe_set_system(RaRecipe *recipe)
 {
@@ -107,7 +75,6 @@ ra_recipe_set_system(RaRecipe *recipe)
     c->optimizer_host =
         k == RA_RECIPE_ACTOR_TRAIN || k == RA_RECIPE_CRITIC_TRAIN;
   }
-  agree(recipe);
   if (moved)
     ra_recipe_note(recipe, "memory: weights and optimizer are in host memory "
                            "while their GPUs generate");

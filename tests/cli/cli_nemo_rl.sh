@@ -41,6 +41,10 @@ is() { # CALL KEY WANTED: "" means that the key is not there
   result $? "[$1] $2 = $3"
   [ "$(value "$1" "$2")" = "$3" ] || echo "# is '$(value "$1" "$2")': $(cat err)"
 }
+longest() { # prompt|response TOKENS
+  [ "$rc" -eq 0 ] && grep -q "^$1-length = .*[( ]$2)\$" x.workload
+  result $? "the longest $1 has $2 tokens"
+}
 calls() { # WANTED WHAT
   [ "$(sed -n 's/^\[call \(.*\)\]/\1/p' x.plan | sort | tr '\n' ' ')" = "$1" ]
   result $? "$2"
@@ -70,14 +74,22 @@ is 'call actor_train' cp 2
 is 'call actor_train' zero 1
 is workload mini-batches 2
 # 4,096 tokens of which 3,072 are generated.
-is workload prompt-length 'fixed(1024)'
-is workload response-length 'fixed(3072)'
+longest prompt 1024
+longest response 3072
 # 512 / 2 / 2 = 128 sequences of 4,096 tokens, 8,192 at a time; 256, 16,384.
 is 'call actor_train' micro-batches 64
 is 'call actor_inference' micro-batches 64
-# 16 / 4 engines; 0.6 x 80 GiB = 49,152 MiB less 8.03e9 x 2 B / 4 = 3,829 MiB.
+# 16 / 4 engines; 0.6 x 80 GiB = 49,152 MiB less 8.03e9 x 2 B / 4 = 3,829 MiB,
+# less the largest step: 16,384 tokens of an MLP, 16,384 x (2 x 14,336 / 4 + 2 x
+# 4,096) x 2 B = 480 MiB at least, and 1,024 rows of logits.
 is 'call actor_generate' dp 4
-is 'call actor_generate' kv-memory 45323
+cache() { # MOST_MIB: less a step of 480 MiB to 1 GiB
+  local mib
+  mib=$(value 'call actor_generate' kv-memory)
+  [ "${mib:-0}" -le $(($1 - 480)) ] && [ "${mib:-0}" -ge $(($1 - 1024)) ]
+  result $? "the cache is what weights and a step leave of $1 MiB"
+}
+cache 45323
 is 'call actor_generate' max-sequences 1024
 is 'call actor_generate' prefix-sharing true
 is 'call actor_generate' launch graph
@@ -197,7 +209,7 @@ import nemo-rl.yaml policy.generation.backend=sglang \
   policy.generation.sglang_cfg.tp_size=2 \
   policy.generation.sglang_cfg.mem_fraction_static=0.5
 # 40,960 MiB less 15,317 / 2.
-is 'call actor_generate' kv-memory 33302
+cache 33302
 import nemo-rl.yaml policy.generation.backend=trtllm \
   policy.generation.trtllm_cfg.tensor_parallel_size=2 \
   policy.generation.trtllm_cfg.max_batch_size=32

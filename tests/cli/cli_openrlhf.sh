@@ -23,6 +23,10 @@ is() { # CALL KEY WANTED: "" means that the key is not there
   result $? "[$1] $2 = $3"
   [ "$(value "$1" "$2")" = "$3" ] || echo "# is '$(value "$1" "$2")': $(cat err)"
 }
+longest() { # prompt|response TOKENS
+  [ "$rc" -eq 0 ] && grep -q "^$1-length = .*[( ]$2)\$" x.workload
+  result $? "the longest $1 has $2 tokens"
+}
 calls() { # WANTED WHAT
   [ "$(sed -n 's/^\[call \(.*\)\]/\1/p' x.plan | sort | tr '\n' ' ')" = "$1" ]
   result $? "$2"
@@ -59,8 +63,8 @@ is workload epochs 2
 is 'call actor_train' micro-batches 16
 is 'call actor_inference' micro-batches 32
 # 4,096 tokens of which 3,072 are generated.
-is workload prompt-length 'fixed(1024)'
-is workload response-length 'fixed(3072)'
+longest prompt 1024
+longest response 3072
 is 'call actor_train' zero 3
 is 'call actor_train' overlap-grad-reduce true
 is 'call actor_generate' dp 4
@@ -94,21 +98,23 @@ is 'call reward_inference' residency ''
 import openrlhf-flat.sh --ref_reward_offload --deepspeed_enable_sleep
 is 'call reward_inference' residency host
 is 'call actor_train' optimizer-residency host
-# 16,384 tokens on a GPU: 4 sequences of 4,096; 32 / 4, 128 / 8.
+# Sequences have 0.10 x 1,024 + 0.39 x 3,072 = 1,300 tokens in the mean: 32 of
+# them fill 2.5 times 16,384, 128 5.1 times 32,768 and 10.2 times 16,384; the next
+# divisors are 4, 8 and 16.
 import openrlhf-dotted.sh --train.dynamic_batch_enable \
   --train.max_tokens_per_gpu 16384 --rollout.max_tokens_per_gpu 32768
-is 'call actor_train' micro-batches 8
-is 'call actor_inference' micro-batches 16
+is 'call actor_train' micro-batches 4
+is 'call actor_inference' micro-batches 8
 import openrlhf-flat.sh --use_dynamic_batch --train_max_tokens_per_gpu 16384
-is 'call actor_inference' micro-batches 32
+is 'call actor_inference' micro-batches 16
 import openrlhf-dotted.sh --ds.lora.rank 16 --vllm.enforce_eager
 is 'model critic' lora-rank 16
 is 'call actor_generate' launch ''
 
 # Lengths, of which each may be missing.
 import openrlhf-dotted.sh --rollout.max_new_tokens 4096
-is workload prompt-length 'fixed(128)'
-is workload response-length 'fixed(3968)'
+longest prompt 128
+longest response 3968
 grep -q '^assumed.*prompts: 128 of the 4096' out
 result $? "and that is an assumption"
 
@@ -168,7 +174,7 @@ calls 'actor_train ref_inference ' "DPO has a reference"
 is 'call actor_train' micro-batches 32
 is 'call actor_train' zero 2
 is 'call ref_inference' residency host
-is workload response-length 'fixed(384)'
+longest response 384
 simulates "DPO"
 supervised train_rm --model.model_name_or_path meta-llama/Meta-Llama-3-8B
 calls 'actor_train ' "a reward model trains"
@@ -210,7 +216,7 @@ calls 'actor_generate actor_train ref_inference reward_inference ' \
 real reinforce $(llama actor rew) allocation_mode=d8 gen.max_new_tokens=64
 calls 'actor_generate actor_train greedy_generate greedy_reward_inference reward_inference ' \
   "REINFORCE of ReaLHF has a greedy answer"
-is workload response-length 'fixed(64)'
+longest response 64
 simulates "it"
 # shellcheck disable=SC2046
 real sft $(llama model) dataset.train_bs_n_seqs=64 \
