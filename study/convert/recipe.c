@@ -179,6 +179,46 @@ ra_recipe_pools(RaRecipe *recipe, uint32_t n_nodes, uint32_t n_gpus,
   return TRUE;
 }
 
+/* TRUE if every replica of every call that trains or infers has as many whole
+ * sequences as the others. */
+static gboolean
+is_shared(const RaRecipe *recipe)
+{
+  for (guint k = RA_RECIPE_ACTOR_INFERENCE; k < RA_N_RECIPE_CALLS; k++) {
+    const RaRecipeCall *call = &recipe->calls[k];
+    uint32_t each = MAX(1, call->tp * call->pp * call->cp);
+    uint32_t dp = call->dp > 0 ? call->dp : call->n_gpus / each;
+    guint64 n_pieces = k != RA_RECIPE_ACTOR_TRAIN && k != RA_RECIPE_CRITIC_TRAIN
+                           ? 1
+                       : call->n_mini_batches > 0 ? call->n_mini_batches
+                                                  : recipe->n_mini_batches;
+
+    if (call->is_there && dp > 0 &&
+        (guint64)recipe->n_prompts * recipe->n_samples % (n_pieces * dp) != 0)
+      return FALSE;
+  }
+  return TRUE;
+}
+
+/* Frameworks pad a batch that their replicas do not divide; here it has a few
+ * prompts more, at most a quarter. */
+static void
+pad_prompts(RaRecipe *recipe)
+{
+  uint32_t wanted = recipe->n_prompts;
+  guint64 most = (guint64)wanted + wanted / 4;
+
+  while (!is_shared(recipe) &&
+         (guint64)recipe->n_prompts + recipe->n_mini_batches <= most)
+    recipe->n_prompts += recipe->n_mini_batches;
+  if (!is_shared(recipe))
+    recipe->n_prompts = wanted; /* the plan says what does not divide */
+  else if (recipe->n_prompts > wanted)
+    ra_recipe_note(recipe,
+                   "prompts: %u instead of %u, so that replicas share them",
+                   recipe->n_prompts, wanted);
+}
+
 /* Reads @framework's settings and completes what they leave. */
 RaRecipe *
 ra_recipe_read(RaSettings *settings, RaFramework framework, GError **error)
@@ -209,6 +249,7 @@ ra_recipe_read(RaSettings *settings, RaFramework framework, GError **error)
     return NULL;
   ra_meaning_settle(reader->meanings, n, settings);
   ra_recipe_set_system(recipe);
+  pad_prompts(recipe);
   if ((guint64)recipe->n_prompts * recipe->n_samples >
       RA_WORKLOAD_SEQUENCES_MAX) {
     g_set_error(error, RA_ERROR, RA_ERROR_INPUT,

@@ -433,7 +433,12 @@ find_trainer(RaSettings *s, Trainer *out, GError **error)
   out->one_step_off =
       strstr(entry, "one_step_off") || g_strcmp0(v1, "separate_async") == 0 ||
       (!hybrid && !out->fully_async && ra_settings_has(s, "rollout.nnodes"));
-  out->is_apart = out->one_step_off || out->fully_async || !hybrid;
+  out->is_apart = out->one_step_off || out->fully_async ||
+                  (!hybrid && ra_settings_has(s, ROLLOUT "nnodes"));
+  if (!hybrid && !out->is_apart)
+    ra_settings_about(s, "actor_rollout_ref.hybrid_engine",
+                      "generation on the GPUs of training, as no others are "
+                      "set");
   return TRUE;
 }
 

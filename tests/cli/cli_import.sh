@@ -236,6 +236,22 @@ works import "$data/verl-grpo-qwen2-7b.sh" -o laws --gpu=a100-sxm --name=mine \
 grep -q 'uniform(64, 512)' laws/mine.workload && grep -q a100 laws/mine.cluster
 result $? "flags say what the configuration does not"
 
+# 64 prompts x 4 answers / 4 steps / 6 replicas are no whole number; with 72 they
+# are 12.  Generation apart without GPUs of its own is told, not refused.
+cat >six.sh <<'EOF'
+python3 -m verl.trainer.main_ppo algorithm.adv_estimator=grpo \
+  data.train_batch_size=64 actor_rollout_ref.actor.ppo_mini_batch_size=16 \
+  actor_rollout_ref.rollout.n=4 trainer.n_gpus_per_node=6 \
+  actor_rollout_ref.hybrid_engine=False \
+  actor_rollout_ref.model.path=Qwen/Qwen2.5-7B-Instruct
+EOF
+run import six.sh -o . --format=tsv
+grep -q '^prompts = 72$' six.workload &&
+  grep -q '^assumed.*prompts: 72 instead of 64' out
+result $? "a batch that replicas do not divide is padded, and it is said"
+grep -q '^approximated.*hybrid_engine.False.*on the GPUs of training' out
+result $? "no GPUs of its own: generation is on those of training"
+
 # ---- out, and in again ------------------------------------------------------
 
 fingerprint() { "$reallot" simulate --fingerprint "$1"; }
