@@ -44,7 +44,9 @@ done
 [ ! -x "$build/tests/reallot-emulated" ] ||
   put tests "$build/tests/reallot-emulated" # node.sh --dry
 cp "$top/tests/device/gpu.sh" "$root/tests/device"
-cp "$top"/bench/node*.sh "$top"/bench/gpu_*peer.py "$root/bench"
+cp "$top"/bench/node*.sh "$root/bench"
+mkdir -p "$root/bench/gpu"
+cp "$top"/bench/gpu/gpu_*peer.py "$root/bench/gpu"
 cp "$top/LICENSE" "$root"
 (cd "$top" && git rev-parse HEAD 2>/dev/null || echo -) >"$root/REVISION"
 (cd "$top" && find share traces -type f ! -name '*.[ch]' ! -name '*.mk' \
