@@ -15,7 +15,7 @@ cd "$tree" || exit 99
 floors='base:0:. graph:1:input,op,augment,rollout,expand,memory traces:2:.
   estimator:3:.,calibrate kernels:3:cpu,. sim:4:network,generate,.
   exec:4:backend,comm,model,weights,measure,. search:5:family,space,evaluate,.
-  study:6:machine,convert,.,run,validate,contest,sweep,plot,report cli:7:.
+  study:6:machine,shell,convert,.,run,validate,contest,sweep,plot,report cli:7:.
   bench:9:.,gpu
   tests:9:.,support,emulator,double,device,fuzz,mpi,base,graph,traces,estimator,kernels,sim,exec,search,study'
 

@@ -227,6 +227,24 @@ law_of(const RaRecipe *recipe, uint64_t most, double mean_frac)
                          round(LENGTH_SD_FRAC * mean), most);
 }
 
+/* What tools answer is part of the answer: at most half of it, where their
+ * limit and that of the turns allow more. */
+static void
+bound_tools(RaRecipe *recipe)
+{
+  RaRecipeTurns *turns = &recipe->turns;
+  uint32_t most =
+      turns->most > 1 ? recipe->max_response / (2 * (turns->most - 1)) : 0;
+
+  if (turns->most <= 1 || turns->tool_tokens <= most)
+    return;
+  ra_recipe_note(recipe,
+                 "turns: tools answer with %u tokens instead of %u, half of "
+                 "the answer together; set 'tool-tokens' of [workload]",
+                 most, turns->tool_tokens);
+  turns->tool_tokens = most;
+}
+
 /* (transfer full): distribution of answers; with turns that of one turn, which
  * share what is left beside the tools' answers. */
 static char *
@@ -288,6 +306,7 @@ ra_recipe_workload(RaRecipe *recipe, const RaRecipeOptions *options,
     ra_recipe_note(recipe, "turns: one, as a service has no others here");
     recipe->turns.most = 0;
   }
+  bound_tools(recipe);
   response = response_of(recipe, options);
   prompt = prompt_of(recipe, options);
   if (!options->prompt_length || !options->response_length)

@@ -4,8 +4,8 @@
  * setting whose key joins the keys of mappings and the indices of sequences by
  * dots.  What `defaults` at the top names is read first (NeMo-RL's files,
  * hydra's list); the file itself overrides it.  A shell script is evaluated
- * (study/convert/shell.h), and the arguments of the program that it launches
- * (study/convert/launch.h) are settings: `a.b=c`, `+a.b=c`, `~a.b` (null),
+ * (study/shell/shell.h), and the arguments of the program that it launches
+ * (study/shell/launch.h) are settings: `a.b=c`, `+a.b=c`, `~a.b` (null),
  * `--a=b`, `--a b` and `--a` (true).  Lists and mappings of hydra, `a=[x,y]`
  * and `a={b:1}`, are settings as YAML has them.  `launcher.nnodes` is a flag
  * of torchrun or its like.  What only a run can tell stays as text and is

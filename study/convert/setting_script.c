@@ -5,7 +5,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
-#include "study/convert/launch.h"
+#include "study/shell/launch.h"
 #include "study/convert/setting_impl.h"
 
 #define FLIPS_MAX 40      /* decisions that are tried the other way */

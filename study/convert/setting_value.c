@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "study/convert/launch.h"
+#include "study/shell/launch.h"
 #include "study/convert/setting_impl.h"
 
 #define DEPTH_MAX 20 /* lists in lists */

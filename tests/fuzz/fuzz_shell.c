@@ -3,8 +3,8 @@
  * the marks of regions. */
 #include "config.h"
 
-#include "study/convert/launch.h"
-#include "study/convert/shell.h"
+#include "study/shell/launch.h"
+#include "study/shell/shell.h"
 #include "tests/fuzz/fuzz.h"
 
 gboolean fuzz_accepted;

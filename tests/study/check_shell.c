@@ -5,8 +5,8 @@
 #include <glib/gstdio.h>
 #include <string.h>
 
-#include "study/convert/launch.h"
-#include "study/convert/shell.h"
+#include "study/shell/launch.h"
+#include "study/shell/shell.h"
 #include "tests/support/check_main.h"
 
 /* (transfer full): `<a><b>` of each command's words behind the first, a line
@@ -69,6 +69,22 @@ static const struct {
      "d'",
      "<3>\n<b><c>\n<d>\n"},
     {"show $(cat <<X\nk\nX\n) <(ls)", "<k><<(ls)>\n"},
+    /* capitals are the environment's; what is set later is not nothing */
+    {"show a=${lower} ${UPPER} $late; late=1", "<a=><${UPPER}><${late}>\n"},
+    {"show ${lower:-d} $((lower + 1)); source gone.sh; show $other",
+     "<d><$((lower + 1))>\n<${other}>\n"},
+    /* what a template leaves open, where bash has a syntax error */
+    {"P=<A_PATH>\nshow --path $P/x <NAME>\nshow <in >out",
+     "<--path><<A_PATH>/x><<NAME>>\n\n"},
+    /* Slurm tells what the lines on top say: 2 nodes, the last number of GPUs;
+     * no range, and nothing behind the first command */
+    {"#!/bin/bash\n#SBATCH --nodes=2  # all\n#SBATCH --gres=gpu:h100:8\n"
+     "#SBATCH --ntasks-per-node 4\n\nshow $SLURM_NNODES "
+     "$SLURM_JOB_NUM_NODES $SLURM_GPUS_ON_NODE $SLURM_NTASKS_PER_NODE\n",
+     "<2><2><8><4>\n"},
+    {"#SBATCH -N2-4\n#SBATCH -n 16\nset -x\n#SBATCH --cpus-per-task=9\n"
+     "show $SLURM_NNODES $SLURM_NTASKS $SLURM_CPUS_PER_TASK",
+     "<${SLURM_NNODES}><16><${SLURM_CPUS_PER_TASK}>\n"},
 };
 
 START_TEST(test_unknown)

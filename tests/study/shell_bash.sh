@@ -1,5 +1,5 @@
 #!/bin/bash
-# study/convert/shell.h against bash: the same words for every snippet of
+# study/shell/shell.h against bash: the same words for every snippet of
 # shell_bash.txt.  bash runs our own snippets only; the evaluator runs nothing.
 [ -n "${BASH_VERSION-}" ] || exec bash "$0" "$@"
 set -u

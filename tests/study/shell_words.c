@@ -8,7 +8,7 @@
 
 #include "base/text.h"
 #include "study/convert/setting.h"
-#include "study/convert/shell.h"
+#include "study/shell/shell.h"
 
 static int
 fail(GError *error)

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "study/convert/launch.h"
+#include "study/shell/launch.h"
 
 /* Command lines of trainers, whose first argument names the trainer. */
 static const char *const trainers[] = {"trl", "swift", "llamafactory-cli",

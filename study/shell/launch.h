@@ -11,10 +11,10 @@
  * that start a process a GPU (torchrun, accelerate, deepspeed, srun, mpirun)
  * are kept apart, as they say how many GPUs there are; `program` is its name.
  */
-#ifndef RA_STUDY_CONVERT_LAUNCH_H
-#define RA_STUDY_CONVERT_LAUNCH_H
+#ifndef RA_STUDY_SHELL_LAUNCH_H
+#define RA_STUDY_SHELL_LAUNCH_H
 
-#include "study/convert/shell.h"
+#include "study/shell/shell.h"
 
 /* `nnodes` = `2` of `torchrun --nnodes=2`. */
 typedef struct {

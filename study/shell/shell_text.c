@@ -1,7 +1,7 @@
 /* Parser of a shell's words: quotes, expansions, here-documents' bodies. */
 #include "config.h"
 
-#include "study/convert/shell_impl.h"
+#include "study/shell/shell_impl.h"
 
 /* A word on its way. */
 typedef struct {
@@ -437,6 +437,8 @@ is_stop(const RaShellParser *p, RaShellMode mode, guint parens)
   case RA_SHELL_MODE_REGEX:
     return parens == 0 && strchr(" \t\r\n", c) != NULL;
   case RA_SHELL_MODE_WORD:
+    if (ra_shell_placeholder(p) > 0)
+      return FALSE;
     if ((c == '<' || c == '>') && p->at + 1 < p->end && p->at[1] == '(')
       return FALSE;
     return strchr(" \t\r\n;&|()<>", c) != NULL;
@@ -445,6 +447,24 @@ is_stop(const RaShellParser *p, RaShellMode mode, guint parens)
   default:
     return FALSE;
   }
+}
+
+gsize
+ra_shell_placeholder(const RaShellParser *p)
+{
+  const char *at = p->at;
+
+  if (at == p->end || *at != '<' || at + 1 == p->end || !g_ascii_isalpha(at[1]))
+    return 0;
+  for (at++; at < p->end && (g_ascii_isalnum(*at) || strchr("_-.", *at));)
+    at++;
+  if (at == p->end || *at != '>')
+    return 0;
+  for (const char *next = at + 1; next < p->end && *next != '\n'; next++) {
+    if (!strchr(" \t\r", *next))
+      return 0;
+  }
+  return (gsize)(at + 1 - p->at);
 }
 
 /* <(...) is a file that only a run has. */
@@ -498,6 +518,11 @@ take(RaShellParser *p, Builder *b, RaShellMode mode, gboolean in_quotes)
     take_dollar(p, b, mode, is_quoted);
   } else if (c == '`') {
     take_backquote(p, b, is_quoted);
+  } else if (mode == RA_SHELL_MODE_WORD && ra_shell_placeholder(p) > 0) {
+    gsize n = ra_shell_placeholder(p);
+
+    put(p, b, TRUE, p->at, n);
+    p->at += n;
   } else if ((c == '<' || c == '>') && mode == RA_SHELL_MODE_WORD) {
     take_process(p, b);
   } else {

@@ -1,7 +1,7 @@
 /* Builtins of a shell. */
 #include "config.h"
 
-#include "study/convert/shell_impl.h"
+#include "study/shell/shell_impl.h"
 
 /* A builtin that is called. */
 typedef struct {

@@ -2,7 +2,7 @@
  * command. */
 #include "config.h"
 
-#include "study/convert/shell_impl.h"
+#include "study/shell/shell_impl.h"
 
 /* Words on their way. */
 typedef struct {

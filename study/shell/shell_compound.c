@@ -1,7 +1,7 @@
 /* Parser of a shell's compound commands: if, loops, case, functions, groups. */
 #include "config.h"
 
-#include "study/convert/shell_impl.h"
+#include "study/shell/shell_impl.h"
 
 /* Goes behind @word, which must come here. */
 static void

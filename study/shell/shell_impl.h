@@ -1,12 +1,12 @@
-/* Private parts of the shell, shared by study/convert/shell*.c: the tree, the
+/* Private parts of the shell, shared by study/shell/shell*.c: the tree, the
  * state of an evaluation. */
-#ifndef RA_STUDY_CONVERT_SHELL_IMPL_H
-#define RA_STUDY_CONVERT_SHELL_IMPL_H
+#ifndef RA_STUDY_SHELL_SHELL_IMPL_H
+#define RA_STUDY_SHELL_SHELL_IMPL_H
 
 #include <string.h>
 
 #include "base/arena.h"
-#include "study/convert/shell.h"
+#include "study/shell/shell.h"
 
 #define RA_SHELL_DEPTH_MAX 200       /* of the tree */
 #define RA_SHELL_CALLS_MAX 500       /* nodes that are being evaluated */
@@ -174,6 +174,8 @@ typedef struct {
   const RaShellFlip *flip;
   const char *file, *script; /* of the current command; canonical, of $0 */
   const char *source;        /* canonical path of the current file */
+  const char *text;          /* of the script */
+  gboolean misses_file;      /* what it sources was not found */
   const char *folder;        /* what a sourced file must be below */
   guint line;
   RaShellWords args;     /* $1 ... */
@@ -228,6 +230,9 @@ void ra_shell_parser_fail(RaShellParser *p, guint line, const char *at,
                           const char *what);
 RaShellText *ra_shell_parse_text(RaShellParser *p, RaShellMode mode,
                                  gboolean in_quotes);
+/* Bytes of `<NAME>` at the end of a line, where bash has a syntax error and a
+ * template wants a name; 0: it is none. */
+gsize ra_shell_placeholder(const RaShellParser *p);
 /* Behind the `))` of the `((` that ends at @at; NULL: no arithmetic. */
 const char *ra_shell_arith_end(const RaShellParser *p, const char *at);
 RaShellNode *ra_shell_parse_list(RaShellParser *p);
@@ -313,6 +318,8 @@ gboolean ra_shell_builtin(RaShellEval *e, const RaShellNode *node,
                           const RaShellWord *words, guint n);
 /* Programs whose output is computed, such as dirname; FALSE: it is none. */
 gboolean ra_shell_program(RaShellEval *e, const RaShellWord *words, guint n);
+/* Sets what Slurm tells the script @text. */
+void ra_shell_batch(RaShellEval *e, const char *text);
 const char *ra_shell_path(RaShellEval *e, const char *path);
 /* Evaluates the file words[0] with the other words as arguments. */
 void ra_shell_read_file(RaShellEval *e, const RaShellWord *words, guint n,

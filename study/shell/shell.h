@@ -31,8 +31,8 @@
  * Debian has no C library that parses bash (mvdan/sh is Go, morbig OCaml).
  * Typical sizes: 50 to 500 lines, 20 to 300 words of the launch, 1 ms.
  */
-#ifndef RA_STUDY_CONVERT_SHELL_H
-#define RA_STUDY_CONVERT_SHELL_H
+#ifndef RA_STUDY_SHELL_SHELL_H
+#define RA_STUDY_SHELL_SHELL_H
 
 #include <glib.h>
 

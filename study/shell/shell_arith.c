@@ -2,7 +2,7 @@
 #include "config.h"
 
 #include "base/text.h"
-#include "study/convert/shell_impl.h"
+#include "study/shell/shell_impl.h"
 
 #define SHOWN_MAX 40 /* bytes of an expression in a message */
 #define DEPTH_MAX 64 /* of parentheses, and of variables in variables */

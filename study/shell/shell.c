@@ -2,7 +2,7 @@
 #include "config.h"
 
 #include "base/error.h"
-#include "study/convert/shell_impl.h"
+#include "study/shell/shell_impl.h"
 
 #define PARENTS 5 /* folders above the script's whose files it may source */
 
@@ -10,6 +10,7 @@ struct _RaShell {
   RaArena *arena;
   const char *name; /* as given */
   const char *path; /* absolute */
+  const char *text;
   RaShellNode *tree;
 };
 
@@ -146,6 +147,7 @@ ra_shell_parse(const char *name, const char *text, gsize n_bytes,
   shell->name = ra_arena_strdup(shell->arena, name);
   copy = ra_arena_alloc(shell->arena, n_bytes + 1, 1);
   memcpy(copy, text, n_bytes);
+  shell->text = copy;
   shell->tree = is_log(copy, n_bytes) ? parse_log(shell, copy, n_bytes)
                                       : ra_shell_tree(shell->arena, shell->name,
                                                       copy, n_bytes, 1, error);
@@ -231,7 +233,9 @@ ra_shell_run(const RaShell *shell, const char *const *sets,
   e.args_unknown = TRUE;
   e.status = RA_SHELL_YES;
   g_ptr_array_add(e.sources, (gpointer)shell->path);
+  e.text = shell->text;
   pin(&e, sets);
+  ra_shell_batch(&e, shell->text);
   ra_shell_eval(&e, shell->tree);
   run->n_steps = e.n_steps;
   run->end_line = e.flow == RA_SHELL_FLOW_EXIT ? e.line : 0;

@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#include "study/convert/shell_impl.h"
+#include "study/shell/shell_impl.h"
 
 #define REGEX_MAX 4096 /* bytes of a pattern, and of its text */
 

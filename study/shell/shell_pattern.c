@@ -1,7 +1,7 @@
 /* Patterns of a shell, and the operators of ${...}. */
 #include "config.h"
 
-#include "study/convert/shell_impl.h"
+#include "study/shell/shell_impl.h"
 
 /* Behind the [...] at @pattern; NULL: it is none.  @out_is_in: it has @c. */
 static const char *

@@ -4,7 +4,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
-#include "study/convert/shell_impl.h"
+#include "study/shell/shell_impl.h"
 
 #define FILE_BYTES_MAX (4u << 20)
 #define PARENTS 5 /* of the script's folder, below which files are read */
@@ -394,6 +394,7 @@ ra_shell_read_file(RaShellEval *e, const RaShellWord *words, guint n,
   if (!path) {
     g_autofree char *plain = ra_shell_plain(words[0].text);
 
+    e->misses_file |= !is_call && !is_of_machine(plain);
     if (!is_call && !is_of_machine(plain))
       ra_shell_note(e,
                     "'%s', which is sourced here, was not found; what it "

@@ -2,8 +2,8 @@
 #include "config.h"
 
 #include "base/text.h"
-#include "study/convert/launch.h"
-#include "study/convert/shell_impl.h"
+#include "study/shell/launch.h"
+#include "study/shell/shell_impl.h"
 
 #define SHOWN_MAX 80 /* bytes of a source that stands for a value */
 #define LOOK_DEPTH 3 /* functions that are looked into */

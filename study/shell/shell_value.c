@@ -6,7 +6,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
-#include "study/convert/shell_impl.h"
+#include "study/shell/shell_impl.h"
 
 /* ---- Limits, messages ---------------------------------------------------- */
 
@@ -450,6 +450,39 @@ parameter(RaShellEval *e, const char *name)
   }
 }
 
+/* TRUE if the script may set @name: it stands somewhere as a word. */
+static gboolean
+is_set_somewhere(const RaShellEval *e, const char *name)
+{
+  gsize n = strlen(name);
+
+  for (const char *at = e->text; (at = strstr(at, name)); at++) {
+    if ((at == e->text || strchr(" \t\n;&|(", at[-1])) &&
+        !g_ascii_isalnum(at[n]) && at[n] != '_')
+      return TRUE;
+  }
+  return FALSE;
+}
+
+/* The environment's names are in capitals (POSIX, "Environment Variables"): a
+ * name in small letters that the script never sets is nothing. */
+static gboolean
+is_nothing(RaShellEval *e, const char *name)
+{
+  gboolean is_small = FALSE;
+
+  for (const char *c = name; *c; c++)
+    is_small |= g_ascii_islower(*c);
+  if (!is_small || e->misses_file || is_set_somewhere(e, name))
+    return FALSE;
+  ra_shell_note(e,
+                "'${%s}' is nothing, as the script never sets it; "
+                "--set %s=VALUE says it",
+                name, name);
+  ra_shell_set_text(e, name, "");
+  return TRUE;
+}
+
 /* The value of a scalar; of one that is not assigned, a region. */
 const char *
 ra_shell_lookup(RaShellEval *e, const char *name)
@@ -466,6 +499,8 @@ ra_shell_lookup(RaShellEval *e, const char *name)
     return item ? item->word.text : "";
   }
   special = ra_shell_special(e, name);
+  if (!special && is_nothing(e, name))
+    return "";
   return special ? special
                  : ra_shell_unknown(e, ra_shell_printf(e->arena, "${%s}", name),
                                     "");

@@ -3,7 +3,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
-#include "study/convert/shell_impl.h"
+#include "study/shell/shell_impl.h"
 
 #define SHOWN_MAX 40 /* bytes of the source in a message */
 
@@ -184,7 +184,7 @@ is_redirect(const RaShellParser *p)
 
   while (at < p->end && g_ascii_isdigit(*at))
     at++;
-  if (at == p->end)
+  if (at == p->end || ra_shell_placeholder(p) > 0)
     return FALSE;
   if (at == p->at && *at == '&')
     return at + 1 < p->end && at[1] == '>';
@@ -388,7 +388,7 @@ parse_simple(RaShellParser *p)
       continue;
     }
     if (RA_SHELL_IS_META(*p->at) && !ra_shell_is_at(p, "<(") &&
-        !ra_shell_is_at(p, ">("))
+        !ra_shell_is_at(p, ">(") && ra_shell_placeholder(p) == 0)
       break;
     if (!node->words || is_declare)
       assign = parse_assign(p);
