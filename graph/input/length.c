@@ -177,6 +177,45 @@ parse_file(const char *arg, const char *relative_to, RaLength *law,
   return TRUE;
 }
 
+static double
+lognormal_mean(const RaLength *law)
+{
+  double m = law->log_mean;
+  double s = law->log_sd;
+  double cut = law->max_tokens;
+  double z = (ra_log(cut) - m) / s;
+  double mean = law->whole_tokens * ra_normal_cdf(z - s) +
+                cut * (1.0 - ra_normal_cdf(z)) + ra_normal_cdf(-m / s) -
+                law->whole_tokens * ra_normal_cdf(-m / s - s);
+
+  return CLAMP(mean, 1.0, cut);
+}
+
+static void
+shift_lognormal(RaLength *law, double log_mean)
+{
+  law->log_mean = log_mean;
+  law->whole_tokens = ra_exp(log_mean + law->log_sd * law->log_sd / 2);
+}
+
+/* Shifts the logarithm until the cut lengths have the mean written.  The mean
+ * rises with the shift: 9 deviations below 1 nearly all lengths are 1, and
+ * as far above the maximum nearly all are cut. */
+static void
+fit_lognormal(RaLength *law)
+{
+  double low = -9 * law->log_sd;
+  double high = ra_log(law->max_tokens) + 9 * law->log_sd;
+
+  for (guint i = 0; i < 60; i++) {
+    shift_lognormal(law, (low + high) / 2);
+    if (lognormal_mean(law) < law->mean_tokens)
+      low = law->log_mean;
+    else
+      high = law->log_mean;
+  }
+}
+
 static gboolean
 parse_lognormal(char **args, RaLength *law, GError **error)
 {
@@ -188,6 +227,13 @@ parse_lognormal(char **args, RaLength *law, GError **error)
       !ra_form_uint32(args[2], "max", 1, RA_LENGTH_MAX_TOKENS, &law->max_tokens,
                       error))
     return FALSE;
+  if (law->mean_tokens >= law->max_tokens) {
+    g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
+                "mean is '%s', expected less than the maximum '%s' (or "
+                "fixed(n))",
+                args[0], args[2]);
+    return FALSE;
+  }
   double cv = law->sd_tokens / law->mean_tokens;
 
   /* Mean e^(m + s^2 / 2) and variance mean^2 (e^(s^2) - 1), solved for the
@@ -195,9 +241,13 @@ parse_lognormal(char **args, RaLength *law, GError **error)
   double variance = ra_log(1.0 + cv * cv);
   law->log_sd = sqrt(variance);
   law->log_mean = ra_log(law->mean_tokens) - variance / 2;
+  law->whole_tokens = law->mean_tokens;
   law->min_tokens = 1;
-  if (law->log_sd > 0)
+  if (law->log_sd > 0) {
+    if (fabs(lognormal_mean(law) - law->mean_tokens) > 0.5)
+      fit_lognormal(law);
     return TRUE;
+  }
   g_set_error(
       error, RA_ERROR, RA_ERROR_INPUT,
       "sd is '%s', expected more than 0 with a mean of '%s' (or fixed(n))",
@@ -350,20 +400,6 @@ ra_length_draw_in_group(const RaLength *length, uint64_t seed, uint64_t stream,
   shared.counter = group;
   return ra_length_at(length, sqrt(correlation) * ra_rng_normal(&shared) +
                                   sqrt(1 - correlation) * ra_rng_normal(&own));
-}
-
-static double
-lognormal_mean(const RaLength *law)
-{
-  double m = law->log_mean;
-  double s = law->log_sd;
-  double cut = law->max_tokens;
-  double z = (ra_log(cut) - m) / s;
-  double mean = law->mean_tokens * ra_normal_cdf(z - s) +
-                cut * (1.0 - ra_normal_cdf(z)) + ra_normal_cdf(-m / s) -
-                law->mean_tokens * ra_normal_cdf(-m / s - s);
-
-  return CLAMP(mean, 1.0, cut);
 }
 
 double

@@ -4,9 +4,9 @@
  *
  *     fixed(1024)
  *     uniform(16, 512)
- *     lognormal(600, 450, 1024)      mean and standard deviation of the
- *                                    untruncated law, then the maximum: longer
- *                                    samples are cut to it, as in a rollout
+ *     lognormal(600, 450, 1024)      mean, standard deviation, maximum: longer
+ *                                    samples are cut to it, as in a rollout;
+ *                                    the mean is that of the lengths so cut
  *     file(lengths.csv)              sampled with replacement from the first
  *     file(lengths.csv:output_tokens) or the named column of a CSV file with a
  *                                    head line; lines with # are skipped
@@ -16,6 +16,12 @@
  *                                    recorded by `reallot run --lengths`
  *
  * Lengths are whole tokens, at least 1.
+ *
+ * A lognormal law is first that of the mean and the deviation without a
+ * maximum.  Where the maximum moves its mean by more than half a token, its
+ * logarithm is shifted until the mean of the cut lengths is the one written;
+ * the logarithm keeps its deviation, sqrt(ln(1 + (sd / mean)^2)).  The mean is
+ * thus below the maximum, which a cut law only approaches.
  *
  *     RaLength law;
  *     if (!ra_length_parse("lognormal(600, 450, 1024)", NULL, &law, &error))
@@ -51,8 +57,9 @@ typedef struct {
   RaLengthKind kind;   /* form of the law */
   uint32_t min_tokens; /* smallest possible length, tokens */
   uint32_t max_tokens; /* largest possible length, tokens */
-  double mean_tokens;  /* LOGNORMAL: of the untruncated law */
-  double sd_tokens;    /* LOGNORMAL: of the untruncated law, > 0 */
+  double mean_tokens;  /* LOGNORMAL: as written, of the cut lengths */
+  double sd_tokens;    /* LOGNORMAL: as written, > 0 */
+  double whole_tokens; /* LOGNORMAL: mean without the cut, e^(m + s^2 / 2) */
   double log_mean;     /* LOGNORMAL: mean of the logarithm */
   double log_sd;       /* LOGNORMAL: standard deviation of the logarithm */
   uint32_t *samples;   /* FILE: (n_samples) tokens, owned */

@@ -18,35 +18,6 @@
 #define ASYNC_ITERATIONS 8
 #define NVLINK_DOMAIN_GPUS 64 /* of GB200 NVL72, as a power of two */
 
-/* ---- Lengths --------------------------------------------------------------*/
-
-static char *
-response_text(double mean, double max)
-{
-  return g_strdup_printf("lognormal(%.2f, %.2f, %.0f)", mean,
-                         RA_RL_SPREAD * mean, max);
-}
-
-double
-ra_rl_response_mean(double mean, double max)
-{
-  double low = 1, high = 16 * max;
-
-  for (guint i = 0; i < 60; i++) {
-    double middle = sqrt(low * high);
-    g_autofree char *text = response_text(middle, max);
-    g_auto(RaLength) law = {0};
-
-    if (!ra_length_parse(text, NULL, &law, NULL))
-      return mean;
-    if (ra_length_mean(&law) < mean)
-      low = middle;
-    else
-      high = middle;
-  }
-  return low;
-}
-
 /* ---- Models ---------------------------------------------------------------*/
 
 static char *
@@ -173,8 +144,9 @@ static RaWorkload *
 make_workload(const RaRlStep *step, GError **error)
 {
   const char *dtype = step->dtype ? step->dtype : "bf16";
-  double mean = ra_rl_response_mean(step->mean_tokens, step->max_tokens);
-  g_autofree char *drawn = response_text(mean, step->max_tokens);
+  g_autofree char *drawn =
+      g_strdup_printf("lognormal(%.2f, %.2f, %.0f)", step->mean_tokens,
+                      RA_RL_SPREAD * step->mean_tokens, step->max_tokens);
   g_autofree char *equal = g_strdup_printf("fixed(%.0f)", step->mean_tokens);
   g_autofree char *actor = config_of(step->model, error), *critic = NULL;
   g_autoptr(GString) text = g_string_new(NULL);

@@ -23,8 +23,7 @@
  *
  *   responses  lognormal, with a deviation of 0.57 of the mean (RA_RL_SPREAD:
  *              of the 520 answers in traces/math_group8_lengths.csv), cut at
- *              the longest.  The mean of the law is such that the cut law has
- *              the published mean.
+ *              the longest
  *   prompts    all equal
  *   network    nodes of 8 GPUs, GB GPUs up to 64 in one NVLink domain; 400
  *              Gbit/s per GPU
@@ -79,16 +78,6 @@ typedef struct {
  * same shapes), sizes alone as llama-2's; suffixes of tuning are ignored.
  * %NULL: there is none. */
 char *ra_rl_model_config(const char *name);
-
-/**
- * ra_rl_response_mean:
- * @mean: mean of the actual responses, tokens
- * @max: longest, tokens
- *
- * Mean of the lognormal law whose samples, cut at @max, have the mean @mean.
- * It is at most 16 @max, where nearly all samples are cut.
- */
-double ra_rl_response_mean(double mean, double max);
 
 /**
  * ra_rl_setup_new:

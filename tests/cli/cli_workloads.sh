@@ -47,7 +47,7 @@ fails "which runs in each round, is host" simulate "$dapo" \
 tools=$plans/grpo-tools-qwen2.5-7b-32.plan
 works inspect grpo-tools-qwen2.5-7b.workload
 grep -q '^mean turns .* tool latency .* mean tokens$' out &&
-  grep -q '^ *3 *5 *247.* lognormal *2 s *1542$' out
+  grep -q '^ *3 *5 *247.* lognormal *2 s *1544$' out
 result $? "inspect has the turns"
 iteration_s() { "$reallot" simulate "$@" --format=tsv | column plan iteration_s; }
 kept=$(iteration_s "$tools")

@@ -65,15 +65,15 @@ START_TEST(test_uniform)
 }
 END_TEST
 
-/* lognormal(600, 450, 1024): (sd / mean)^2 = 0.5625, so s^2 = ln 1.5625 and
- * the median is 600 / sqrt(1.5625) = 600 / 1.25 = 480 exactly.  A draw is at
- * most n exactly if the real draw is below n + 1/2, and 1024 exactly if it is
- * at least 1023.5, so
- *     P(draw <= n) = Phi((ln (n + 1/2) - ln 480) / s)  for n < 1024. */
+/* lognormal(600, 450, 16384), which a maximum of 27 times the mean does not
+ * shift: (sd / mean)^2 = 0.5625, so s^2 = ln 1.5625 and the median is
+ * 600 / sqrt(1.5625) = 600 / 1.25 = 480 exactly.  A draw is at most n exactly
+ * if the real draw is below n + 1/2, so
+ *     P(draw <= n) = Phi((ln (n + 1/2) - ln 480) / s)  for n < 16384. */
 START_TEST(test_lognormal_quantiles)
 {
   static const uint32_t at[] = {100, 240, 480, 700, 960, 1023};
-  RaLength law = law_from("lognormal(600, 450, 1024)");
+  RaLength law = law_from("lognormal(600, 450, 16384)");
   double s = sqrt(log(1.5625));
   guint below[G_N_ELEMENTS(at)] = {0};
 
@@ -82,7 +82,7 @@ START_TEST(test_lognormal_quantiles)
   for (guint i = 0; i < N_DRAWS; i++) {
     uint32_t n_tokens = ra_length_draw(&law, 42, 5, i);
 
-    ck_assert(n_tokens >= 1 && n_tokens <= 1024);
+    ck_assert(n_tokens >= 1 && n_tokens <= 16384);
     for (guint j = 0; j < G_N_ELEMENTS(at); j++)
       below[j] += n_tokens <= at[j];
   }
@@ -96,7 +96,8 @@ START_TEST(test_lognormal_quantiles)
 }
 END_TEST
 
-/* lognormal(3, 5, 10): so narrow that rounding moves a fifth of the draws.
+/* lognormal(3, 5, 10): so narrow that rounding moves a fifth of the draws, and
+ * that the maximum and the least of 1 move the mean by less than half a token.
  * (5 / 3)^2 + 1 = 34 / 9; at least 1, so below 1.5 all is 1. */
 START_TEST(test_lognormal_rounding)
 {
@@ -121,10 +122,8 @@ END_TEST
 /* E max(1, min(X, M)) without the closed form: 1 + the integral of P(X > t)
  * over [1, M], by the trapezoid rule in steps of 1/8. */
 static double
-mean_by_integration(double mean, double sd, double max)
+mean_by_integration(double m, double s, double max)
 {
-  double s = sqrt(log(1 + sd / mean * (sd / mean)));
-  double m = log(mean) - s * s / 2;
   double n = 8 * (max - 1);
   double sum = 0;
 
@@ -137,21 +136,30 @@ mean_by_integration(double mean, double sd, double max)
   return 1 + sum / 8;
 }
 
+/* The mean of the cut lengths is the one written, whatever the maximum cuts:
+ * by integration and by samples.  The logarithm keeps the deviation of the mean
+ * and the deviation written. */
 START_TEST(test_lognormal_mean)
 {
-  static const double laws[][3] = {{600, 450, 1024},   {600, 450, 32768},
-                                   {1200, 1000, 4096}, {2000, 4000, 512},
-                                   {3, 5, 10},         {500, 5, 1000}};
+  static const double laws[][3] = {
+      {600, 450, 1024},    {600, 450, 32768},  {1200, 1000, 4096},
+      {3251, 1853, 3981},  {3, 5, 10},         {500, 5, 1000},
+      {4000, 9000, 16384}, {1000, 3000, 1001}, {1, 3, 4}};
 
   for (guint i = 0; i < G_N_ELEMENTS(laws); i++) {
     char *text = g_strdup_printf("lognormal(%g, %g, %g)", laws[i][0],
                                  laws[i][1], laws[i][2]);
     RaLength law = law_from(text);
-    double expected = mean_by_integration(laws[i][0], laws[i][1], laws[i][2]);
+    double cv = laws[i][1] / laws[i][0];
     double sum = 0, squares = 0;
 
-    /* The trapezoid rule errs by at most h^2 / 12 |f'(b) - f'(a)| < 1e-2. */
-    ck_assert_double_eq_tol(ra_length_mean(&law), expected, 1e-2);
+    ck_assert_double_eq_tol(law.log_sd, sqrt(log(1 + cv * cv)), 1e-9);
+    /* Half a token is the rounding; the trapezoid rule errs by at most
+     * h^2 / 12 |f'(b) - f'(a)| < 1e-2. */
+    ck_assert_double_eq_tol(ra_length_mean(&law), laws[i][0], 0.5);
+    ck_assert_double_eq_tol(
+        ra_length_mean(&law),
+        mean_by_integration(law.log_mean, law.log_sd, laws[i][2]), 1e-2);
     for (guint k = 0; k < N_DRAWS; k++) {
       double n_tokens = ra_length_draw(&law, 9, i, k);
 
@@ -168,12 +176,15 @@ START_TEST(test_lognormal_mean)
 }
 END_TEST
 
-/* The deliberate fault: the mean of the law that is not cut.  The oracle sees
- * it where the maximum matters and not where it does not. */
+/* The deliberate fault: the law that is not shifted, of median 480 and s^2 =
+ * ln 1.5625, which has a mean of 539 where 600 is written.  The oracle sees it
+ * where the maximum matters and not where it does not. */
 START_TEST(test_lognormal_oracle)
 {
-  ck_assert_double_gt(fabs(600 - mean_by_integration(600, 450, 1024)), 50);
-  ck_assert_double_lt(fabs(600 - mean_by_integration(600, 450, 65536)), 0.1);
+  double m = log(480.0), s = sqrt(log(1.5625));
+
+  ck_assert_double_gt(fabs(600 - mean_by_integration(m, s, 1024)), 50);
+  ck_assert_double_lt(fabs(600 - mean_by_integration(m, s, 65536)), 0.1);
 }
 END_TEST
 
@@ -340,8 +351,12 @@ START_TEST(test_bad)
       {"lognormal(600, inf, 1024)",
        "sd is 'inf', expected a number from 0.001 to 16777216"},
       /* 1 + (0.001 / 16777216)^2 is 1 in double precision. */
-      {"lognormal(16777216, 0.001, 5)",
-       "sd is '0.001', expected more than 0 with a mean of '16777216' (or "
+      {"lognormal(1024, 300, 1024)",
+       "mean is '1024', expected less than the maximum '1024' (or fixed(n))"},
+      {"lognormal(4000, 3000, 1000)",
+       "mean is '4000', expected less than the maximum '1000' (or fixed(n))"},
+      {"lognormal(16777215, 0.001, 16777216)",
+       "sd is '0.001', expected more than 0 with a mean of '16777215' (or "
        "fixed(n))"},
       {"file(:x)", "file is ':x', expected path or path:column"},
       {"file(x:)", "file is 'x:', expected path or path:column"},

@@ -8,29 +8,7 @@
 #include "study/validate/rl_row.h"
 #include "tests/support/check_main.h"
 
-/* ---- Lengths and models ---------------------------------------------------*/
-
-/* The law that is cut has the mean that was asked for; one that is hardly cut
- * is itself the law; a mean near the longest asks for nearly all to be cut. */
-START_TEST(test_response_mean)
-{
-  const double mean[] = {100, 795, 3251}, max[] = {100000, 3981, 3981};
-
-  for (guint i = 0; i < G_N_ELEMENTS(mean); i++) {
-    double whole = ra_rl_response_mean(mean[i], max[i]);
-    g_autofree char *text = g_strdup_printf(
-        "lognormal(%.2f, %.2f, %.0f)", whole, RA_RL_SPREAD * whole, max[i]);
-    g_auto(RaLength) law = {0};
-
-    ck_assert(ra_length_parse(text, NULL, &law, NULL));
-    ck_assert_double_eq_tol(ra_length_mean(&law), mean[i], 0.5);
-    ck_assert_double_ge(whole, mean[i] - 0.5);
-  }
-  ck_assert_double_eq_tol(ra_rl_response_mean(100, 100000), 100, 0.5);
-  ck_assert_double_gt(ra_rl_response_mean(3251, 3981), 3700); /* the fault:
-                                                                 not cut */
-}
-END_TEST
+/* ---- Models ---------------------------------------------------------------*/
 
 static const char *const names[][2] = {
     {"llama-3.1-8B-instruct", "llama-3-8b.json"},
@@ -322,7 +300,6 @@ rl_step_suite(void)
   Suite *suite = suite_create("rl-step");
   TCase *tcase = tcase_create("core");
 
-  tcase_add_test(tcase, test_response_mean);
   tcase_add_test(tcase, test_names);
   tcase_add_test(tcase, test_layout);
   tcase_add_test(tcase, test_room);
