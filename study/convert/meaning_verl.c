@@ -128,6 +128,8 @@ const RaMeaning ra_meanings_verl[] = {
     RA_MEANS_LOST(TIME, "critic.ppo_epochs", "1", "the actor's"),
     RA_MEANS_LOST(TIME, "critic.model.use_remove_padding", "true",
                   "no padding"),
+    RA_MEANS_LOST(TIME, "async_resources.*", "off",
+                  "all calls are on the GPUs of trainer.*"),
     RA_MEANS_LOST(TIME, "trainer.v1.trainer_mode", "sync|separate_async",
                   "all calls one after another"),
     RA_MEANS_LOST(TIME, "*.fp8", "off", "bf16"),

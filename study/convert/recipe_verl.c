@@ -202,20 +202,30 @@ put_shards(RaRecipeCall *call, const char *size)
   call->fp32_grads = call->overlap = TRUE;
 }
 
+/* Key of the Ulysses ranks of @engine.  The older one, which the reference has
+ * from the actor, counts if it is more than 1 (verl/workers/config/actor.py,
+ * dp_ref.yaml). */
+static const char *
+ulysses_key(RaSettings *s, const Engine *engine, const Engine *base)
+{
+  static const char key[] = "ulysses_sequence_parallel_size";
+  const char *older =
+      one_of(s, at(engine->engine, key), at(base->engine, key), NULL);
+  const char *size = ra_settings_get(s, older);
+
+  return size && !g_str_equal(size, "1") ? older : at(engine->fsdp, key);
+}
+
 static gboolean
 read_fsdp(RaSettings *s, const Engine *engine, const Engine *base,
           RaRecipeCall *call, GError **error)
 {
-  static const char key[] = "ulysses_sequence_parallel_size";
   const char *prefix = engine->old && ra_settings_has(s, engine->old)
                            ? engine->old
                            : engine->fsdp;
-  const char *own = one_of(s, at(engine->engine, key), at(engine->fsdp, key),
-                           at(base->engine, key));
+  const char *own = ulysses_key(s, engine, base);
   gboolean reshard;
 
-  if (!ra_settings_get(s, own))
-    own = at(base->fsdp, key);
   if (!ra_recipe_count(s, own, 1, &call->cp, error) ||
       !ra_settings_bool(s, at(prefix, "reshard_after_forward"), TRUE, &reshard,
                         error))
@@ -428,8 +438,14 @@ find_trainer(RaSettings *s, Trainer *out, GError **error)
   if (!ra_settings_bool(s, "actor_rollout_ref.hybrid_engine", TRUE, &hybrid,
                         error))
     return FALSE;
-  out->fully_async = strstr(entry, "fully_async") != NULL ||
-                     ra_settings_has(s, "async_training.");
+  out->fully_async =
+      strstr(entry, "fully_async") != NULL ||
+      ra_settings_has(s, "async_training.require_batches") ||
+      ra_settings_has(s, "async_training.staleness_threshold") ||
+      ra_settings_has(s, "async_training.trigger_parameter_sync_step");
+  if (!out->fully_async && ra_recipe_is_on(s, "async_training.partial_rollout"))
+    ra_settings_about(s, "async_training.partial_rollout",
+                      "answers are finished in their own iteration");
   out->one_step_off =
       strstr(entry, "one_step_off") || g_strcmp0(v1, "separate_async") == 0 ||
       (!hybrid && !out->fully_async && ra_settings_has(s, "rollout.nnodes"));
@@ -524,20 +540,18 @@ read_adapters(RaRecipe *recipe, RaSettings *s, RaRecipeModel model,
       at(prefix, is_new ? "lora.target_modules" : "target_modules"), error);
 }
 
-/* TRUE if there is a reference model: its divergence counts somewhere.  Before
- * these switches verl always had one, and its keys were set. */
+/* A reference model is there if its divergence counts somewhere, and in SPIN,
+ * which compares with it. */
 static gboolean
 read_ref(RaRecipe *recipe, RaSettings *s, GError **error)
 {
   gboolean in_loss, in_reward;
-  gboolean older = !ra_settings_has(s, ACTOR "use_kl_loss") &&
-                   !ra_settings_has(s, "algorithm.use_kl_in_reward") &&
-                   ra_settings_has(s, REF);
 
-  return ra_settings_bool(s, ACTOR "use_kl_loss", older, &in_loss, error) &&
+  return ra_settings_bool(s, ACTOR "use_kl_loss", FALSE, &in_loss, error) &&
          ra_settings_bool(s, "algorithm.use_kl_in_reward", FALSE, &in_reward,
                           error) &&
-         ((!in_loss && !in_reward) ||
+         ((!in_loss && !in_reward &&
+           !strstr(ra_settings_entry(s), "main_spin")) ||
           read_engine(recipe, s, RA_RECIPE_REF_INFERENCE, RA_RECIPE_ACTOR_TRAIN,
                       error));
 }
@@ -592,17 +606,21 @@ read_critic(RaRecipe *recipe, RaSettings *s, GError **error)
   return TRUE;
 }
 
-/* Before 2025-11 an engine like the others; since then one of vLLM. */
+/* Before 2025-11 an engine like the others; since then one of vLLM
+ * (use_reward_loop of 2026-01 chooses). */
 static gboolean
 read_reward(RaRecipe *recipe, RaSettings *s, GError **error)
 {
   RaRecipeCall *call = &recipe->calls[RA_RECIPE_REWARD_INFERENCE];
   const char *own = REWARD "enable_resource_pool";
-  gboolean enabled, older, apart;
+  gboolean enabled, older, apart, loop;
 
   if (!ra_settings_bool(s, REWARD "enable", FALSE, &enabled, error) ||
       !ra_settings_bool(s, "reward_model.enable", FALSE, &older, error) ||
-      !ra_settings_bool(s, own, FALSE, &apart, error))
+      !ra_settings_bool(s, own, FALSE, &apart, error) ||
+      !ra_settings_bool(s, "reward_model.use_reward_loop",
+                        ra_settings_has(s, "reward_model.rollout."), &loop,
+                        error))
     return FALSE;
   if (!enabled && !older)
     return TRUE;
@@ -611,7 +629,7 @@ read_reward(RaRecipe *recipe, RaSettings *s, GError **error)
   ra_recipe_text(
       s, one_of(s, REWARD "model_path", "reward_model.model.path", NULL), NULL,
       &recipe->model[RA_RECIPE_REWARD]);
-  if (!enabled && !ra_settings_has(s, "reward_model.rollout."))
+  if (!enabled && !loop)
     return read_engine(recipe, s, RA_RECIPE_REWARD_INFERENCE,
                        RA_RECIPE_REWARD_INFERENCE, error);
   call->is_there = TRUE;

@@ -1,5 +1,6 @@
 /* The configuration file that a launch names: --config FILE, or hydra's
- * --config-path FOLDER and --config-name NAME. */
+ * --config-path FOLDER and --config-name NAME, else what the program itself
+ * tells hydra. */
 #include "config.h"
 
 #include <string.h>
@@ -55,20 +56,86 @@ find(const char *folder, const char *name)
   return NULL;
 }
 
-/* (transfer full) (nullable): the folder `config` beside the module that the
- * launch starts, `a/b/config` of `python -m a.b.main`. */
+/* (transfer full) (nullable): of the module that the launch starts, above
+ * @folder: its file, `a/b/main.py` of `python -m a.b.main`, or the folder
+ * `config` beside it.  What its name begins with may be the repository. */
 static char *
-folder_of_module(const RaSettings *settings, const char *folder)
+find_of_module(const RaSettings *settings, const char *folder, gboolean config)
 {
   g_autofree char *path = g_strdup(ra_settings_entry(settings));
-  g_autofree char *parent = NULL, *below = NULL;
+  g_autofree char *file = NULL, *below = NULL;
+  const char *inner;
+  char *found;
 
   path[strcspn(path, " ")] = '\0'; /* what it does */
-  if (!g_str_has_suffix(path, ".py"))
+  if (g_str_has_suffix(path, ".py")) {
+    file = g_strdup(known_part(path));
+  } else {
     g_strdelimit(path, ".", '/');
-  parent = g_path_get_dirname(path);
-  below = g_build_filename(parent, "config", NULL);
-  return ra_compose_find_above(folder, below);
+    file = g_strconcat(path, ".py", NULL);
+  }
+  if (config) {
+    g_autofree char *parent = g_path_get_dirname(file);
+
+    below = g_build_filename(parent, "config", NULL);
+  } else {
+    below = g_strdup(file);
+  }
+  found = ra_compose_find_above(folder, below);
+  inner = strchr(below, '/');
+  if (!found && inner && strchr(inner + 1, '/'))
+    found = ra_compose_find_above(folder, inner + 1);
+  return found;
+}
+
+/* (transfer full) (nullable): the text in quotes behind @name= at @text, up to
+ * the bracket that ends it. */
+static char *
+argument_of(const char *text, const char *name)
+{
+  gsize n_bytes = strcspn(text, ")");
+  g_autofree char *call = g_strndup(text, n_bytes);
+  const char *at = strstr(call, name);
+
+  at = at ? at + strlen(name) : "";
+  at += strspn(at, " =");
+  return *at == '"' || *at == '\''
+             ? g_strndup(at + 1, strcspn(at + 1, *at == '"' ? "\"" : "'"))
+             : NULL;
+}
+
+/* (transfer full) (nullable): the file that the module @file (nullable) names
+ * itself: @hydra.main(config_path="config", config_name="ppo_trainer"). */
+static char *
+file_of_hydra(const char *file)
+{
+  g_autofree char *text = NULL, *path = NULL, *name = NULL;
+  g_autofree char *parent = NULL, *base = NULL, *found = NULL;
+  const char *call;
+  gsize n_bytes;
+
+  if (!file ||
+      !ra_file_read(file, RA_SETTINGS_BYTES_MAX, &text, &n_bytes, NULL))
+    return NULL;
+  call = strstr(text, "@hydra.main(");
+  path = call ? argument_of(call, "config_path") : NULL;
+  name = call ? argument_of(call, "config_name") : NULL;
+  if (!path || !name)
+    return NULL;
+  parent = g_path_get_dirname(file);
+  base = g_str_has_suffix(name, ".yaml") ? g_strdup(name)
+                                         : g_strconcat(name, ".yaml", NULL);
+  found = g_build_filename(parent, path, base, NULL);
+  return g_file_test(found, G_FILE_TEST_IS_REGULAR) ? g_steal_pointer(&found)
+                                                    : NULL;
+}
+
+/* TRUE for a module of a framework itself, whose defaults are no settings of
+ * the run. */
+static gboolean
+is_package(const char *entry)
+{
+  return g_str_has_prefix(entry, "verl.");
 }
 
 /* (transfer full) (nullable): the file that the launch names; *out_own: it is
@@ -84,11 +151,16 @@ find_config(const RaSettings *settings, const char *folder, const char *config,
   *out_own = TRUE;
   if (config)
     return find(folder, config);
+  if (!name) {
+    *out_own = !is_package(ra_settings_entry(settings));
+    module = find_of_module(settings, folder, FALSE);
+    return file_of_hydra(module);
+  }
   file = g_str_has_suffix(name, ".yaml") || g_str_has_suffix(name, ".yml")
              ? g_strdup(name)
              : g_strconcat(name, ".yaml", NULL);
   parent = path ? find(folder, path) : NULL;
-  module = folder_of_module(settings, folder);
+  module = find_of_module(settings, folder, TRUE);
   if (parent)
     places[n++] = parent;
   if (!path && module)
@@ -201,9 +273,9 @@ ra_settings_compose(RaSettings *settings, const char *path, GError **error)
   config = flag(settings, "config", NULL);
   name = flag(settings, "config-name", "config_name");
   parent = flag(settings, "config-path", "config_path");
-  if (!config && !name)
-    return TRUE;
   found = find_config(settings, folder, config, name, parent, &is_own);
+  if (!found && !config && !name)
+    return TRUE;
   if (!found || !g_file_test(found, G_FILE_TEST_IS_REGULAR)) {
     ra_settings_note(settings,
                      "configuration: %s '%s' was not found; only the command "

@@ -304,6 +304,41 @@ START_TEST(test_logged)
 }
 END_TEST
 
+/* The configuration that the program itself names: the command line over it.
+ * The first folder of a module's name may be the repository.  Settings of a
+ * recipe are the run's, those of the framework known until they are read. */
+START_TEST(test_hydra_main)
+{
+  g_autoptr(RaSettings) s = NULL;
+
+  put("setup.py", "");
+  put("verl/trainer/go.py",
+      "import hydra\n@hydra.main(config_path='conf', config_name=\"main\", "
+      "version_base=None)\ndef main(config):\n  pass\n");
+  put("verl/trainer/conf/main.yaml", "a: {n: 1, m: 2}\nk: 3\n");
+  put("mine/go.py", "@hydra.main(\n    config_path=\"config\",\n"
+                    "    config_name=\"own\",\n)\n");
+  put("mine/config/own.yaml", "hydra: {searchpath: ['file://verl/trainer/"
+                              "conf']}\ndefaults: [main]\na: {n: 5}\n");
+  put("mine/none.py", "@hydra.main(config_path=PATH, config_name='own')\n");
+  put("mine/one.sh", "python -m verl.trainer.go a.m=7");
+  put("mine/two.sh", "python -m recipe.mine.go a.m=7");
+  put("mine/three.sh", "python -m mine.none a.m=7");
+  s = load("mine/one.sh", NULL);
+  CHECK(s, "a.n=1", "a.m=7", "k=3");
+  for (guint i = 0; i < ra_settings_n(s); i++) /* all that was asked for */
+    ck_assert_int_ne(ra_settings_at(s, i)->state, RA_SETTING_UNREAD);
+  ra_settings_free(s);
+  s = load("mine/two.sh", NULL);
+  ck_assert_int_eq(ra_settings_at(s, 0)->state, RA_SETTING_UNREAD); /* a.n */
+  CHECK(s, "a.n=5", "a.m=7", "k=3");
+  ra_settings_free(s);
+  s = load("mine/three.sh", NULL);
+  CHECK(s, "a.n", "a.m=7");
+  ck_assert_uint_eq(ra_settings_notes(s)->len, 0);
+}
+END_TEST
+
 /* Cycles and explosions: one line each. */
 START_TEST(test_endless)
 {
@@ -354,6 +389,7 @@ compose_suite(void)
   tcase_add_test(tcase, test_files);
   tcase_add_test(tcase, test_groups);
   tcase_add_test(tcase, test_launch);
+  tcase_add_test(tcase, test_hydra_main);
   tcase_add_test(tcase, test_logged);
   tcase_add_test(tcase, test_endless);
   suite_add_tcase(suite, tcase);
