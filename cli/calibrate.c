@@ -71,7 +71,7 @@ typedef struct {
   char **transfer;  /* profiles of other GPUs */
   char *merge;      /* a profile; NULL: none */
   char *refit;      /* a profile; NULL: none */
-  const char *data; /* the folder among the sources; NULL: none */
+  GPtrArray *data;  /* (char *) folders among the sources, borrowed */
   GString *names;   /* of the traces */
   GArray *rows;     /* (RaMeasured) of the traces */
   GArray *beside;   /* (RaMeasuredOverlap) of them */
@@ -90,6 +90,7 @@ sources_clear(Sources *s)
   g_string_free(s->names, TRUE);
   g_array_unref(s->rows);
   g_array_unref(s->beside);
+  g_ptr_array_unref(s->data);
   g_ptr_array_unref(s->paths);
   g_ptr_array_unref(s->notes);
 }
@@ -102,14 +103,7 @@ read_source(Sources *s, const char *path, GError **error)
   g_autofree char *name = g_path_get_basename(path);
 
   if (g_file_test(path, G_FILE_TEST_IS_DIR)) {
-    if (s->data) {
-      g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
-                  "--from: '%s' is a second folder, expected at most one "
-                  "folder, and traces",
-                  path);
-      return FALSE;
-    }
-    s->data = path;
+    g_ptr_array_add(s->data, (gpointer)path);
     return TRUE;
   }
   if (!g_file_test(path, G_FILE_TEST_EXISTS)) {
@@ -133,12 +127,24 @@ read_sources(Sources *s, char **files, GError **error)
   for (guint i = 0; files && files[i]; i++)
     if (!read_source(s, files[i], error))
       return FALSE;
-  if (s->data || s->merge || s->refit)
+  if (s->data->len > 0 || s->merge || s->refit)
     return TRUE;
   g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
               "--from: a trace has no data sheet and not every law, expected "
               "also a folder, --refit PROFILE or --merge PROFILE");
   return FALSE;
+}
+
+/* (transfer container): @names with NULL behind the last. */
+static GPtrArray *
+terminated(const GPtrArray *names)
+{
+  GPtrArray *out = g_ptr_array_new();
+
+  for (guint i = 0; i < names->len; i++)
+    g_ptr_array_add(out, g_ptr_array_index(names, i));
+  g_ptr_array_add(out, NULL);
+  return out;
 }
 
 /* Into a profile that is there, or of one. */
@@ -147,17 +153,19 @@ change_profile(Sources *s, RaCalibrateProgress progress, GError **error)
 {
   g_autofree char *path =
       ra_share_find("profiles", s->merge ? s->merge : s->refit, NULL, error);
+  g_autoptr(GPtrArray) folders = terminated(s->data);
   g_autofree char *text = NULL;
   gsize n_bytes;
 
   if (!path)
     return NULL;
-  if (s->data) {
+  for (guint i = 0; i + 1 < folders->len; i++)
     g_string_append_printf(s->names, "%s%s", s->names->len > 0 ? ", " : "",
-                           s->data);
-    if (!ra_calibrate_folder_rows(s->data, s->gpu, s->rows, error))
-      return NULL;
-  }
+                           (const char *)g_ptr_array_index(folders, i));
+  if (folders->len > 1 &&
+      !ra_calibrate_folder_rows((const char *const *)folders->pdata, s->gpu,
+                                s->rows, error))
+    return NULL;
   if (!ra_file_read(path, PROFILE_BYTES_MAX, &text, &n_bytes, error))
     return NULL;
   for (guint i = 0; i < s->paths->len; i++)
@@ -176,18 +184,20 @@ calibrate(Sources *s, const RaOptions *options, GError **error)
   g_autoptr(GPtrArray) bases = load_bases(s->transfer, error);
   gboolean watched = isatty(STDERR_FILENO);
   g_autoptr(RaCalibration) calibration = NULL;
+  g_autoptr(GPtrArray) folders = NULL;
 
   if (!bases || !read_sources(s, options->files, error))
     return FALSE;
-  if (!s->gpu && s->data)
+  if (!s->gpu && s->data->len > 0)
     s->gpu = gpu_of(options->output, error);
-  if (!s->gpu && s->data)
+  if (!s->gpu && s->data->len > 0)
     return FALSE;
+  folders = terminated(s->data);
   calibration =
       s->merge || s->refit
           ? change_profile(s, watched ? ra_calibrate_show_law : NULL, error)
-          : ra_calibrate(s->data, s->gpu, (RaProfile *const *)bases->pdata,
-                         bases->len, s->rows,
+          : ra_calibrate((const char *const *)folders->pdata, s->gpu,
+                         (RaProfile *const *)bases->pdata, bases->len, s->rows,
                          watched ? ra_calibrate_show_law : NULL, error);
   if (watched)
     fprintf(stderr, "\r\033[K");
@@ -374,6 +384,7 @@ run(int argc, char **argv, GError **error)
       .names = g_string_new(NULL),
       .rows = g_array_new(FALSE, FALSE, sizeof(RaMeasured)),
       .beside = g_array_new(FALSE, FALSE, sizeof(RaMeasuredOverlap)),
+      .data = g_ptr_array_new(),
       .paths = g_ptr_array_new(),
       .notes = g_ptr_array_new_with_free_func(g_free),
   };

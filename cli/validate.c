@@ -13,6 +13,7 @@
 #include "study/validate/validate_short.h"
 
 #define WORST_MAX 1000
+#define FOLDERS_MAX 16
 
 /* The level that has just ended, where a person watches. */
 static void
@@ -24,18 +25,19 @@ show_level(const RaValidateLevel *level, gpointer user_data)
           level->id);
 }
 
-/* The folder that is scored: as given, or $RA_DATA. */
-static const char *
-choose_data(const RaOptions *options, GError **error)
+/* The folders that are scored: as given, or $RA_DATA. */
+static gboolean
+choose_data(const RaOptions *options, RaValidateOptions *what, GError **error)
 {
-  const char *data = options->files ? options->files[0] : g_getenv("RA_DATA");
-
-  if (data && *data)
-    return data;
+  what->data = options->files ? options->files[0] : g_getenv("RA_DATA");
+  if (options->files && options->files[0])
+    what->more = (const char *const *)options->files + 1;
+  if (what->data && *what->data)
+    return TRUE;
   g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
               "no folder of measurements, expected 'reallot validate DIR' or "
               "RA_DATA=DIR in the environment");
-  return NULL;
+  return FALSE;
 }
 
 static gboolean
@@ -97,8 +99,7 @@ validate(const RaOptions *options, RaValidateOptions *what, guint64 n_worst,
   guint n_done = 0;
   g_autoptr(RaValidation) v = NULL;
 
-  what->data = choose_data(options, error);
-  if (!what->data)
+  if (!choose_data(options, what, error))
     return FALSE;
   if (isatty(STDERR_FILENO)) {
     what->progress = show_level;
@@ -152,18 +153,19 @@ run(int argc, char **argv, GError **error)
 
 const RaCommand ra_command_validate = {
     .name = "validate",
-    .arguments = "[DIR]",
+    .arguments = "[DIR...]",
     .summary = "Score predictions against measurements",
     .details =
         "DIR (default: $RA_DATA) is laid out like the project's data:\n"
         "kernels_gemm/gemm_h100_bf16*.csv and the like.  All rows found are "
-        "scored.\n"
+        "scored, those\n"
+        "of one kind and GPU in several folders together.\n"
         "Errors are predicted / measured - 1.\n\n"
         "Examples:\n"
         "  reallot validate measurements\n"
-        "  reallot validate measurements --cross --format=tsv\n"
+        "  reallot validate measurements more --cross --format=tsv\n"
         "  reallot validate measurements --cross --level='gemm-*' --worst=5\n",
     .groups = RA_OPTIONS_FORMAT,
-    .n_optional = 1,
+    .n_optional = FOLDERS_MAX,
     .run = run,
 };

@@ -156,3 +156,16 @@ ra_csv_find(const char *folder, const char *prefix)
   g_ptr_array_sort(paths, compare_paths);
   return paths;
 }
+
+GPtrArray *
+ra_csv_find_all(const char *const *data, const char *folder, const char *prefix)
+{
+  GPtrArray *all = g_ptr_array_new_with_free_func(g_free);
+
+  for (guint i = 0; data[i]; i++) {
+    g_autofree char *path = g_build_filename(data[i], folder, NULL);
+
+    g_ptr_array_extend_and_steal(all, ra_csv_find(path, prefix));
+  }
+  return all;
+}

@@ -58,4 +58,9 @@ gboolean ra_csv_numbers(const RaCsvLine *line, guint first, guint n,
  */
 GPtrArray *ra_csv_find(const char *folder, const char *prefix);
 
+/* The same in the subfolder @folder of each of @data, NULL-terminated, one
+ * after another. */
+GPtrArray *ra_csv_find_all(const char *const *data, const char *folder,
+                           const char *prefix);
+
 #endif

@@ -118,11 +118,10 @@ read_placed(const RaCsvLine *line, gpointer data, GError **error)
   return r->read(line, r, error);
 }
 
-gboolean
-ra_measured_folder(const char *folder, const char *prefix, RaMeasuredReader *r,
-                   const char *const *columns, RaCsvRow read, GError **error)
+static gboolean
+read_files(const GPtrArray *files, RaMeasuredReader *r,
+           const char *const *columns, RaCsvRow read, GError **error)
 {
-  g_autoptr(GPtrArray) files = ra_csv_find(folder, prefix);
   gboolean ok = TRUE;
 
   r->read = read;
@@ -134,17 +133,26 @@ ra_measured_folder(const char *folder, const char *prefix, RaMeasuredReader *r,
 }
 
 gboolean
-ra_measured_files(const char *data, const char *folder, const char *prefix,
-                  RaMeasuredReader *r, const char *const *columns,
-                  RaCsvRow read, GError **error)
+ra_measured_folder(const char *folder, const char *prefix, RaMeasuredReader *r,
+                   const char *const *columns, RaCsvRow read, GError **error)
 {
-  g_autofree char *path = g_build_filename(data, folder, NULL);
+  g_autoptr(GPtrArray) files = ra_csv_find(folder, prefix);
 
-  return ra_measured_folder(path, prefix, r, columns, read, error);
+  return read_files(files, r, columns, read, error);
+}
+
+gboolean
+ra_measured_files(const char *const *data, const char *folder,
+                  const char *prefix, RaMeasuredReader *r,
+                  const char *const *columns, RaCsvRow read, GError **error)
+{
+  g_autoptr(GPtrArray) files = ra_csv_find_all(data, folder, prefix);
+
+  return read_files(files, r, columns, read, error);
 }
 
 static gboolean
-read_source(RaMeasuredReader *r, const char *data, GError **error)
+read_source(RaMeasuredReader *r, const char *const *data, GError **error)
 {
   g_autofree char *prefix = NULL;
 
@@ -176,7 +184,7 @@ read_source(RaMeasuredReader *r, const char *data, GError **error)
 }
 
 GArray *
-ra_measured_rows(const char *data, const char *source, const char *gpu,
+ra_measured_rows(const char *const *data, const char *source, const char *gpu,
                  GError **error)
 {
   RaMeasuredReader r = {

@@ -5,8 +5,8 @@
  * an op.  Missing folders and files and unknown columns are not errors; a
  * malformed number is.
  *
- *     GArray *rows = ra_measured_rows("../shared/data", "gemm.bf16", "h100",
- *                                     &error);
+ *     const char *data[] = {"../shared/data", NULL};
+ *     GArray *rows = ra_measured_rows(data, "gemm.bf16", "h100", &error);
  *     const RaMeasured *first = &g_array_index(rows, RaMeasured, 0);
  *     g_array_unref(rows);
  *
@@ -61,7 +61,8 @@ extern const char *const ra_measured_sources[];
 
 /**
  * ra_measured_rows:
- * @data: folder of published measurements
+ * @data: (array zero-terminated=1): folders of published measurements, of
+ *   which rows of one kind are taken together
  * @source: one of ra_measured_sources, or one of the list below
  * @gpu: "h100", "a100" ...
  * @error: %RA_ERROR_INPUT `file:line: ...`
@@ -83,8 +84,8 @@ extern const char *const ra_measured_sources[];
  * Returns: (transfer full) (element-type RaMeasured): empty if @data has none;
  *   %NULL on error
  */
-GArray *ra_measured_rows(const char *data, const char *source, const char *gpu,
-                         GError **error);
+GArray *ra_measured_rows(const char *const *data, const char *source,
+                         const char *gpu, GError **error);
 
 /**
  * ra_measured_gpus:
@@ -97,7 +98,7 @@ GArray *ra_measured_rows(const char *data, const char *source, const char *gpu,
  * Returns: (transfer full) (element-type utf8): sorted, each once, as in the
  *   source but in lower case ("h100"); %NULL on error
  */
-GPtrArray *ra_measured_gpus(const char *data, const char *source,
+GPtrArray *ra_measured_gpus(const char *const *data, const char *source,
                             GError **error);
 
 #endif

@@ -312,7 +312,8 @@ read_pair(const RaCsvLine *line, gpointer data, GError **error)
 }
 
 gboolean
-ra_measured_messages(RaMeasuredReader *r, const char *data, GError **error)
+ra_measured_messages(RaMeasuredReader *r, const char *const *data,
+                     GError **error)
 {
   const char *folder, *prefix, *column;
 

@@ -56,16 +56,14 @@ read_name(const RaCsvLine *line, gpointer data, G_GNUC_UNUSED GError **error)
 }
 
 static gboolean
-collect_names(const char *data, const char *source, GHashTable *names,
+collect_names(const char *const *data, const char *source, GHashTable *names,
               GError **error)
 {
   const char *folder, *prefix, *column;
-  g_autofree char *path = NULL;
   g_autoptr(GPtrArray) files = NULL;
 
   ra_measured_place(source, &folder, &prefix, &column);
-  path = g_build_filename(data, folder, NULL);
-  files = ra_csv_find(path, prefix);
+  files = ra_csv_find_all(data, folder, prefix);
   for (guint i = 0; i < files->len; i++) {
     const char *file = g_ptr_array_index(files, i);
     const char *const columns[] = {column, NULL};
@@ -91,7 +89,7 @@ compare_names(gconstpointer a, gconstpointer b)
 }
 
 GPtrArray *
-ra_measured_gpus(const char *data, const char *source, GError **error)
+ra_measured_gpus(const char *const *data, const char *source, GError **error)
 {
   g_autoptr(GHashTable) names =
       g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);

@@ -43,8 +43,9 @@ void ra_measured_add(RaMeasuredReader *r, RaOp op, double us, uint64_t line,
 /* A new record of @name, numbered in order of appearance. */
 RaMeasuredFound *ra_measured_found(RaMeasuredReader *r, const char *name);
 
-/* Reads all files in @data/@folder whose names begin with @prefix. */
-gboolean ra_measured_files(const char *data, const char *folder,
+/* Reads all files in @folder of each of @data whose names begin with @prefix.
+ */
+gboolean ra_measured_files(const char *const *data, const char *folder,
                            const char *prefix, RaMeasuredReader *r,
                            const char *const *columns, RaCsvRow read,
                            GError **error);
@@ -56,7 +57,7 @@ void ra_measured_place(const char *source, const char **out_folder,
                        const char **out_prefix, const char **out_column);
 
 /* Reads rows of a source from profiles of whole layers: vidur's and vLLM's. */
-gboolean ra_measured_layers(RaMeasuredReader *r, const char *data,
+gboolean ra_measured_layers(RaMeasuredReader *r, const char *const *data,
                             GError **error);
 
 /* Reads all files in @folder whose names begin with @prefix. */
@@ -65,7 +66,7 @@ gboolean ra_measured_folder(const char *folder, const char *prefix,
                             RaCsvRow read, GError **error);
 
 /* Reads rows from vLLM's profiles alone: serving_e2e_vllm/profile. */
-gboolean ra_measured_vllm(RaMeasuredReader *r, const char *data,
+gboolean ra_measured_vllm(RaMeasuredReader *r, const char *const *data,
                           GError **error);
 
 /* Adds one kernel of a layer over @tokens tokens, if the source includes it.
@@ -75,7 +76,7 @@ void ra_measured_layer(RaMeasuredReader *r, const RaMeasuredLayer *layer,
                        const char *name, double tokens, double us);
 
 /* Reads the rows of a source of collectives or sends. */
-gboolean ra_measured_messages(RaMeasuredReader *r, const char *data,
+gboolean ra_measured_messages(RaMeasuredReader *r, const char *const *data,
                               GError **error);
 
 /* (transfer full): names of the tasks whose ops have rows of their own, such as

@@ -179,7 +179,7 @@ add_known_models(RaMeasuredReader *r)
 }
 
 gboolean
-ra_measured_layers(RaMeasuredReader *r, const char *data, GError **error)
+ra_measured_layers(RaMeasuredReader *r, const char *const *data, GError **error)
 {
   g_autofree gpointer *models = NULL;
   guint n_models;

@@ -148,8 +148,9 @@ compare_names(gconstpointer a, gconstpointer b)
   return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-gboolean
-ra_measured_vllm(RaMeasuredReader *r, const char *data, GError **error)
+/* The folders of one tree of measurements. */
+static gboolean
+read_tree(RaMeasuredReader *r, const char *data, GError **error)
 {
   g_autofree char *path =
       g_build_filename(data, "serving_e2e_vllm", "profile", NULL);
@@ -169,5 +170,14 @@ ra_measured_vllm(RaMeasuredReader *r, const char *data, GError **error)
     if (begin_folder(r, folder_name) && !read_folder(r, folder, error))
       return FALSE;
   }
+  return TRUE;
+}
+
+gboolean
+ra_measured_vllm(RaMeasuredReader *r, const char *const *data, GError **error)
+{
+  for (guint i = 0; data[i]; i++)
+    if (!read_tree(r, data[i], error))
+      return FALSE;
   return TRUE;
 }

@@ -66,8 +66,9 @@ read_message(const RaCsvLine *line, gpointer data, GError **error)
 
 /* All rows of @kind of @gpu. */
 static GArray *
-read_rows(const char *data, const char *kind, const char *gpu, guint row_bytes,
-          const char *const *columns, RaCsvRow read, GError **error)
+read_rows(const char *const *data, const char *kind, const char *gpu,
+          guint row_bytes, const char *const *columns, RaCsvRow read,
+          GError **error)
 {
   g_autofree char *prefix = g_strdup_printf("%s_%s", kind, gpu);
   g_autoptr(GHashTable) found =
@@ -81,7 +82,8 @@ read_rows(const char *data, const char *kind, const char *gpu, guint row_bytes,
 }
 
 GArray *
-ra_overlap_rows_kernels(const char *data, const char *gpu, GError **error)
+ra_overlap_rows_kernels(const char *const *data, const char *gpu,
+                        GError **error)
 {
   return read_rows(data, "echo_kernel_slowdown", gpu,
                    sizeof(RaOverlapRowsKernel), kernel_columns, read_kernel,
@@ -89,7 +91,8 @@ ra_overlap_rows_kernels(const char *data, const char *gpu, GError **error)
 }
 
 GArray *
-ra_overlap_rows_messages(const char *data, const char *gpu, GError **error)
+ra_overlap_rows_messages(const char *const *data, const char *gpu,
+                         GError **error)
 {
   return read_rows(data, "aicb_insitu_comm", gpu, sizeof(RaMeasured),
                    message_columns, read_message, error);

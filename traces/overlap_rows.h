@@ -7,8 +7,8 @@
  *
  *     GArray *kernels = ra_overlap_rows_kernels("../shared/data", "a100",
  *     &error);
- *     GArray *messages = ra_overlap_rows_messages("../shared/data", "a100",
- *     &error);
+ *     const char *data[] = {"../shared/data", NULL};
+ *     GArray *messages = ra_overlap_rows_messages(data, "a100", &error);
  *
  * Typical sizes: 442 kernels of 25 names, 20 messages.
  */
@@ -33,7 +33,7 @@ typedef struct {
 
 /**
  * ra_overlap_rows_kernels:
- * @data: folder of published measurements
+ * @data: (array zero-terminated=1): folders of published measurements
  * @gpu: "a100"
  * @error: %RA_ERROR_INPUT `file:line: ...`
  *
@@ -41,7 +41,7 @@ typedef struct {
  * has
  *   none; %NULL on error
  */
-GArray *ra_overlap_rows_kernels(const char *data, const char *gpu,
+GArray *ra_overlap_rows_kernels(const char *const *data, const char *gpu,
                                 GError **error);
 
 /**
@@ -56,7 +56,7 @@ GArray *ra_overlap_rows_kernels(const char *data, const char *gpu,
  * Returns: (transfer full) (element-type RaMeasured): empty if @data has none;
  *   %NULL on error
  */
-GArray *ra_overlap_rows_messages(const char *data, const char *gpu,
+GArray *ra_overlap_rows_messages(const char *const *data, const char *gpu,
                                  GError **error);
 
 #endif

@@ -185,7 +185,7 @@ fit_law(RaCalibrateWork *work, const RaFitLaw *law, GError **error)
   if (state->absent)
     return TRUE;
   g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
-              "%s: no rows of '%s' for the %s%s%s", work->data, law->source,
+              "%s: no rows of '%s' for the %s%s%s", work->folders, law->source,
               work->gpu->rows,
               work->gpu->bases ? ", expected them or --transfer from " : "",
               work->gpu->bases ? work->gpu->bases : "");
@@ -218,23 +218,27 @@ calibrate(RaCalibrateWork *work, RaCalibrateProgress progress, GError **error)
 }
 
 RaCalibration *
-ra_calibrate(const char *data, const char *gpu, RaProfile *const *bases,
+ra_calibrate(const char *const *data, const char *gpu, RaProfile *const *bases,
              guint n_bases, const GArray *more, RaCalibrateProgress progress,
              GError **error)
 {
   g_autoptr(RaCalibration) out = ra_calibration_new();
+  g_autofree char *folders = g_strjoinv(", ", (char **)(gpointer)data);
   RaCalibrateWork work = {.data = data,
+                          .folders = folders,
                           .bases = bases,
                           .n_bases = n_bases,
                           .more = more,
                           .out = out};
   gboolean ok;
 
-  if (!g_file_test(data, G_FILE_TEST_IS_DIR)) {
-    g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
-                "%s: not a folder, expected a folder of measurements", data);
-    return NULL;
-  }
+  for (guint i = 0; data[i]; i++)
+    if (!g_file_test(data[i], G_FILE_TEST_IS_DIR)) {
+      g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
+                  "%s: not a folder, expected a folder of measurements",
+                  data[i]);
+      return NULL;
+    }
   work.gpu = ra_gpu_named(gpu, error);
   if (!work.gpu || !ra_robust_init(error))
     return NULL;

@@ -5,8 +5,9 @@
  * the held-out error and writes the text of the profile.  Rows far from their
  * law are kept, counted in the profile and reported.  Deterministic.
  *
- *     g_autoptr(RaCalibration) c = ra_calibrate("../shared/data", "h100-sxm",
- *                                               NULL, 0, NULL, NULL, &error);
+ *     const char *data[] = {"../shared/data", NULL};
+ *     g_autoptr(RaCalibration) c = ra_calibrate(data, "h100-sxm", NULL, 0,
+ *                                               NULL, NULL, &error);
  *     ra_file_write("h100-sxm.profile", c->text->str, c->text->len, &error);
  */
 #ifndef RA_ESTIMATOR_CALIBRATE_CALIBRATE_H
@@ -29,7 +30,8 @@ typedef void (*RaCalibrateProgress)(const char *law);
 
 /**
  * ra_calibrate:
- * @data: folder of measurements, laid out like the project's
+ * @data: (array zero-terminated=1): folders of measurements, laid out like the
+ *   project's; rows of one kind are taken together
  * @gpu: class of GPU, "h100-sxm"
  * @bases: (array length=n_bases): profiles of other classes, from which laws
  *   without rows of @gpu are transferred by data sheet
@@ -45,7 +47,7 @@ typedef void (*RaCalibrateProgress)(const char *law);
  *
  * Returns: (transfer full): %NULL on error
  */
-RaCalibration *ra_calibrate(const char *data, const char *gpu,
+RaCalibration *ra_calibrate(const char *const *data, const char *gpu,
                             RaProfile *const *bases, guint n_bases,
                             const GArray *more, RaCalibrateProgress progress,
                             GError **error);
@@ -105,14 +107,15 @@ RaCalibration *ra_calibrate_merge_rows(const char *name, const char *text,
 
 /**
  * ra_calibrate_folder_rows:
- * @data: folder of measurements; missing kinds of rows are skipped
+ * @data: (array zero-terminated=1): folders of measurements; missing kinds of
+ *   rows are skipped
  * @gpu: class of GPU of the rows
  * @rows: (element-type RaMeasured): appended to
  * @error: as ra_calibrate()
  *
  * Reads the rows of every law.
  */
-gboolean ra_calibrate_folder_rows(const char *data, const char *gpu,
+gboolean ra_calibrate_folder_rows(const char *const *data, const char *gpu,
                                   GArray *rows, GError **error);
 
 /**

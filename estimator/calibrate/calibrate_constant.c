@@ -20,12 +20,11 @@
 
 /* Calls @read for every line of the files below @data/@folder. */
 static gboolean
-read_all(const char *data, const char *folder, const char *prefix,
+read_all(const char *const *data, const char *folder, const char *prefix,
          const char *const *columns, RaCsvRow read, gpointer user,
          GError **error)
 {
-  g_autofree char *path = g_build_filename(data, folder, NULL);
-  g_autoptr(GPtrArray) files = ra_csv_find(path, prefix);
+  g_autoptr(GPtrArray) files = ra_csv_find_all(data, folder, prefix);
 
   for (guint i = 0; i < files->len; i++)
     if (!ra_csv_read(g_ptr_array_index(files, i), columns, read, user, error))
@@ -86,7 +85,7 @@ read_launch(const RaCsvLine *line, gpointer data, GError **error)
 
 /* (transfer full) (element-type Launch): of @gpu; NULL with @error set. */
 static GArray *
-launches_of(const char *data, const char *gpu, GError **error)
+launches_of(const char *const *data, const char *gpu, GError **error)
 {
   Launches l = {gpu,
                 g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free),
@@ -185,7 +184,7 @@ set_host(RaCalibrateWork *work, GError **error)
     g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
                 "%s: no launches of the %s, expected vLLM_custom_* rows in "
                 "comm_nccl/aic_custom_allreduce.csv",
-                work->data, work->gpu->name);
+                work->folders, work->gpu->name);
     return FALSE;
   }
   s = median_launch(launches, 0);
@@ -233,7 +232,7 @@ set_host_copy(RaCalibrateWork *work, GError **error)
     g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
                 "%s: no copy to the host, expected host_to_device_memcpy_ce in "
                 "misc/nvbandwidth*.csv",
-                work->data);
+                work->folders);
     return FALSE;
   }
   *ra_calibrate_coefficient(work->profile, "host-copy", "latency-s") =

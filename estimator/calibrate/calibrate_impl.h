@@ -21,7 +21,8 @@ typedef struct {
 } RaCalibrateLaw;
 
 typedef struct {
-  const char *data;
+  const char *const *data; /* NULL-terminated folders */
+  const char *folders;     /* their names, for messages */
   const RaGpu *gpu;
   RaSheet sheet;           /* data sheet of @gpu */
   RaProfile *const *bases; /* (n_bases) sources of transferred laws */

@@ -264,7 +264,7 @@ ra_calibrate_merge_rows(const char *name, const char *text, const GArray *rows,
  */
 
 gboolean
-ra_calibrate_folder_rows(const char *data, const char *gpu, GArray *rows,
+ra_calibrate_folder_rows(const char *const *data, const char *gpu, GArray *rows,
                          GError **error)
 {
   const RaGpu *known = ra_gpu_named(gpu, error);

@@ -179,12 +179,12 @@ read_sheet(const RaCsvLine *line, gpointer data, GError **error)
 }
 
 gboolean
-ra_gpu_sheet(const RaGpu *gpu, const char *data, RaSheet *out_sheet,
+ra_gpu_sheet(const RaGpu *gpu, const char *const *data, RaSheet *out_sheet,
              GError **error)
 {
   SheetReader reader = {.gpu = gpu, .sheet = out_sheet};
-  g_autofree char *path = g_build_filename(data, "misc", NULL);
-  g_autoptr(GPtrArray) files = ra_csv_find(path, "hardware_specs");
+  g_autoptr(GPtrArray) files = ra_csv_find_all(data, "misc", "hardware_specs");
+  g_autofree char *names = NULL;
 
   *out_sheet = gpu->sheet;
   if (gpu->cited)
@@ -195,9 +195,10 @@ ra_gpu_sheet(const RaGpu *gpu, const char *data, RaSheet *out_sheet,
       return FALSE;
   if (reader.found)
     return TRUE;
+  names = g_strjoinv(", ", (char **)(gpointer)data);
   g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
               "%s: no data sheet of '%s', expected a row of "
               "misc/hardware_specs.csv with memory, bandwidth, bf16, links",
-              data, gpu->name);
+              names, gpu->name);
   return FALSE;
 }

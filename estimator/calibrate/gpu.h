@@ -61,11 +61,11 @@ const RaGpu *ra_gpu_named(const char *name, GError **error);
 
 /**
  * ra_gpu_sheet:
- * @data: folder of measurements
+ * @data: (array zero-terminated=1): folders of measurements
  * @out_sheet: (out): from @data's misc/hardware_specs*.csv, or as cited
  * @error: %RA_ERROR_INPUT: neither has it
  */
-gboolean ra_gpu_sheet(const RaGpu *gpu, const char *data, RaSheet *out_sheet,
-                      GError **error);
+gboolean ra_gpu_sheet(const RaGpu *gpu, const char *const *data,
+                      RaSheet *out_sheet, GError **error);
 
 #endif

@@ -236,9 +236,10 @@ ra_transfer_profile(const RaGpu *from, const RaProfile *base, const RaGpu *to,
 }
 
 gboolean
-ra_transfer_error(const RaGpu *from, const RaProfile *base, const char *data,
-                  const char *law, const RaGpu *twin, guint *out_n_rows,
-                  double *out_median_frac, double *out_p90_frac, GError **error)
+ra_transfer_error(const RaGpu *from, const RaProfile *base,
+                  const char *const *data, const char *law, const RaGpu *twin,
+                  guint *out_n_rows, double *out_median_frac,
+                  double *out_p90_frac, GError **error)
 {
   const RaFitLaw *fit = ra_fit_law(law);
   g_autoptr(GArray) rows = NULL;

@@ -59,7 +59,7 @@ RaProfile *ra_transfer_profile(const RaGpu *from, const RaProfile *base,
 /**
  * ra_transfer_error:
  * @base: a profile of class @from
- * @data: folder of measurements
+ * @data: (array zero-terminated=1): folders of measurements
  * @law: a law of ra_fit_law()
  * @twin: another class with rows of @law
  * @out_n_rows: (out): rows of @twin; 0: none, and the errors are not set
@@ -68,8 +68,9 @@ RaProfile *ra_transfer_profile(const RaGpu *from, const RaProfile *base,
  * has not seen.
  */
 gboolean ra_transfer_error(const RaGpu *from, const RaProfile *base,
-                           const char *data, const char *law, const RaGpu *twin,
-                           guint *out_n_rows, double *out_median_frac,
-                           double *out_p90_frac, GError **error);
+                           const char *const *data, const char *law,
+                           const RaGpu *twin, guint *out_n_rows,
+                           double *out_median_frac, double *out_p90_frac,
+                           GError **error);
 
 #endif

@@ -67,15 +67,37 @@ work_clear(Work *work)
   g_clear_error(&work->error);
 }
 
+/* The rows of a level that reads one folder at a time. */
+static gboolean
+collect_each(Work *work)
+{
+  const char *const *folders = work->job.folders;
+  gboolean many = folders[1] != NULL;
+
+  for (guint i = 0; folders[i]; i++) {
+    g_autofree char *path =
+        g_build_filename(folders[i], work->level->source, NULL);
+
+    work->job.data = folders[i];
+    if ((!many || g_file_test(path, G_FILE_TEST_IS_DIR)) &&
+        !work->level->collect(work->level, &work->job, &work->error))
+      return FALSE;
+  }
+  return TRUE;
+}
+
 static void
 collect(gpointer data, gpointer user_data)
 {
   Work *work = data;
   Run *run = user_data;
   const RaValidateOptions *options = run->options;
+  gboolean ok =
+      work->level->joins
+          ? work->level->collect(work->level, &work->job, &work->error)
+          : collect_each(work);
 
-  if (!work->level->collect(work->level, &work->job, &work->error) &&
-      !work->error)
+  if (!ok && !work->error)
     g_assert_not_reached(); /* a failure without a reason */
   if (!options->progress)
     return;
@@ -87,7 +109,7 @@ collect(gpointer data, gpointer user_data)
 /* The levels of @levels that the options ask for, (Work). */
 static GArray *
 choose(const RaValidateLevel *levels, guint n_levels,
-       const RaValidateOptions *options)
+       const RaValidateOptions *options, const GPtrArray *folders)
 {
   GArray *works = g_array_new(FALSE, TRUE, sizeof(Work));
   RaValidateModes mode =
@@ -96,6 +118,7 @@ choose(const RaValidateLevel *levels, guint n_levels,
   for (guint i = 0; i < n_levels; i++) {
     Work work = {.level = &levels[i],
                  .job = {.data = options->data,
+                         .folders = (const char *const *)folders->pdata,
                          .cross = options->cross,
                          .quick = options->quick}};
 
@@ -230,22 +253,40 @@ no_scores(RaValidation **v, const char *data, GError **error)
   g_clear_pointer(v, ra_validation_free);
 }
 
+/* (transfer container) (element-type filename): all folders, NULL behind the
+ * last. */
+static GPtrArray *
+find_folders(const RaValidateOptions *options, GError **error)
+{
+  g_autoptr(GPtrArray) folders = g_ptr_array_new();
+
+  g_ptr_array_add(folders, (gpointer)options->data);
+  for (guint i = 0; options->more && options->more[i]; i++)
+    g_ptr_array_add(folders, (gpointer)options->more[i]);
+  for (guint i = 0; i < folders->len; i++) {
+    const char *folder = g_ptr_array_index(folders, i);
+
+    if (g_file_test(folder, G_FILE_TEST_IS_DIR))
+      continue;
+    g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
+                "%s: not a folder, expected a folder of measurements", folder);
+    return NULL;
+  }
+  g_ptr_array_add(folders, NULL);
+  return g_steal_pointer(&folders);
+}
+
 RaValidation *
 ra_validate_levels(const RaValidateLevel *levels, guint n_levels,
                    const RaValidateOptions *options, GError **error)
 {
   g_autoptr(GArray) works = NULL;
+  g_autoptr(GPtrArray) folders = find_folders(options, error);
   RaValidation *v = NULL;
 
-  if (!g_file_test(options->data, G_FILE_TEST_IS_DIR)) {
-    g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
-                "%s: not a folder, expected a folder of measurements",
-                options->data);
+  if (!folders || !ra_robust_init(error))
     return NULL;
-  }
-  if (!ra_robust_init(error))
-    return NULL;
-  works = choose(levels, n_levels, options);
+  works = choose(levels, n_levels, options, folders);
   if (works->len == 0)
     g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
                 "no benchmark set '%s'%s, expected an id or a pattern of ids "

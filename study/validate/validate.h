@@ -73,16 +73,19 @@ struct _RaValidateLevel {
   double p90_bar;         /* fraction; 0: none */
   const char *convention; /* one sentence: the folds, or the assumption where
                              the source gives no value */
+  gboolean joins; /* takes rows of all folders together; else collect is called
+                     once for each folder that has the source */
   RaValidateCollect collect;
   gconstpointer argument; /* of collect, static; may be NULL */
 };
 
 /* Input and output of one collect function. */
 struct _RaValidateJob {
-  const char *data; /* folder of measurements */
-  gboolean cross;   /* refit, with folds left out */
-  gboolean quick;   /* fewer folds suffice */
-  GArray *rows;     /* (RaValidateRow), owned */
+  const char *data;           /* one folder of measurements */
+  const char *const *folders; /* all of them, NULL-terminated */
+  gboolean cross;             /* refit, with folds left out */
+  gboolean quick;             /* fewer folds suffice */
+  GArray *rows;               /* (RaValidateRow), owned */
   GPtrArray *notes; /* (char *) owned: notes for the user, such as rows that are
                        not scored, a line each */
   GArray *bars;     /* (RaValidateBar), owned: bars of parts */
@@ -145,7 +148,8 @@ typedef void (*RaValidateProgress)(const RaValidateLevel *level,
                                    gpointer user_data);
 
 typedef struct {
-  const char *data; /* folder of measurements */
+  const char *data;        /* folder of measurements */
+  const char *const *more; /* further ones, NULL-terminated; NULL: none */
   gboolean cross;
   gboolean quick;
   const char *pattern; /* glob on the sets' ids; NULL: all */

@@ -140,8 +140,10 @@ static const RaValidateTransfers gpu_other = {
               {"a40", "rtx4090", FALSE}}};
 
 #define TRANSFERS(name)                                                        \
-  .unit = "s", .collect = ra_validate_transfers, .argument = &(name)
-#define OPS(name) .unit = "s", .collect = ra_validate_ops, .argument = &(name)
+  .unit = "s", .joins = TRUE, .collect = ra_validate_transfers,                \
+  .argument = &(name)
+#define OPS(name)                                                              \
+  .unit = "s", .joins = TRUE, .collect = ra_validate_ops, .argument = &(name)
 #define BARS(median, p90)                                                      \
   .scored = TRUE, .median_bar = (median), .p90_bar = (p90)
 
@@ -321,6 +323,7 @@ static const RaValidateLevel levels[] = {
      .modes = RA_VALIDATE_BOTH,
      .convention = "folds: each kernel, all its runs that overlapped together; "
                    "in place of the roofline: no slowdown",
+     .joins = TRUE,
      .collect = ra_validate_overlap},
     {.id = "tpot",
      .title = "Inference engines, time per token",

@@ -218,7 +218,7 @@ score_law(const RaValidateOps *ops, const char *name, RaProfile *profile,
   const RaLaw *law;
 
   work.law = fit_of(ops, name);
-  work.rows = ra_measured_rows(job->data, work.law.source, gpu, error);
+  work.rows = ra_measured_rows(job->folders, work.law.source, gpu, error);
   if (!work.rows)
     return FALSE;
   law = ra_profile_law(profile, work.law.law);
@@ -266,7 +266,7 @@ score_gpu(const RaValidateOps *ops, const char *gpu, RaValidateJob *job,
         return FALSE;
       continue;
     }
-    rows = ra_measured_rows(job->data, fit_of(ops, ops->laws[l]).source, gpu,
+    rows = ra_measured_rows(job->folders, fit_of(ops, ops->laws[l]).source, gpu,
                             error);
     if (!rows)
       return FALSE;
@@ -288,7 +288,7 @@ ra_validate_ops(const RaValidateLevel *level, RaValidateJob *job,
 
   for (guint l = 0; ops->laws[l]; l++) {
     g_autoptr(GPtrArray) gpus =
-        ra_measured_gpus(job->data, fit_of(ops, ops->laws[l]).source, error);
+        ra_measured_gpus(job->folders, fit_of(ops, ops->laws[l]).source, error);
 
     if (!gpus)
       return FALSE;

@@ -33,7 +33,7 @@ gboolean
 ra_validate_overlap(const RaValidateLevel *level G_GNUC_UNUSED,
                     RaValidateJob *job, GError **error)
 {
-  g_autoptr(GArray) rows = ra_overlap_rows_kernels(job->data, GPU, error);
+  g_autoptr(GArray) rows = ra_overlap_rows_kernels(job->folders, GPU, error);
   g_autoptr(RaProfile) profile = NULL;
   g_autoptr(RaOverlapFit) fit = NULL;
   GError *damaged = NULL;

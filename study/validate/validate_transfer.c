@@ -66,7 +66,7 @@ add_pair(const RaValidateTransfers *transfers, RaValidateJob *job,
 {
   const RaGpu *from = ra_gpu_find(pair->from), *to = ra_gpu_find(pair->to);
   g_autoptr(GArray) rows =
-      ra_measured_rows(job->data, ra_fit_law(law)->source, to->rows, error);
+      ra_measured_rows(job->folders, ra_fit_law(law)->source, to->rows, error);
   g_autoptr(GError) cause = NULL;
   g_autoptr(RaProfile) base = NULL, shipped = NULL, profile = NULL;
   g_autofree char *part = NULL;

@@ -174,7 +174,8 @@ fails '--merge and --refit exclude each other' calibrate --from a.trace.tsv \
   --merge "$profile" --refit "$profile" -o x.profile
 fails '--transfer: the laws come from the profile of --refit' calibrate \
   --from a.trace.tsv --refit "$profile" --transfer a40.profile -o x.profile
-fails 'is a second folder' calibrate --from . --from . --gpu h100-sxm
+fails 'missing: neither a folder nor a trace' calibrate --from . \
+  --from missing --gpu h100-sxm
 works simulate "$plan" -n 1 --trace stage.trace.tsv
 fails 'stage.trace.tsv: there is no row with an op' calibrate \
   --from stage.trace.tsv --refit "$profile" -o x.profile

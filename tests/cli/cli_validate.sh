@@ -49,6 +49,24 @@ cp out all.tsv
 RA_DATA=data run validate --format=tsv --worst=2
 cmp -s out all.tsv
 result $? "RA_DATA names the folder"
+# The same products in two folders, one file each: all of them are rows, and as
+# shipped each is predicted alone, so the score is that of one folder.
+mkdir -p half/kernels_gemm other/kernels_gemm
+for part in half other; do
+  awk -v part=$part 'NR == 1 || (NR % 2 == 0) == (part == "half")' \
+    data/kernels_gemm/gemm_h100_bf16_heldout.csv \
+    >$part/kernels_gemm/gemm_h100_bf16.csv
+done
+scored() { awk '/^#/ { t = $0 } t == "# scores"' out | cut -f1-16; }
+works validate data --level=gemm-bf16 --format=tsv
+scored >one.tsv
+works validate half other --level=gemm-bf16 --format=tsv
+scored | cmp -s - one.tsv
+result $? "rows of two folders are one table"
+works validate half --level=gemm-bf16 --format=tsv
+! scored | cmp -s - one.tsv
+result $? "which half of them is not"
+fails "absent: not a folder" validate data absent
 run validate data --level='coll*' --format=tsv
 ! grep -q gemm out && grep -q '^bar	collectives-1MiB-h100-median-frac	' out
 result $? "--level chooses"

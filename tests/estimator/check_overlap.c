@@ -97,8 +97,9 @@ write_file(const char *folder, const char *name, const char *text)
  * collective without its ranks left out; a field that is no number refused. */
 START_TEST(test_rows)
 {
-  g_autofree char *data = g_dir_make_tmp("reallot-XXXXXX", NULL);
-  g_autofree char *folder = g_build_filename(data, "overlap", NULL);
+  g_autofree char *root = g_dir_make_tmp("reallot-XXXXXX", NULL);
+  const char *data[] = {root, NULL};
+  g_autofree char *folder = g_build_filename(root, "overlap", NULL);
   g_autoptr(GArray) kernels = NULL, messages = NULL, none = NULL;
   GError *error = NULL;
   const RaOverlapRowsKernel *row;
