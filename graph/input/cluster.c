@@ -31,6 +31,7 @@ typedef struct {
   gboolean sharp;
   double nic_latency_s;
   uint32_t gpus_per_host_link;
+  double host_memory_bytes;
 } ClusterKeys;
 
 /* clang-format off */
@@ -93,6 +94,10 @@ static const RaKeySpec cluster_keys[] = {
    G_STRUCT_OFFSET(ClusterKeys, gpus_per_host_link), .fallback = "1",
    .min = 1, .max = 1024,
    .doc = "GPUs of a node that share one host link, behind a switch"},
+  {"host-memory", RA_KEY_QUANTITY,
+   G_STRUCT_OFFSET(ClusterKeys, host_memory_bytes), .fallback = "0 B",
+   .unit = RA_UNIT_BYTES, .min = 0, .max = 1e17,
+   .doc = "memory of the host, or hosts, of one node; 0 B: not known"},
 };
 /* clang-format on */
 
@@ -265,6 +270,7 @@ ra_cluster_load(RaKeyFile *file, GError **error)
   cluster->sharp = keys.sharp;
   cluster->nic_latency_s = keys.nic_latency_s;
   cluster->gpus_per_host_link = keys.gpus_per_host_link;
+  cluster->host_memory_bytes = keys.host_memory_bytes;
   if (ra_cluster_read_kinds(cluster, error) &&
       ra_cluster_read_links(cluster, error))
     return cluster;

@@ -21,6 +21,10 @@
  *     nic-latency = 60 us            of a message between nodes, in addition
  *                                    to InfiniBand's; default 0
  *     gpus-per-host-link = 2         behind one PCIe switch; default 1
+ *     host-memory = 2048 GiB         of a node's hosts; default not known
+ *
+ * A node is what NVLink joins: a rack of 18 trays of 4 GPUs (NVL72) is a node
+ * of 72, and racks meet through their NICs.
  *
  * Links with other rates have a group each (sim/network/topology.h):
  *
@@ -154,6 +158,7 @@ typedef struct {
                                   the fabric on which laws were measured */
   uint32_t gpus_per_host_link; /* neighbouring GPUs that share one link to the
                                   host; 0 counts as 1 */
+  double host_memory_bytes;    /* of a node's hosts; 0: not known */
   RaDevice device;             /* zero until a profile fills it */
   RaMachineKind *kinds;        /* (n_kinds) owned; NULL: one kind of nodes */
   uint32_t n_kinds;            /* 0: one kind of nodes */

@@ -180,14 +180,12 @@ take_slice(const char *text, const char **at, const RaCluster *cluster,
     return FALSE;
   }
   n = last - first + 1;
-  if (n != cluster->gpus_per_node &&
-      ((n & (n - 1)) != 0 || cluster->gpus_per_node % n != 0 ||
-       first % n != 0)) {
+  if (n != cluster->gpus_per_node && ((n & (n - 1)) != 0 || first % n != 0)) {
     g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
                 "gpu %u-%u is not an aligned slice of %u GPUs, expected a "
-                "length that is a power of two and divides %u, and a start "
-                "that is a multiple of the length",
-                first, last, cluster->gpus_per_node, cluster->gpus_per_node);
+                "length that is a power of two, and a start that is a "
+                "multiple of the length",
+                first, last, cluster->gpus_per_node);
     return FALSE;
   }
   mesh->first_gpu = first;

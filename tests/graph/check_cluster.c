@@ -50,7 +50,10 @@ START_TEST(test_good)
 {
   RaCluster *cluster = cluster_from(good, NULL);
   g_autofree char *text =
-      g_strconcat(good, "nic-latency = 60 us\ngpus-per-host-link = 4\n", NULL);
+      g_strconcat(good,
+                  "nic-latency = 60 us\ngpus-per-host-link = 4\n"
+                  "host-memory = 2 TiB\n",
+                  NULL);
   RaCluster *slow = cluster_from(text, NULL);
 
   ck_assert_ptr_nonnull(cluster);
@@ -63,10 +66,12 @@ START_TEST(test_good)
   ck_assert_double_eq(ra_cluster_nic_share_bytes_per_s(cluster), 25e9);
   /* InfiniBand's, unless it is given. */
   ck_assert_double_eq(cluster->nic_latency_s, 0);
+  ck_assert_double_eq(cluster->host_memory_bytes, 0);
   /* A link to the host each, likewise. */
   ck_assert_uint_eq(cluster->gpus_per_host_link, 1);
   ck_assert_ptr_nonnull(slow);
   ck_assert_double_eq_tol(slow->nic_latency_s, 60e-6, 1e-18);
+  ck_assert_double_eq(slow->host_memory_bytes, 0x1p41);
   ck_assert_uint_eq(slow->gpus_per_host_link, 4);
   ra_cluster_free(slow);
   ck_assert_int_eq(cluster->fabric.kind, RA_FABRIC_RAIL);
@@ -167,6 +172,9 @@ static const RaFault faults[] = {
   {"price = 2.5 USD/gpu/h\n", "nic-latency = 60 GB\n",
    "x.cluster:9: 'nic-latency': '60 GB' has the unit 'GB', expected a time in "
    "one of ns, us, ms, s, min, h, d"},
+  {"price = 2.5 USD/gpu/h\n", "host-memory = 2 us\n",
+   "x.cluster:9: 'host-memory': '2 us' has the unit 'us', expected a size in "
+   "one of B, kB, MB, GB, TB, KiB, MiB, GiB, TiB"},
   {"price = 2.5 USD/gpu/h\n", "gpus-per-host-link = 3\n",
    "x.cluster:9: 'gpus-per-host-link' is 3, expected a power of two that "
    "divides 8, the GPUs of a node"},
@@ -270,6 +278,27 @@ START_TEST(test_mesh_good)
 }
 END_TEST
 
+/* Nodes of 72 GPUs, which no power of two above 8 divides: 64 from GPU 0 of
+ * node 1, whose last is 72 + 63; the 8 behind them begin at 72 + 64. */
+START_TEST(test_mesh_of_rack)
+{
+  g_autofree char *rack = g_strdup(good);
+  RaCluster *cluster;
+  RaMesh most, rest;
+
+  memcpy(strstr(rack, "node = 8"), "node =72", strlen("node = 8"));
+  cluster = cluster_from(rack, NULL);
+  ck_assert_uint_eq(cluster->gpus_per_node, 72);
+  ck_assert(ra_mesh_parse("node1:gpu[0-63]", cluster, &most, NULL));
+  ck_assert(ra_mesh_parse("node1:gpu[64-71]", cluster, &rest, NULL));
+  ck_assert_uint_eq(ra_mesh_gpu(&most, cluster, 63), 135);
+  ck_assert_uint_eq(ra_mesh_gpu(&rest, cluster, 0), 136);
+  ck_assert(!ra_mesh_overlaps(&most, &rest));
+  ck_assert(!ra_mesh_parse("node1:gpu[8-71]", cluster, &most, NULL));
+  ra_cluster_free(cluster);
+}
+END_TEST
+
 static const char mesh_syntax[] = "is not a mesh, expected all, node[0-3], "
                                   "node[0-3,8-11], node5 or node0:gpu[0-3]";
 
@@ -303,12 +332,10 @@ static const struct {
     {"node0:gpu[4-2]", "gpu 4-2 is outside a node, expected a range in 0-7"},
     {"node0:gpu[0-2]",
      "gpu 0-2 is not an aligned slice of 8 GPUs, expected a length that is a "
-     "power of two and divides 8, and a start that is a multiple of the "
-     "length"},
+     "power of two, and a start that is a multiple of the length"},
     {"node0:gpu[2-5]",
      "gpu 2-5 is not an aligned slice of 8 GPUs, expected a length that is a "
-     "power of two and divides 8, and a start that is a multiple of the "
-     "length"},
+     "power of two, and a start that is a multiple of the length"},
 };
 
 START_TEST(test_mesh_bad)
@@ -481,6 +508,7 @@ cluster_suite(void)
   tcase_add_test(tcase, test_faults);
   tcase_add_test(tcase, test_wrong_units);
   tcase_add_test(tcase, test_mesh_good);
+  tcase_add_test(tcase, test_mesh_of_rack);
   tcase_add_test(tcase, test_mesh_bad);
   tcase_add_test(tcase, test_mesh_runs);
   tcase_add_test(tcase, test_mesh_overlaps);
