@@ -254,15 +254,14 @@ ra_nccl_split(RaNccl *nccl, const RaCommGroups *splits, const RaPlan *plan,
   nccl->plan = plan;
   nccl->handles = g_new0(RaNcclHandle, splits->groups->len + 1);
   for (uint32_t i = 0; i < splits->n_splits; i++) {
-    RaNcclHandle made = NULL;
     int key, colour = ra_comm_groups_colour(splits, i, nccl->rank, &key);
+    RaNcclHandle *made = colour < 0 ? &nccl->no_group : &nccl->handles[colour];
     int result = api->split(
-        nccl->world, colour < 0 ? RA_NCCL_NO_COLOUR : colour, key, &made);
+        nccl->world, colour < 0 ? RA_NCCL_NO_COLOUR : colour, key, made);
 
-    if (colour >= 0)
-      nccl->handles[colour] = made;
+    /* The library writes *made when the split is over, not before. */
     if (!finish(nccl, result, nccl->world, "a split", error) ||
-        (made && !finish(nccl, RA_NCCL_OK, made, "a split", error))) {
+        (*made && !finish(nccl, RA_NCCL_OK, *made, "a split", error))) {
       drop_all(nccl);
       return FALSE;
     }

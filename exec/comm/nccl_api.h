@@ -37,7 +37,8 @@ typedef struct {
   int (*init)(RaNcclHandle *out_comm, uint32_t n_ranks, const RaNcclId *id,
               uint32_t rank);
   /* By all of @comm: makes the communicator of the members with the same
-   * @colour, ordered by @key; without a colour *@out_comm is NULL. */
+   * @colour, ordered by @key.  *@out_comm is written when @comm is ready again,
+   * after this call has returned RA_NCCL_BUSY; without a colour it is NULL. */
   int (*split)(RaNcclHandle comm, int colour, int key, RaNcclHandle *out_comm);
   int (*async_error)(RaNcclHandle comm, int *out_result);
   int (*drop)(RaNcclHandle comm); /* ncclCommAbort() */

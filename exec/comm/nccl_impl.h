@@ -34,6 +34,7 @@ struct _RaNccl {
   const RaPlan *plan;         /* borrowed; nullable */
   /* (n_groups) NULL: the rank is not a member; owned */
   RaNcclHandle *handles;
+  RaNcclHandle no_group; /* what a split without a colour writes: NULL */
   RaNcclStream streams[RA_N_STREAMS]; /* NULL: none yet; owned */
   /* free buffers in device memory, of 2^i bytes; NULL: none yet; owned */
   GPtrArray *spare[RA_NCCL_SIZES];

@@ -86,6 +86,8 @@ void
 nccl_double_set_split(Comm *c)
 {
   c->is_splitting = FALSE;
+  if (c->split_out)
+    *c->split_out = c->split_made;
   if (c->stands_in)
     nccl_double_far_split_over(c);
   else
@@ -205,7 +207,9 @@ split(RaNcclHandle comm, int colour, int key, RaNcclHandle *out_comm)
   c->is_splitting = TRUE;
   if (colour != RA_NCCL_NO_COLOUR)
     made = nccl_double_comm_new();
-  *out_comm = made;
+  *out_comm = NULL; /* as the library has it until the split is over */
+  c->split_out = out_comm;
+  c->split_made = made;
   if (c->link)
     nccl_double_far_split(c, colour, key, made);
   else

@@ -93,6 +93,8 @@ struct _Comm {
   uint32_t rank;
   gboolean is_ready;
   gboolean is_splitting;
+  RaNcclHandle *split_out; /* where the split in progress writes split_made */
+  Comm *split_made;
   gboolean is_ending; /* waits for the others to end */
   gboolean is_aborted;
   int result;
