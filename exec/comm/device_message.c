@@ -7,9 +7,10 @@
 
 /* A message that lies in the device's memory. */
 typedef struct Parcel {
-  struct Parcel *next; /* in the pool */
-  void *data;          /* device memory, owned */
-  gsize size;          /* bytes it has room for */
+  struct Parcel *next;  /* in the pool */
+  const GThread *owner; /* the only thread that takes it; NULL: any */
+  void *data;           /* device memory, owned */
+  gsize size;           /* bytes it has room for */
 } Parcel;
 
 struct _RaDeviceMessage {
@@ -33,16 +34,18 @@ is_shared(const RaBackend *backend, const RaComm *comm)
   return !backend->is_host && comm->table->shares_memory;
 }
 
-/* (transfer full): the first of the pool that has room and not four times as
- * much, or a new one. */
+/* (transfer full): the first of the pool of @owner that has room and not four
+ * times as much, or a new one.  A thread's device may be another than that of
+ * the other threads. */
 static Parcel *
-parcel_take(const RaBackend *backend, gsize n_bytes)
+parcel_take(const RaBackend *backend, const GThread *owner, gsize n_bytes)
 {
   Parcel **at, *parcel = NULL;
 
   pthread_mutex_lock(&pool_lock);
   for (at = &pool; *at && !parcel; at = &(*at)->next)
-    if ((*at)->size >= n_bytes && (*at)->size / 4 <= n_bytes) {
+    if ((*at)->owner == owner && (*at)->size >= n_bytes &&
+        (*at)->size / 4 <= n_bytes) {
       parcel = *at;
       *at = parcel->next;
       break;
@@ -51,6 +54,7 @@ parcel_take(const RaBackend *backend, gsize n_bytes)
   if (parcel)
     return parcel;
   parcel = g_new0(Parcel, 1);
+  parcel->owner = owner;
   parcel->size = n_bytes;
   parcel->data = backend->alloc(n_bytes);
   return parcel;
@@ -84,7 +88,7 @@ static void
 send_parcel(const RaBackend *backend, RaComm *comm, uint32_t to,
             const void *data, gsize n_bytes)
 {
-  Parcel *parcel = parcel_take(backend, n_bytes);
+  Parcel *parcel = parcel_take(backend, NULL, n_bytes);
 
   backend->copy(parcel->data, data, n_bytes);
   backend->wait();
@@ -124,7 +128,7 @@ ra_device_message_start_recv(const RaBackend *backend, RaComm *comm,
   *m = (RaDeviceMessage){
       .backend = backend, .comm = comm, .data = data, .n_bytes = n_bytes};
   if (carrier) {
-    m->parcel = parcel_take(backend, n_bytes);
+    m->parcel = parcel_take(backend, g_thread_self(), n_bytes);
     m->request = carrier->start_recv(comm, from, m->parcel->data, n_bytes);
   } else if (is_shared(backend, comm)) {
     m->request = comm->table->start_recv(comm, from, (void *)&m->parcel,

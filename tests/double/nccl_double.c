@@ -61,7 +61,11 @@ n_devices(void)
 static int
 use(uint32_t device)
 {
-  return device < n_devices() ? RA_NCCL_OK : NCCL_DOUBLE_USAGE;
+  if (device >= n_devices())
+    return NCCL_DOUBLE_USAGE;
+  if (d.memory)
+    d.memory->use(device);
+  return RA_NCCL_OK;
 }
 
 static int

@@ -41,6 +41,11 @@ typedef struct {
   void (*leave)(void);
   void *(*alloc)(gsize n_bytes);
   void (*free)(void *memory);
+  /* The calling thread's device, on which alloc() takes memory; and that of
+   * @memory, G_MAXUINT32: none's. */
+  void (*use)(uint32_t device);
+  uint32_t (*device)(void);
+  uint32_t (*device_of)(const void *memory);
   /* The stream of the calling thread's ops, which may be late.
    *
    * mark:    a mark in it
@@ -120,7 +125,8 @@ typedef struct {
   guint n_shown;   /* operations of n_ops with registered memory */
   guint n_misuses; /* misuses of memory: registered twice, deregistered when it
                       is not registered, used past its end, freed or its
-                      communicator ended while registered */
+                      communicator ended while registered, or of another
+                      device than the thread's */
 } NcclDoubleTally;
 
 NcclDoubleTally nccl_double_tally(void);

@@ -261,12 +261,24 @@ group_end(void)
   return result;
 }
 
+/* Whether @data is memory of the calling thread's device, or NULL. */
+static gboolean
+is_here(const void *data)
+{
+  return !data || !d.memory || d.memory->device_of(data) == d.memory->device();
+}
+
 static int
 give(Op value, RaNcclHandle comm, RaNcclStream stream)
 {
   Op *op = g_memdup2(&value, sizeof value);
 
   op->comm = comm;
+  if (!is_here(op->in) || !is_here(op->out)) {
+    pthread_mutex_lock(&d.lock);
+    d.tally.n_misuses++;
+    pthread_mutex_unlock(&d.lock);
+  }
   group_start();
   if (grouped_on && grouped_on != stream)
     g_error("a group on two streams");

@@ -37,6 +37,8 @@ unsigned depth;
 char *region;
 size_t used; /* of the region, ever */
 std::map<char *, size_t> taken;
+std::map<char *, uint32_t> devices; /* of what is taken */
+thread_local uint32_t device;
 std::multimap<size_t, char *> given_back;
 std::map<const char *, size_t> pinned;
 
@@ -140,6 +142,7 @@ ra_device_alloc(size_t n_bytes)
     protect(PROT_READ | PROT_WRITE);
   }
   taken[at] = n;
+  devices[at] = device;
   memset(at, 0xff, n);
   return at;
 }
@@ -160,6 +163,7 @@ ra_device_free(void *memory)
   ra_emu_queues_end();
   memset(memory, 0xff, found->second);
   given_back.emplace(found->second, found->first);
+  devices.erase(found->first);
   taken.erase(found);
 }
 
@@ -232,6 +236,28 @@ ra_emu_is_device(const void *x, size_t n)
     return false;
   --next;
   return at >= next->first && at + n <= next->first + next->second;
+}
+
+void
+ra_emu_use(uint32_t other)
+{
+  device = other;
+}
+
+uint32_t
+ra_emu_device(void)
+{
+  return device;
+}
+
+uint32_t
+ra_emu_device_of(const void *memory)
+{
+  std::lock_guard<std::recursive_mutex> held(lock);
+  auto next = devices.upper_bound(
+      const_cast<char *>(static_cast<const char *>(memory)));
+
+  return ra_emu_is_device(memory, 1) ? std::prev(next)->second : UINT32_MAX;
 }
 
 /* Now, or when the thread's stream comes to it. */

@@ -25,6 +25,13 @@ uint64_t ra_emu_n_begun(void);
  * first @n ops: ends the program if that memory was written meanwhile. */
 void ra_emu_end_reads(uint64_t n);
 
+/* The device of the calling thread, 0 at first: what it allocates is that
+ * device's.  All devices have one region, and access each other's memory; a
+ * test asks whose it is.  UINT32_MAX: no device's. */
+void ra_emu_use(uint32_t device);
+uint32_t ra_emu_device(void);
+uint32_t ra_emu_device_of(const void *memory);
+
 int ra_emu_is_device(const void *x, size_t n_bytes);
 int ra_emu_is_pinned(const void *x);
 
