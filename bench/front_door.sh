@@ -8,13 +8,17 @@
 # is missed.  --keys adds the most frequent reasons.  Progress is on stderr.
 #
 # A file is *.sh, *.yaml or *.yml outside hidden folders and outside tests/ (but
-# verl's tests/special_*, which are whole runs).  Its framework and kind come
-# from this rule, from its text without comments; the first line that is true:
+# verl's tests/special_*, which are whole runs); of TRL, which has no scripts,
+# each command in the texts of its scripts and of its docs (FILE#LINE).  Its
+# framework and kind come from this rule, from its text without comments; the
+# first line that is true:
 #
 #  script  entry point                                     framework  kind
 #          openrlhf.cli.train_{ppo_ray,sft,dpo,rm,kto..}   openrlhf   by name
 #          realhf.apps.quickstart {ppo,sft,dpo,rw,gen}     realhf     by name
+#          trl {grpo,sft..}, scripts/{grpo,sft..}.py       trl        by name
 #          verl..sft_trainer, main_generation, main_eval   verl       sft, eval
+#          trainer.val_only=True                           verl       eval
 #          main_gkd                                        verl       distillation
 #          diffusion models (dance)                        verl       other
 #          python .. main_*, *_main, verl.trainer.*        verl       rl
@@ -23,6 +27,7 @@
 #          *.main_* of skyrl, trainer.policy.model.path    skyrl      by name
 #          --actor-num-nodes, --rollout-batch-size         slime      by name
 #          start_*_pipeline.py                             roll       launch
+#          bash FILE, python .. --config FILE alone        -          launch
 #          run_{grpo,..}.py --config                       nemo-rl    launch
 #          anything else                                   -          other
 #  recipe  policy + {grpo,ppo,sft,dpo,rm,distillation},    nemo-rl    by name or
@@ -30,15 +35,18 @@
 #          actor_train + actor_infer, sft_train, student   roll       by name
 #          experiment_name + trial_name + actor            areal      by name
 #          .. eval, or in evals/                           nemo-rl    eval
-#          actor_rollout_ref                               verl       part
+#          actor_rollout_ref, `defaults` with ppo_trainer  verl       part
 #          anything else                                   -          other
 #
-# "by name": sft, dpo, rm or rw, distill, eval or generate in the entry point or
-# the file's name, else rl.  "part" is composed by something else and "launch"
+# "by name": grpo.. first, then sft, dpo, rm or rw, distill or mopd, eval or
+# generate in the entry point or the file's name, else rl.  "part" is composed by something else and "launch"
 # only names a recipe, which is a row of its own: neither counts.
 #
+# A file whose model is open (not set, `/path/to/model`, a checkpoint of the
+# author's) names none: it counts for --model, and not for "as they are".
+#
 # --model: where only a model's name is unknown, import again with the shipped
-# config whose size is nearest to the one in the name (7B if it has none).
+# config whose size is nearest to the one in the name (8B if it has none).
 set -u
 reallot=$PWD/reallot
 srcdir=$(cd "$(dirname "$0")/.." && pwd)
@@ -57,12 +65,13 @@ classify() {
   # shellcheck disable=SC2016
   tr '\n' '\0' | xargs -0 -r awk '
     function by_name(text) {
+      if (text ~ /^(vlm_)?(grpo|dapo|ppo)[-_]/) return "rl"
       if (text ~ /sft/) return "sft"
       if (text ~ /(^|[^a-z])dpo/) return "dpo"
       if (text ~ /(train_|run_|^|[-_])(rm|rw|kto|prm)([-_.]|$)/) return "rm"
-      if (text ~ /distill?(ation)?/ && text !~ /deepseek-?r1-?distill/)
+      if (text ~ /distill?(ation)?|mopd/ && text !~ /deepseek-?r1-?distill/)
         return "distillation"
-      if (text ~ /serve_rm|main_generate|run_eval|(^|[-_.])gen([-_.]|$)/)
+      if (text ~ /serve_rm|main_generate|run_eval|agent_rollout|profile|(^|[-_.])gen([-_.]|$)/)
         return "eval"
       return "rl"
     }
@@ -71,11 +80,23 @@ classify() {
       base = tolower(file); sub(/.*\//, "", base)
       name = base; sub(/\.[a-z]+$/, "", name); sub(/from_sft/, "", name)
       framework = "-"; kind = "other"
-      if (file ~ /\.sh$/) script(name); else recipe(name)
+      if (file ~ /\.(sh|trl#[0-9]+)$/) script(name); else recipe(name)
       print file "\t" framework "\t" kind
     }
+    # Trainers of TRL that generate; the name of its script or command.
+    function of_trl(entry) {
+      sub(/.*[\/ ]/, "", entry); sub(/\.py$/, "", entry)
+      if (entry ~ /^(async_)?(grpo|rloo|ppo|gspo|online_dpo|nash_md|xpo)(_|$)/)
+        return "rl"
+      if (entry ~ /^(kto|cpo|orpo|bco|prm|reward|gkd|gold|mpo|tpo)/) return "rm"
+      return entry ~ /^(sft|dpo)/ ? substr(entry, 1, 3) : "other"
+    }
     function script(name,    entry) {
-      if (match(text, /openrlhf\.cli\.[a-z_]+/)) {
+      if (file ~ /\.trl#/ && match(text,
+          /(scripts\/([a-z_]+\/)?[a-z_0-9]+\.py|trl [a-z]+)/)) {
+        framework = "trl"; kind = of_trl(substr(text, RSTART, RLENGTH))
+        if (text !~ /--(model|reward|sft|num_|max_)/) kind = "launch"
+      } else if (match(text, /openrlhf\.cli\.[a-z_]+/)) {
         framework = "openrlhf"
         kind = by_name(substr(text, RSTART, RLENGTH))
       } else if (match(text, /realhf\.apps\.quickstart[ \\]+[a-z]+/)) {
@@ -95,6 +116,8 @@ classify() {
         framework = "verl"; kind = "distillation"
       } else if (text ~ /main_dance/) {
         framework = "verl"
+      } else if (text ~ /val_only=True/) {
+        framework = "verl"; kind = "eval"
       } else if (text ~ /actor_rollout_ref\./ && text ~ /python|verl\.|\$\{?CMD/) {
         framework = "verl"; kind = name ~ /^eval/ ? "eval" : "rl"
       } else if (text ~ /verl\.trainer\.main_ppo|actor_rollout_ref\./) {
@@ -111,11 +134,13 @@ classify() {
         framework = "roll"; kind = "launch"
       } else if (text ~ /run_(grpo|ppo|sft|dpo|rm|distillation|eval)[a-z_]*\.py/) {
         framework = "nemo-rl"; kind = "launch"
+      } else if (text ~ /(^|\n)(bash|sh) [^ \n]+\.sh|--config [^ \n]+\.ya?ml/) {
+        kind = "launch"
       }
     }
     function recipe(name,    i) {
       for (i in other) if (other[i] in key) return
-      if ("actor_rollout_ref" in key) {
+      if ("actor_rollout_ref" in key || "ppo_trainer" in key) {
         framework = "verl"; kind = "part"
       } else if ("experiment_name" in key && "trial_name" in key &&
                  "actor" in key) {
@@ -142,7 +167,8 @@ classify() {
             other[4] = "compute_environment"; other[5] = "repos" }
     FNR == 1 { flush(); file = FILENAME; text = parent = ""; split("", key); list = 0 }
     /^[ \t]*#/ { next }
-    file ~ /\.sh$/ { text = text $0 "\n"; next }
+    file ~ /\.(sh|trl#[0-9]+)$/ { text = text $0 "\n"; next }
+    list && /^[ ]*-[ ]*ppo_trainer$/ { key["ppo_trainer"] = 1 }
     list && /^[ ]*-[ ]/ {
       parent = tolower($2); sub(/.*\//, "", parent)
       if (parent !~ /\.ya?ml/) parent = ""
@@ -166,9 +192,10 @@ model_for() { # MESSAGE FILE
     function size(text) {
       text = tolower(text)
       if (text ~ /30b-?_?a3b/) return 30.5
-      if (text ~ /(gpt.?oss|moonlight|a3b|a22b|671b|deepseek-?v3|kimi|glm)/)
+      if (text ~ /a[0-9]+b|moe|gpt.?oss|moonlight|671b|kimi|glm-?[45]|minimax/ ||
+          text ~ /deepseek.?v[34]|dsv3|hy.?v?3|nemotron.?3|nanov3|super-omni/)
         moe = 1
-      if (!match(text, /[0-9]+([._p][0-9]+)?b([^a-z]|$)/)) return 0
+      if (!match(text, /[0-9]+([._p][0-9]+)?b([^a-z]|a[0-9]|$)/)) return 0
       text = substr(text, RSTART, RLENGTH); sub(/[_p]/, ".", text)
       return text + 0
     }
@@ -181,15 +208,37 @@ model_for() { # MESSAGE FILE
     }
     NR == 2 {
       if (b == 0) b = size($0)
-      if (b == 0) b = moe ? 235 : 7
-      config = moe && b < 50 ? "qwen3-30b-a3b" : b < 1.3 ? "llama-3.2-1b" : b < 4 ? "qwen2.5-1.5b" : \
-        b < 7.8 ? "qwen2.5-7b" : b < 20 ? "qwen3-8b" : \
-        moe || (b > 29 && b < 31.6) ? "qwen3-30b-a3b" : \
-        b < 50 ? "qwen3-32b" : b < 150 ? "qwen2.5-72b" : \
-        b < 400 ? "qwen3-235b-a22b" : "deepseek-v3-shape"
-      if (moe && b > 100) config = b < 400 ? "qwen3-235b-a22b" : "deepseek-v3-shape"
+      if (b == 0) b = moe ? 235 : 8
+      if (moe)
+        config = b < 50 ? "qwen3-30b-a3b" : b < 400 ? "qwen3-235b-a22b" : \
+          "deepseek-v3-shape"
+      else
+        config = b < 1.3 ? "llama-3.2-1b" : b < 4 ? "qwen2.5-1.5b" : \
+          b < 20 ? "qwen3-8b" : b < 50 ? "qwen3-32b" : "qwen2.5-72b"
       print role "=" config ".json"
     }'
+}
+
+# TRUE if the message is of a model that the file leaves open.
+names_none() { # MESSAGE
+  printf %s "$1" | head -n 1 | grep -qiE "model of the [a-z]+: (not set|no shape \
+is known for '([^']*(/path/|path_to|your_|instructions|checkpoint|ckpt|\
+global_step)[^']*|[a-z_]*model_path|\\$\{[a-z_]+\})')"
+}
+
+# The commands of TRL's texts below FOLDER, a file each: from `trl`,
+# `accelerate launch` or `python` to the line that no backslash ends.
+commands_of() { # FOLDER
+  [ -d "$1/trl/trainer" ] || return
+  mkdir -p "$tmp/trl"
+  find "$1/examples/scripts" "$1/docs/source" -name '*.py' -o -name '*.md' |
+    sort | while read -r text; do
+    awk -v out="$tmp/trl/$(printf %s "${text#"$1/"}" | tr / :).trl#" '
+      !at && /^ *(([A-Z_]+=[^ ]* )*(accelerate launch|python [a-z_\/]*scripts\/)|trl [a-z]+ )/ {
+        at = FNR }
+      at { line = $0; sub(/\\\\$/, "\\", line); print line >(out at) }
+      at && !/\\$/ { close(out at); at = 0 }' "$text"
+  done
 }
 
 # What becomes of one file: a row.
@@ -228,6 +277,7 @@ one() { # FILE FRAMEWORK KIND FOLDER
   fi
   [ "$3" = rl ] || grep -qs '^kind = generate' "$out"/*.workload || taken=no
   [ $taken = no ] && [ -f "$plan" ] && with_model="as $3"
+  [ $imported = no ] && names_none "$reason" && imported=open
   reason=$(printf %s "$reason" | tr '\t\n' '  ' |
     sed -E "s|reallot: ||g; s|$1:[0-9]+: ||g; s|$1: ||g" | cut -c1-600)
   printf '%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n' "$1" "$2" "$3" "$imported" \
@@ -235,9 +285,11 @@ one() { # FILE FRAMEWORK KIND FOLDER
 }
 
 for folder; do
+  commands_of "$folder"
   find -L "$folder" -path '*/.*' -prune -o -type f \
     \( -name '*.sh' -o -name '*.yaml' -o -name '*.yml' \) -print
-done | awk '!/\/tests\// || /\/tests\/special_/' | sort -u | classify >"$tmp/list"
+done | cat - <(find "$tmp/trl" -type f 2>/dev/null) |
+  awk '!/\/tests\// || /\/tests\/special_/' | sort -u | classify >"$tmp/list"
 n=$(wc -l <"$tmp/list")
 for worker in 0 1; do
   awk -v w=$worker 'NR % 2 == w' "$tmp/list" |
@@ -265,22 +317,23 @@ awk -F'\t' '
     missed += !ok
   }
   function share(a, b) { return b ? sprintf("%.1f %%", 100 * a / b) : "-" }
+  $3 == "rl" && $4 == "open" { open[$2]++ }
   $3 == "rl" { rl[$2]++; as[$2] += $4 == "yes"; with[$2] += $5 == "yes"
                not[$2] += $7 == "no"; seen[$2] }
   $3 != "rl" && $3 != "part" && $3 != "launch" {
     others[$2]++; taken[$2] += $5 == "yes"; seen[$2] }
   END {
-    print "\nframework\trl_files\tas_it_is\twith_model\tnot_rl_files\t" \
+    print "\nframework\trl_files\tmodel_open\tas_it_is\twith_model\tnot_rl_files\t" \
       "taken_as_rl\tdo_not_fit"
     n = split("verl openrlhf nemo-rl realhf slime areal roll skyrl trl -", names, " ")
     for (i = 1; i <= n; i++) if ((f = names[i]) in seen)
-      printf "%s\t%d\t%d\t%d\t%d\t%d\t%d\n", f, rl[f], as[f], with[f], others[f], taken[f], not[f]
+      printf "%s\t%d\t%d\t%d\t%d\t%d\t%d\t%d\n", f, rl[f], open[f], as[f], with[f], others[f], taken[f], not[f]
     print ""
     for (i = 1; i <= n; i++) if ((f = names[i]) in seen) {
       least = i <= 4 ? 90 : 80
       if (rl[f]) {
-        bar(f " imported as they are", share(as[f], rl[f]), least " %",
-            as[f] * 100 >= least * rl[f])
+        bar(f " imported as they are", share(as[f], rl[f] - open[f]),
+            least " %", as[f] * 100 >= least * (rl[f] - open[f]))
         bar(f " with --model", share(with[f], rl[f]), "97 %",
             with[f] * 100 >= 97 * rl[f])
         bar(f " judged not to fit", share(not[f], with[f]), "5 %",

@@ -169,7 +169,7 @@ read_model(RaRecipe *recipe, RaSettings *s, RaRecipeModel model,
   else if (by_path)
     recipe->model[model] = g_strdup(path);
   else
-    recipe->model[model] = g_strdup(family ? family : path);
+    recipe->model[model] = g_strdup(path ? path : family);
 }
 
 /* (transfer full): @text (nullable) without hydra's quotes. */

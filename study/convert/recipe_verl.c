@@ -134,10 +134,16 @@ static gboolean
 read_offload(RaSettings *s, const char *prefix, RaRecipeCall *call,
              GError **error)
 {
-  return ra_settings_bool(s, at(prefix, "param_offload"), FALSE, &call->host,
-                          error) &&
-         ra_settings_bool(s, at(prefix, "optimizer_offload"), FALSE,
-                          &call->optimizer_host, error);
+  const char *grad = at(prefix, "grad_offload");
+
+  if (!ra_settings_bool(s, at(prefix, "param_offload"), FALSE, &call->host,
+                        error) ||
+      !ra_settings_bool(s, at(prefix, "optimizer_offload"), FALSE,
+                        &call->optimizer_host, error))
+    return FALSE;
+  if (!call->host && ra_recipe_is_on(s, grad))
+    ra_settings_about(s, grad, "gradients stay where the weights are");
+  return TRUE;
 }
 
 /* Megatron's default is to recompute nothing; verl's
@@ -330,12 +336,21 @@ static gboolean
 read_rollout(RaRecipe *recipe, RaSettings *s, GError **error)
 {
   RaRecipeCall *call = &recipe->GENERATE;
+  static const char *const known[] = {"vllm", "sglang", "hf", NULL};
   const char *name = ra_settings_get(s, ROLLOUT "name");
+  uint32_t most;
   gboolean eager;
 
   call->is_there = TRUE;
-  if (!ra_settings_bool(s, ROLLOUT "enforce_eager", FALSE, &eager, error))
+  if (!ra_settings_bool(s, ROLLOUT "enforce_eager", FALSE, &eager, error) ||
+      !ra_settings_uint32(s, ROLLOUT "max_model_len", 0, 0, RA_RECIPE_COUNT_MAX,
+                          &most, error))
     return FALSE;
+  if (most > 0 && most < (uint64_t)recipe->max_prompt + recipe->max_response)
+    ra_settings_about(s, ROLLOUT "max_model_len",
+                      "prompts and answers as long as their own limits");
+  if (name && !g_strv_contains(known, name))
+    ra_settings_about(s, ROLLOUT "name", "an engine like vLLM");
   call->graph = !eager;
   call->etp = call->ep > 1 ? 1 : 0;      /* whole experts, as in vLLM */
   if (name && g_str_equal(name, "hf")) { /* one batch, of the trained weights */
@@ -420,9 +435,9 @@ typedef struct {
 static gboolean
 find_trainer(RaSettings *s, Trainer *out, GError **error)
 {
-  static const char *const others[] = {"sft_trainer", "main_generation",
-                                       "main_eval",   "model_merger",
-                                       "main_gkd",    "distillation.main"};
+  static const char *const others[] = {
+      "sft_trainer", "main_generation",   "main_eval", "model_merger",
+      "main_gkd",    "distillation.main", "main_dance"};
   const char *entry = ra_settings_entry(s);
   const char *v1 = ra_settings_get(s, "trainer.v1.trainer_mode");
   gboolean hybrid;
@@ -435,6 +450,8 @@ find_trainer(RaSettings *s, Trainer *out, GError **error)
       return FALSE;
     }
   }
+  if (ra_recipe_is_on(s, "trainer.val_only"))
+    return ra_recipe_refuse(s, "evaluation alone (trainer.val_only)", error);
   if (!ra_settings_bool(s, "actor_rollout_ref.hybrid_engine", TRUE, &hybrid,
                         error))
     return FALSE;
@@ -455,6 +472,9 @@ find_trainer(RaSettings *s, Trainer *out, GError **error)
     ra_settings_about(s, "actor_rollout_ref.hybrid_engine",
                       "generation on the GPUs of training, as no others are "
                       "set");
+  if (v1 && !g_str_equal(v1, "sync") && !g_str_equal(v1, "separate_async"))
+    ra_settings_about(s, "trainer.v1.trainer_mode",
+                      "all calls one after another");
   return TRUE;
 }
 
@@ -480,10 +500,14 @@ read_batches(RaRecipe *recipe, RaSettings *s, const Trainer *trainer,
     return ra_settings_fail(s, "data.train_batch_size", error,
                             "at least 1, as this trainer is not fully "
                             "asynchronous");
+  if (!ra_recipe_count(s, "data.gen_batch_size", recipe->n_prompts, &filtered,
+                       error))
+    return FALSE;
+  if (!filter && filtered != recipe->n_prompts)
+    ra_settings_about(s, "data.gen_batch_size",
+                      "train_batch_size, as no groups are filtered");
   if (filter) {
-    if (!ra_recipe_count(s, "data.gen_batch_size", recipe->n_prompts, &filtered,
-                         error) ||
-        !ra_settings_uint32(s, "algorithm.filter_groups.max_num_gen_batches", 0,
+    if (!ra_settings_uint32(s, "algorithm.filter_groups.max_num_gen_batches", 0,
                             0, RA_RECIPE_COUNT_MAX, &recipe->trips.most, error))
       return FALSE;
     recipe->trips.n_prompts = filtered;
@@ -656,7 +680,7 @@ read_algorithm(RaRecipe *recipe, RaSettings *s)
 static gboolean
 read_verl(RaRecipe *recipe, RaSettings *s, GError **error)
 {
-  Trainer trainer;
+  Trainer trainer = {FALSE, FALSE, FALSE};
 
   if (!find_trainer(s, &trainer, error))
     return FALSE;
