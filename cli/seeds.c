@@ -4,11 +4,30 @@
 #include "cli/output.h"
 #include "cli/progress.h"
 #include "cli/seeds.h"
-#include "study/sweep/seeds.h"
+#include "study/sweep/beside.h"
+
+/* Text ends with @sentence, if there is one. */
+static gboolean
+print(const GPtrArray *tables, const char *sentence, RaFormat format,
+      GError **error)
+{
+  g_autoptr(GString) out = g_string_new(NULL);
+
+  if (format != RA_FORMAT_TEXT || !sentence)
+    return ra_output_tables(tables, format, error);
+  for (guint i = 0; i < tables->len; i++) {
+    if (ra_table_n_rows(tables->pdata[i]) == 0)
+      continue;
+    ra_table_write(tables->pdata[i], RA_FORMAT_TEXT, out);
+    g_string_append_c(out, '\n');
+  }
+  ra_output_wrapped(out, sentence);
+  return ra_output_print(out->str, out->len, error);
+}
 
 gboolean
 ra_simulate_seeds(const RaOptions *options, gboolean unfolded, uint32_t n_seeds,
-                  guint n_threads, GError **error)
+                  guint n_threads, gboolean *out_fits, GError **error)
 {
   RaSetupFlags flags = ra_options_setup(options);
   RaReplayOptions wanted = {.n_iterations = options->n_iterations,
@@ -23,8 +42,10 @@ ra_simulate_seeds(const RaOptions *options, gboolean unfolded, uint32_t n_seeds,
   g_autoptr(GArray) runs = NULL;
   RaSetup *const *list;
   RaProgress *progress = ra_progress_begin("simulating");
+  g_autofree char *sentence = NULL;
   gboolean ok = TRUE;
 
+  *out_fits = TRUE;
   for (guint i = 0; options->files[i] && ok; i++) {
     RaSetup *setup = NULL;
 
@@ -40,7 +61,18 @@ ra_simulate_seeds(const RaOptions *options, gboolean unfolded, uint32_t n_seeds,
   ra_progress_end(progress);
   if (!runs)
     return FALSE;
-  g_ptr_array_add(tables, ra_seeds_spread(runs, list, setups->len));
-  g_ptr_array_add(tables, ra_seeds_table(runs, list));
-  return ra_output_tables(tables, options->format, error);
+  if (n_seeds == 1 && setups->len > 1) {
+    g_ptr_array_add(tables, ra_beside_table(runs, list, setups->len));
+    g_ptr_array_add(tables, ra_beside_calls(runs, list, setups->len));
+    g_ptr_array_add(tables, ra_beside_differences(list, setups->len));
+    sentence = ra_beside_sentence(runs, list, setups->len);
+  } else {
+    g_ptr_array_add(tables, ra_seeds_spread(runs, list, setups->len));
+    g_ptr_array_add(tables, ra_seeds_table(runs, list));
+  }
+  if (!print(tables, sentence, options->format, error))
+    return FALSE;
+  for (guint i = 0; i < runs->len; i++)
+    *out_fits &= ra_seed_run_fits(&g_array_index(runs, RaSeedRun, i));
+  return TRUE;
 }

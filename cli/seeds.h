@@ -11,9 +11,13 @@
  * @n_seeds: number of seeds, from --seed on
  * @n_threads: 0: as many as processors
  *
- * Replays each plan under each seed; prints the spread and a row per replay.
+ * @out_fits: (out): all fit the memory of their GPUs
+ *
+ * Replays each plan under each seed; prints the spread and a row per replay, or
+ * several plans with one seed side by side.
  */
 gboolean ra_simulate_seeds(const RaOptions *options, gboolean unfolded,
-                           uint32_t n_seeds, guint n_threads, GError **error);
+                           uint32_t n_seeds, guint n_threads,
+                           gboolean *out_fits, GError **error);
 
 #endif

@@ -127,7 +127,7 @@ run(int argc, char **argv, GError **error)
   uint64_t n_seeds = 1, n_threads = 0;
   const GOptionEntry own[] = {
       {"trace", 't', 0, G_OPTION_ARG_FILENAME, &flags.trace,
-       "Write every task to FILE", "FILE"},
+       "Write every task to FILE; FILE.json: for Perfetto", "FILE"},
       {"decode-ops", 0, 0, G_OPTION_ARG_NONE, &flags.decode_ops,
        "Every op of decode steps in the trace too, as `run --ops` records "
        "them; with --trace and --fidelity=op",
@@ -173,9 +173,13 @@ run(int argc, char **argv, GError **error)
     return ra_simulate_sensitivity(&options, flags.factor, flags.plot,
                                    (guint)n_threads, error);
   if (flags.seeds || options.files[1]) {
-    ra_simulate_seeds(&options, flags.unfolded, (uint32_t)n_seeds,
-                      (guint)n_threads, error);
-    return 0;
+    gboolean fits;
+
+    return ra_simulate_seeds(&options, flags.unfolded, (uint32_t)n_seeds,
+                             (guint)n_threads, &fits, error) &&
+                   !fits
+               ? 1
+               : 0;
   }
   return simulate(&options, &flags, error);
 }
@@ -205,7 +209,8 @@ const RaCommand ra_command_simulate = {
         "'cluster.fabric=rail(leaf=4, oversubscription=4)'\n"
         "  reallot simulate ppo-llama3-70b-1024.plan --fidelity=op --set "
         "cluster.jitter=0.02\n"
-        "  reallot simulate ppo-llama3-70b-128.plan --seeds=20\n",
+        "  reallot simulate ppo-llama3-70b-128.plan --seeds=20\n"
+        "  reallot simulate mine.plan other.plan\n",
     .groups = RA_OPTIONS_FORMAT | RA_OPTIONS_ITERATIONS | RA_OPTIONS_RUN |
               RA_OPTIONS_SETUP,
     .n_files = 1,

@@ -213,7 +213,7 @@ append_text(GString *out, const RaSetup *setup, const RaOptions *options,
   append_results(out, ra_sim_result(replay->sim), outcome->breakdown);
   append_extrapolated(out, outcome->extrapolated);
   ra_output_titled(out, outcome->calls,
-                   "Calls (begin: time in the run; share: of the iteration)");
+                   "Calls (begin: time in the iteration; share: of it)");
   g_string_append_c(out, '\n');
   if (real) {
     ra_output_titled(out, real,

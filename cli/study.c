@@ -67,6 +67,26 @@ warn(const RaSweep *sweep, const RaPointCache *cache)
             "reallot: the cache cannot be written, points were not kept\n");
 }
 
+/* Reasons that the column of notes cuts off, each once and in full. */
+static void
+append_reasons(GString *out, const RaSweep *sweep)
+{
+  g_autoptr(GPtrArray) said = g_ptr_array_new();
+
+  for (guint i = 0; i < sweep->n; i++) {
+    char *why = sweep->points[i].trial.refusal;
+    g_autofree char *text = NULL;
+
+    if (!why || g_utf8_strlen(why, -1) <= NOTE_CHARS ||
+        g_ptr_array_find_with_equal_func(said, why, g_str_equal, NULL))
+      continue;
+    g_ptr_array_add(said, why);
+    text = g_strconcat("Not run: ", why, NULL);
+    g_string_append_c(out, '\n');
+    ra_output_wrapped(out, text);
+  }
+}
+
 static gboolean
 print(const RaSweep *sweep, const RaAnswer *answer, RaFormat format,
       GError **error)
@@ -89,6 +109,7 @@ print(const RaSweep *sweep, const RaAnswer *answer, RaFormat format,
     g_string_append_c(out, '\n');
   }
   ra_output_wrapped(out, answer->sentence);
+  append_reasons(out, sweep);
   return ra_output_print(out->str, out->len, error);
 }
 

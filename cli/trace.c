@@ -1,10 +1,7 @@
 /* reallot trace: what can be done with a trace that is there. */
 #include "config.h"
 
-#include <string.h>
-
 #include "base/error.h"
-#include "base/text.h"
 #include "cli/commands.h"
 #include "cli/output.h"
 #include "study/report/inspect.h"
@@ -12,37 +9,20 @@
 static const char *const actions[] = {"info", "export", NULL};
 enum { ACTION_INFO, ACTION_EXPORT };
 
-/* Default by which viewers group lanes, if the trace does not say. */
-#define DEFAULT_GPUS_PER_NODE 8
-
-/* GPUs of a node, as the head says. */
-static gboolean
-read_gpus_per_node(const RaTrace *trace, const char *path, guint *out_n,
-                   GError **error)
-{
-  const char *text = ra_trace_head(trace, "gpus-per-node");
-  uint64_t n = DEFAULT_GPUS_PER_NODE;
-
-  if (text && (!ra_text_uint64(text, &n) || n < 1 || n > RA_RANKS_MAX)) {
-    g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
-                "%s: 'gpus-per-node' is '%s', expected a whole number of at "
-                "least 1",
-                path, text);
-    return FALSE;
-  }
-  *out_n = (guint)n;
-  return TRUE;
-}
-
 static void
 export_chrome(const RaTrace *trace, const RaOptions *options, GError **error)
 {
   g_autofree char *text = NULL;
-  guint gpus_per_node;
+  guint gpus_per_node = ra_trace_gpus_per_node(trace);
   gsize n_bytes;
 
-  if (!read_gpus_per_node(trace, options->files[1], &gpus_per_node, error))
+  if (gpus_per_node == 0) {
+    g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
+                "%s: 'gpus-per-node' is '%s', expected a whole number of at "
+                "least 1",
+                options->files[1], ra_trace_head(trace, "gpus-per-node"));
     return;
+  }
   text = ra_trace_to_chrome(trace, gpus_per_node, &n_bytes);
   ra_output_write(options->output, text, n_bytes, error);
 }
@@ -53,9 +33,7 @@ check_flags(const RaOptions *options, int action, gboolean chrome,
 {
   const char *message = NULL;
 
-  if (action == ACTION_EXPORT && !chrome)
-    message = "export: expected --chrome, the only format";
-  else if (action == ACTION_EXPORT && format)
+  if (action == ACTION_EXPORT && format)
     message = "--format: expected 'trace info'";
   else if (action == ACTION_INFO && chrome)
     message = "--chrome: expected 'trace export'";
@@ -73,7 +51,9 @@ run(int argc, char **argv, GError **error)
   gboolean chrome = FALSE;
   const GOptionEntry own[] = {
       {"chrome", 0, 0, G_OPTION_ARG_NONE, &chrome,
-       "Trace Event JSON for Perfetto and chrome://tracing (export)", NULL},
+       "Trace Event JSON for Perfetto and chrome://tracing: the default of "
+       "export",
+       NULL},
       {.long_name = NULL}};
   g_autoptr(RaTrace) trace = NULL;
   g_autoptr(GPtrArray) tables = NULL;
@@ -102,7 +82,7 @@ const RaCommand ra_command_trace = {
     .summary = "Summarise a trace, or export it to other viewers",
     .details = "Examples:\n"
                "  reallot trace info ppo.trace.tsv\n"
-               "  reallot trace export --chrome ppo.trace.tsv -o ppo.json\n",
+               "  reallot trace export ppo.trace.tsv -o ppo.json\n",
     .groups = RA_OPTIONS_FORMAT | RA_OPTIONS_OUTPUT,
     .n_files = 2,
     .run = run,

@@ -236,6 +236,7 @@ ra_breakdown_new(const RaSim *sim, const RaTaskGraph *graph)
     breakdown->n_iterations--;
     begin_s = result->iteration_end_s[0];
   }
+  breakdown->begin_s = begin_s;
   breakdown->window_s =
       MAX(result->iteration_end_s[augmented->n_iterations - 1] - begin_s, 0);
   breakdown->iteration_s = breakdown->window_s / breakdown->n_iterations;

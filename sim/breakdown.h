@@ -39,6 +39,7 @@ typedef struct {
 typedef struct {
   uint32_t first_iteration; /* of the window */
   uint32_t n_iterations;    /* in the window */
+  double begin_s;           /* of the window, in the run */
   double window_s;          /* length of the window */
   double iteration_s;       /* window_s / n_iterations */
   uint32_t n_gpus;          /* GPUs that any call uses */

@@ -13,6 +13,17 @@ ranks_differ(const RaSetup *setup)
   return ra_cluster_ranks_differ(setup->cluster);
 }
 
+/* The leaves of a fabric carry less up than down, and nodes lie below several
+ * of them: without flows that would cost nothing. */
+static gboolean
+has_narrow_fabric(const RaCluster *cluster)
+{
+  const RaFabric *fabric = &cluster->fabric;
+
+  return fabric->oversubscription > 1 && fabric->n_leaf_nodes > 0 &&
+         cluster->n_nodes > fabric->n_leaf_nodes;
+}
+
 static gboolean
 run(RaReplay *replay, const RaSetup *setup, const RaReplayOptions *options,
     GError **error)
@@ -28,6 +39,14 @@ run(RaReplay *replay, const RaSetup *setup, const RaReplayOptions *options,
     g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
                 "links of the cluster have rates of their own, expected "
                 "--network=flows, which takes them into account");
+    return FALSE;
+  }
+  if (has_narrow_fabric(setup->cluster) && !options->flows) {
+    g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
+                "the cluster's fabric is oversubscribed %g:1, expected "
+                "--network=flows (network = flows in a study), which takes it "
+                "into account, or fabric = flat",
+                setup->cluster->fabric.oversubscription);
     return FALSE;
   }
   if (setup->cluster->kinds && real) {

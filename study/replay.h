@@ -42,8 +42,7 @@ typedef struct {
  * @options: what to replay
  * @error: prefixed with the plan's path: as ra_expand(), ra_sim_new(),
  *   ra_sim_use_network(), ra_sim_run(); the cluster's links have rates of their
- *   own but
- * @options has no flows
+ *   own, or its fabric is oversubscribed, but @options has no flows
  *
  * Returns: (transfer full): free with ra_replay_free()
  */

@@ -370,6 +370,7 @@ shell_tests += %D%/cli/cli_nemo_rl.sh
 shell_tests += %D%/cli/cli_new.sh
 shell_tests += %D%/cli/cli_openrlhf.sh
 shell_tests += %D%/cli/cli_quoting.sh
+shell_tests += %D%/cli/cli_seats.sh
 shell_tests += %D%/cli/cli_plan.sh
 shell_tests += %D%/cli/cli_search.sh
 shell_tests += %D%/cli/cli_study.sh

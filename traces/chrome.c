@@ -14,11 +14,24 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "traces/trace.h"
 #include "traces/trace_impl.h"
 #include "traces/trace_lanes.h"
 
 #define NO_THREAD UINT32_MAX
+#define DEFAULT_GPUS_PER_NODE 8
+
+guint
+ra_trace_gpus_per_node(const RaTrace *trace)
+{
+  const char *text = ra_trace_head(trace, "gpus-per-node");
+  uint64_t n;
+
+  if (!text)
+    return DEFAULT_GPUS_PER_NODE;
+  return ra_text_uint64(text, &n) && n <= RA_RANKS_MAX ? (guint)n : 0;
+}
 
 /* A line of the viewer. */
 typedef struct {

@@ -130,11 +130,13 @@ RaTrace *ra_trace_parse(const char *name, const char *text, gsize n_bytes,
  * @path: file to make or replace, atomically
  * @error: %RA_ERROR_IO `path: reason`
  *
- * Writes the rows in their present order: call ra_trace_sort() first.
+ * Writes the rows in their present order: call ra_trace_sort() first.  The
+ * ending .json asks for ra_trace_to_chrome(), any other for the text that
+ * ra_trace_load() reads.
  */
 gboolean ra_trace_save(const RaTrace *trace, const char *path, GError **error);
 
-/* (transfer full): the text that ra_trace_save() writes. */
+/* (transfer full): the text that ra_trace_save() writes but to .json. */
 char *ra_trace_format(const RaTrace *trace, gsize *out_n_bytes);
 
 /**
@@ -158,6 +160,10 @@ gboolean ra_ranks_parse(const char *text, GArray *out_ranges, GError **error);
  * The inverse of ra_ranks_parse().
  */
 void ra_ranks_format(const uint32_t *ranges, gsize n, GString *out);
+
+/* GPUs of a node, by which viewers group lanes: as the head says, 8 where it
+ * does not; 0: what it says is no whole number of at least 1. */
+guint ra_trace_gpus_per_node(const RaTrace *trace);
 
 /**
  * ra_trace_to_chrome:

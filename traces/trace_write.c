@@ -130,7 +130,11 @@ ra_trace_save(const RaTrace *trace, const char *path, GError **error)
   g_return_val_if_fail(trace != NULL && path != NULL, FALSE);
 
   gsize n_bytes;
-  g_autofree char *text = ra_trace_format(trace, &n_bytes);
+  guint n_gpus = ra_trace_gpus_per_node(trace);
+  g_autofree char *text =
+      g_str_has_suffix(path, ".json")
+          ? ra_trace_to_chrome(trace, MAX(n_gpus, 1), &n_bytes)
+          : ra_trace_format(trace, &n_bytes);
 
   return ra_file_write(path, text, n_bytes, error);
 }

@@ -141,7 +141,7 @@ make_calls(const RaSetup *setup, const RaBreakdown *breakdown)
     ra_table_text(table, mesh ? mesh : "host");
     ra_table_integer(table, share->n_gpus);
     ra_table_text(table, strategy ? strategy : "-");
-    ra_table_real(table, share->begin_s);
+    ra_table_real(table, share->begin_s - breakdown->begin_s);
     ra_table_real(table, share->wall_s);
     ra_table_real(table, share->wall_s / breakdown->iteration_s);
   }

@@ -65,9 +65,33 @@ ra_compare_median_size(GArray *values)
   return n > 0 ? g_array_index(values, double, n / 2) : (double)NAN;
 }
 
+/* What traces say that they are of, without folders, is the same: names of
+ * tasks are, where plans are not. */
+static gboolean
+check_same(const Work *w, const char *key, GError **error)
+{
+  const char *said[] = {ra_trace_head(w->traces[0], key),
+                        ra_trace_head(w->traces[1], key)};
+  g_autofree char *a = NULL, *b = NULL;
+
+  if (!said[0] || !said[1])
+    return TRUE;
+  a = g_path_get_basename(said[0]);
+  b = g_path_get_basename(said[1]);
+  if (g_str_equal(a, b))
+    return TRUE;
+  g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
+              "the %s of one trace is '%s', of the other '%s', expected traces "
+              "of one plan (reallot simulate A.plan B.plan compares plans)",
+              key, a, b);
+  return FALSE;
+}
+
 static gboolean
 join(Work *w, GError **error)
 {
+  if (!check_same(w, "plan", error) || !check_same(w, "workload", error))
+    return FALSE;
   for (guint side = 0; side < 2; side++) {
     w->tasks[side] = ra_task_rows_new(w->traces[side], error);
     if (!w->tasks[side])

@@ -51,7 +51,8 @@ typedef struct {
  * @simulated: borrowed
  * @run: borrowed
  * @n_worst: number of rows of the worst tasks
- * @error: %RA_ERROR_INPUT: no task is in both traces; a name occurs twice in
+ * @error: %RA_ERROR_INPUT: their heads name different plans or workloads; no
+ *   task is in both traces; a name occurs twice in
  *   one
  *
  * Cost: O(rows log rows).

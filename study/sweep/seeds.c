@@ -6,6 +6,8 @@
 
 #include "estimator/robust.h"
 #include "sim/breakdown.h"
+#include "sim/memory_replay.h"
+#include "study/model_error.h"
 #include "study/sweep/seeds.h"
 
 /* Work that threads take one by one. */
@@ -19,24 +21,56 @@ typedef struct {
   gint next; /* atomic */
 } Job;
 
+gboolean
+ra_seed_run_fits(const RaSeedRun *run)
+{
+  return run->peak_bytes <= run->capacity_bytes;
+}
+
+static void
+clear_run(gpointer data)
+{
+  RaSeedRun *run = data;
+
+  g_clear_pointer(&run->calls_s, g_free);
+}
+
+static void
+measure(const RaSetup *setup, const RaReplay *replay, RaSeedRun *run)
+{
+  g_autoptr(RaBreakdown) breakdown =
+      ra_breakdown_new(replay->sim, replay->graph);
+  g_autoptr(RaMemoryTable) table = ra_memory_table_new(replay->graph);
+  g_autoptr(RaMemoryReplay) memory = ra_memory_replay_new(replay->sim, table);
+  const char *source;
+
+  run->iteration_s = breakdown->iteration_s;
+  run->tokens_per_s = breakdown->tokens_per_s;
+  run->usd = breakdown->usd;
+  run->error_frac = ra_model_error(setup, &source);
+  run->n_gpus = breakdown->n_gpus;
+  run->calls_s = g_new(double, breakdown->n_calls);
+  for (guint c = 0; c < breakdown->n_calls; c++)
+    run->calls_s[c] = breakdown->calls[c].wall_s;
+  run->capacity_bytes = memory->capacity_bytes;
+  if (memory->fullest != RA_NONE)
+    run->peak_bytes = memory->lanes[memory->fullest].peak_bytes;
+  run->fingerprint = ra_sim_result(replay->sim)->fingerprint;
+}
+
 static void
 run_one(Job *job, gint i)
 {
   RaSeedRun *run = &job->runs[i];
   RaReplayOptions options = *job->options;
   g_autoptr(RaReplay) replay = NULL;
-  g_autoptr(RaBreakdown) breakdown = NULL;
 
   run->plan = (uint32_t)i / job->n_seeds;
   run->seed = options.seed + (uint32_t)i % job->n_seeds;
   options.seed = run->seed;
   replay = ra_replay_new(job->setups[run->plan], &options, &job->errors[i]);
-  if (!replay)
-    return;
-  breakdown = ra_breakdown_new(replay->sim, replay->graph);
-  run->iteration_s = breakdown->iteration_s;
-  run->tokens_per_s = breakdown->tokens_per_s;
-  run->fingerprint = ra_sim_result(replay->sim)->fingerprint;
+  if (replay)
+    measure(job->setups[run->plan], replay, run);
 }
 
 static gpointer
@@ -63,6 +97,7 @@ ra_seeds_run(RaSetup *const *setups, uint32_t n_setups,
   Job job = {setups, options, n_seeds, NULL, errors, (gint)n, 0};
   GError *first = NULL;
 
+  g_array_set_clear_func(runs, clear_run);
   g_array_set_size(runs, n);
   job.runs = (RaSeedRun *)(void *)runs->data;
   n_workers = MIN(n_workers, n);
@@ -98,6 +133,8 @@ ra_seeds_table(const GArray *runs, RaSetup *const *setups)
   ra_table_column(table, "seed", RA_UNIT_NONE, RA_CELL_TEXT);
   ra_table_column(table, "iteration_s", RA_UNIT_SECONDS, RA_CELL_REAL);
   ra_table_column(table, "tokens_per_s", RA_UNIT_NONE, RA_CELL_REAL);
+  ra_table_column(table, "peak_bytes", RA_UNIT_BYTES, RA_CELL_REAL);
+  ra_table_column(table, "fits", RA_UNIT_NONE, RA_CELL_TEXT);
   ra_table_column(table, "fingerprint", RA_UNIT_NONE, RA_CELL_TEXT);
   for (guint i = 0; i < runs->len; i++) {
     const RaSeedRun *run = &g_array_index(runs, RaSeedRun, i);
@@ -110,6 +147,8 @@ ra_seeds_table(const GArray *runs, RaSetup *const *setups)
     ra_table_text(table, seed);
     ra_table_real(table, run->iteration_s);
     ra_table_real(table, run->tokens_per_s);
+    ra_table_real(table, run->peak_bytes);
+    ra_table_text(table, ra_seed_run_fits(run) ? "yes" : "no");
     ra_table_text(table, print);
   }
   return table;

@@ -22,8 +22,17 @@ typedef struct {
   uint64_t seed;
   double iteration_s;
   double tokens_per_s;
+  double usd;            /* of an iteration; NAN: no price */
+  double error_frac;     /* ra_model_error() of the iteration; NAN: not known */
+  double peak_bytes;     /* highest of all GPUs */
+  double capacity_bytes; /* of that GPU */
+  double *calls_s; /* (n_calls of the workload) owned: wall time of each */
+  uint32_t n_gpus; /* of the plan */
   uint64_t fingerprint;
 } RaSeedRun;
+
+/* TRUE if its highest peak is within the memory of that GPU. */
+gboolean ra_seed_run_fits(const RaSeedRun *run);
 
 /**
  * ra_seeds_run:
@@ -40,7 +49,7 @@ GArray *ra_seeds_run(RaSetup *const *setups, uint32_t n_setups,
                      guint n_threads, GError **error);
 
 /* Table with a row per run (transfer full): `plan seed iteration_s tokens_per_s
- * fingerprint`. */
+ * peak_bytes fits fingerprint`. */
 RaTable *ra_seeds_table(const GArray *runs, RaSetup *const *setups);
 
 /* Table with a row per plan (transfer full): mean and standard deviation (n -

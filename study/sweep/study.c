@@ -16,6 +16,7 @@ const char *const ra_question_names[] = {
     "fits", "minimum", "maximum", "knee", "crossover", "pareto", NULL};
 static const char *const nouns[] = {"study!", "axis *", "failures", NULL};
 static const char *const scale_words[] = {"linear", "log", NULL};
+static const char *const network_words[] = {"off", "flows", NULL};
 static const char *const fidelity_words[] = {"call", "stage", "op", NULL};
 
 /* [study] as it is written. */
@@ -25,7 +26,7 @@ typedef struct {
   const char *const *of;
   const char *const *where;
   const char *along;
-  int question, fidelity, batching;
+  int question, fidelity, network, batching;
   uint32_t iterations, draws, bisect;
   uint64_t seed, steps;
 } StudyKeys;
@@ -63,6 +64,8 @@ static const RaKeySpec study_keys[] = {
           "fits"},
   {"fidelity", RA_KEY_ENUM, STUDY(fidelity), .fallback = "stage",
    .names = fidelity_words, .doc = "fidelity of the replays"},
+  {"network", RA_KEY_ENUM, STUDY(network), .fallback = "off",
+   .names = network_words, .doc = "contention for links: off or flows"},
   {"iterations", RA_KEY_UINT32, STUDY(iterations), .fallback = "3", .min = 1,
    .max = MAX_ITERATIONS, .doc = "iterations of a replay"},
   {"seed", RA_KEY_UINT64, STUDY(seed), .fallback = "0",
@@ -346,6 +349,7 @@ read_study(RaStudy *study, guint group, GError **error)
   study->n_bisect = keys.bisect;
   study->replay.n_iterations = keys.iterations;
   study->replay.seed = keys.seed;
+  study->replay.flows = keys.network == 1;
   study->replay.fidelity = keys.fidelity == 0   ? RA_FIDELITY_CALL
                            : keys.fidelity == 1 ? RA_FIDELITY_STAGE
                                                 : RA_FIDELITY_OP;

@@ -16,6 +16,7 @@
  *     along = nodes                  the axis of a curve
  *     where = fits, iteration < 60 s
  *     fidelity = stage
+ *     network = off                  or flows: links contend
  *     iterations = 3
  *     seed = 0
  *     draws = 1                      replays of a point, with consecutive seeds

@@ -152,7 +152,6 @@ fails "bad.json:1: " inspect bad.json
 
 fails "unknown value 'expotr', expected one of info, export, did you mean 'export'?" trace expotr \
   a.trace.tsv
-fails "expected --chrome" trace export a.trace.tsv
 fails "--chrome: expected 'trace export'" trace info --chrome a.trace.tsv
 fails "--output: expected 'trace export'" trace info a.trace.tsv -o x
 fails "--format: expected 'trace info'" trace export --chrome \

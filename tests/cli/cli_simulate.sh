@@ -279,8 +279,8 @@ for threads in 1 3; do
 done
 cmp -s many.1 many.3 && awk -F'\t' -v print5="$(print_of "$drawn" --seed=5)" \
   -v drawn="${drawn##*/}" '
-    $1 == drawn && NF == 5 && $2 == 5 { equal = $5 == print5 }
-    NF == 5 && $2 ~ /^[3-6]$/ { n++ }
+    $1 == drawn && NF == 7 && $2 == 5 { equal = $7 == print5 && $6 == "yes" }
+    NF == 7 && $2 ~ /^[3-6]$/ { n++ }
     $1 == drawn && NF == 9 {
       ordered = $2 == 4 && $4 > 0 && $5 < $3 && $3 < $9 && $5 <= $6 &&
         $6 <= $7 && $7 <= $8 && $8 <= $9 }

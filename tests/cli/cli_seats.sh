@@ -1,0 +1,77 @@
+#!/bin/bash
+# What a first look must not get wrong: no answer that is wrong without a word,
+# plans set side by side, names that are found.  TAP on stdout.
+[ -n "${BASH_VERSION-}" ] || exec bash "$0" "$@"
+# shellcheck source=tests/cli/cli_impl.sh
+. "${srcdir:?is set by make check}/tests/cli/cli_impl.sh"
+export XDG_CACHE_HOME=$tmp/cache
+tiny=$plans/ppo-tiny-4-colocated.plan
+
+# --- no silence ---
+
+# Leaves of one node of four, each with a quarter of the bandwidth up.
+narrow='cluster.fabric=rail(leaf=1, oversubscription=4)'
+wide=$plans/rloo-llama3-8b-32.plan
+two=$plans/ppo-llama2-7b-8.plan
+fails "the cluster's fabric is oversubscribed 4:1, expected --network=flows" \
+  simulate "$wide" --set "$narrow"
+works simulate "$wide" -n 1 --set "$narrow" --network=flows
+works simulate "$wide" -n 1 --set "${narrow/leaf=1/leaf=4}" # all below one leaf
+works simulate "$wide" -n 1 --set "${narrow/tion=4/tion=1}"
+printf '%s\n' '[study]' 'title = Fabric' "plan = $wide" 'question = minimum' \
+  'of = iteration' 'iterations = 1' '[axis fabric]' \
+  'key = cluster.fabric' 'values = flat, "rail(leaf=1, oversubscription=4)"' \
+  >fabric.study
+run study fabric.study
+tr '\n' ' ' <out | grep -q 'oversubscribed 4:1, expected --network=flows (network'
+result $? "a study says why the point does not count"
+sed -i 's/^of .*/&\nnetwork = flows/' fabric.study
+works study fabric.study --format=tsv
+! grep -q oversubscribed out
+result $? "with flows it counts"
+
+# The mean is that of the lengths as cut (tests/graph/check_length.c).
+works inspect ppo-llama3-70b.workload --format=tsv
+grep -q "$(printf 'response-length\tlognormal\t1\t1024\t539')" out ||
+  grep -q 539 out
+result $? "the mean written is the mean of the lengths"
+fails "mean is '4000', expected less than the maximum '1000'" simulate "$tiny" \
+  --set 'workload.response-length=lognormal(4000, 3000, 1000)'
+
+# Traces of two plans have names of tasks in common, and nothing else.
+"$reallot" simulate "$tiny" -n 1 -t a.trace.tsv >/dev/null
+cp "$tiny" other.plan
+"$reallot" simulate other.plan -n 1 -t b.trace.tsv >/dev/null
+fails "the plan of one trace is 'ppo-tiny-4-colocated.plan', of the other" \
+  compare a.trace.tsv b.trace.tsv
+works compare a.trace.tsv a.trace.tsv
+
+# The ending says the format.
+"$reallot" simulate "$tiny" -n 1 -t a.json >/dev/null
+"$reallot" trace export a.trace.tsv -o b.json
+head -c 1 a.json | grep -q '{' && cmp -s a.json b.json
+result $? "-t x.json is what trace export makes"
+
+# --- side by side ---
+
+run simulate "$two" ppo-llama2-7b-8-colocated-zero3.plan
+[ "$rc" -eq 0 ] && grep -q '^plan .* iteration  *error .* fits$' out &&
+  grep -q '^actor_train  *[0-9.]* m*s  *[0-9.]* m*s$' out &&
+  grep -q '^call actor_train.zero  *1  *3$' out &&
+  grep -q 'ppo-llama2-7b-8 is the fastest plan that fits: [0-9.]* % less' out
+result $? "plans side by side: time, calls, what differs"
+run simulate "$two" ppo-llama2-7b-8-colocated-zero3.plan --format=json \
+  --set cluster.allocator-slack=0.2
+[ "$rc" -eq 1 ] && grep -q '"fits": "no"' out && grep -q '"fits": "yes"' out
+result $? "one that does not fit is said, and the status is 1"
+run simulate "$two" --seeds=2 --set cluster.allocator-slack=0.2
+[ "$rc" -eq 1 ] && grep -q ' no ' out
+result $? "so is a seed's"
+
+# A step's first call begins with the step.
+run simulate "$tiny" --format=tsv
+awk -F'\t' '$1 == "actor_generate" && NF == 7 { found = $5 >= 0 && $5 < $6 }
+  END { exit !found }' out
+result $? "calls begin within their step"
+
+echo "1..$n"
