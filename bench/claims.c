@@ -101,7 +101,7 @@ found_s(RaSetup *setup, const RaSetupFlags *flags, const Options *options,
                                       .cluster = "c.cluster"};
   GError *error = NULL;
   g_autoptr(RaContest) contest =
-      ra_contest_new(setup, flags, &contest_options, &error);
+      ra_contest_new(setup, &contest_options, &error);
   const RaContender *winner;
 
   die_unless(contest != NULL, error);

@@ -132,7 +132,7 @@ run_cell(guint panel, guint actor, guint scale, const Options *options)
   }
   setup = ra_rl_setup_new(&step, &error);
   if (setup)
-    contest = ra_contest_new(setup, &none, &contest_options, &error);
+    contest = ra_contest_new(setup, &contest_options, &error);
   if (contest) {
     read_contest(cell, contest);
   } else if (!g_error_matches(error, RA_ERROR, RA_ERROR_NEGATIVE)) {

@@ -19,7 +19,11 @@
 #include "study/plot/convergence.h"
 #include "study/sweep/deal.h"
 
-#define DEFAULT_TIME_S 4 /* four models of 70B on 128 GPUs have settled */
+/* Four models of 70B on 128 GPUs have settled after 4 s of chains, and their
+ * strategies and layouts are prepared before. */
+#define DEFAULT_TIME_S 10
+/* Of the time, without the final. */
+#define BEFORE_FINAL_FRAC 0.8
 #define MAX_STEPS UINT64_C(1000000000000)
 #define MAX_THREADS 4096
 #define DEFAULT_TOP 3
@@ -60,12 +64,18 @@ texts_clear(Texts *texts)
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Texts, texts_clear)
 
 static void
-show_best(double best_s, double bound_s, uint64_t n_steps, void *data)
+show_news(const RaContestNews *news, void *data)
 {
   (void)data;
-  fprintf(stderr,
-          "\r\033[Ksearching: best %.4g s, lower bound %.4g s, %.3g proposals",
-          best_s, bound_s, (double)n_steps);
+  if (isfinite(news->best_s))
+    fprintf(stderr,
+            "\r\033[K%s: best %.4g s, lower bound %.4g s, %.3g proposals",
+            news->phase, news->best_s, news->bound_s, (double)news->n_steps);
+  else if (news->n_all > 0)
+    fprintf(stderr, "\r\033[K%s: %u of %u", news->phase, news->n_done,
+            news->n_all);
+  else
+    fprintf(stderr, "\r\033[K%s", news->phase);
 }
 
 /* `2,4,8` into @out (MAX_SIZES), ascending. */
@@ -127,6 +137,12 @@ read_final(const Texts *texts, RaContestOptions *contest,
   finals->n_top = (guint)top;
   finals->n_draws = (guint)draws;
   finals->seed = contest->seed;
+  finals->until.end_us =
+      contest->time_limit_s > 0
+          ? g_get_monotonic_time() +
+                (gint64)(1e6 * (contest->time_limit_s + contest->prove_s))
+          : 0;
+  contest->time_limit_s *= BEFORE_FINAL_FRAC;
   finals->n_threads = contest->n_threads;
   contest->n_near = (guint)top - 1;
   return TRUE;
@@ -136,11 +152,11 @@ static gboolean
 read_options(const Texts *texts, RaSizingOptions *sizing,
              RaFinalOptions *finals, uint32_t *nodes, GError **error)
 {
-  static const char *const spaces[] = {"real", "full", NULL};
+  static const char *const spaces[] = {"real", "full", "common", NULL};
   static const char *const launches[] = {"eager", "graph", NULL};
   RaContestOptions *out = &sizing->contest;
   uint64_t threads = 0;
-  int kind = RA_SPACE_REAL, launch = RA_LAUNCH_GRAPH;
+  int kind = RA_SPACE_COMMON, launch = RA_LAUNCH_GRAPH;
 
   if (!ra_option_word("--space", texts->space, spaces, &kind, error) ||
       !ra_option_word("--launch", texts->launch, launches, &launch, error) ||
@@ -282,7 +298,7 @@ search(const RaOptions *options, const Texts *texts, RaSizingOptions *sizing,
 
   sizing->output =
       g_strcmp0(options->output, "-") == 0 ? NULL : options->output;
-  contest->stop = ra_interrupt_watch();
+  contest->stop = finals->until.stop = ra_interrupt_watch();
   if (world) {
     peers.asked = contest->stop;
     contest->stop = &peers.stop;
@@ -290,7 +306,7 @@ search(const RaOptions *options, const Texts *texts, RaSizingOptions *sizing,
     contest->n_threads = ra_deal_threads(world, contest->n_threads);
   }
   if (is_first && isatty(STDERR_FILENO))
-    contest->progress = show_best;
+    contest->progress = show_news;
   result = ra_sizing_new(&flags, sizing, error);
   if (result && !is_first) /* what follows is process 0's */
     return result->winner != RA_NONE ? 0 : 1;
@@ -340,8 +356,9 @@ run(int argc, char **argv, GError **error)
   uint32_t nodes[MAX_SIZES];
   const GOptionEntry own[] = {
       {"space", 0, 0, G_OPTION_ARG_FILENAME, &texts.space,
-       "Candidates of a call: real, those of ReaL, or full (default: real)",
-       "real|full"},
+       "Candidates of a call: common, those of frameworks, real, those of "
+       "ReaL, or full (default: common)",
+       "common|real|full"},
       {"limit", 0, 0, G_OPTION_ARG_FILENAME_ARRAY, &texts.limits,
        "Limit on a call: mesh, gpus, tp, dp, pp ...; repeatable",
        "CALL.KEY=VALUE[,VALUE]"},
@@ -352,7 +369,7 @@ run(int argc, char **argv, GError **error)
       {"launch", 0, 0, G_OPTION_ARG_FILENAME, &texts.launch,
        "Launch of decode steps (default: graph)", "eager|graph"},
       {"time", 0, 0, G_OPTION_ARG_FILENAME, &texts.time,
-       "Search time (default: 4 s)", "SECONDS"},
+       "Time of the whole command (default: 10 s)", "SECONDS"},
       {"steps", 0, 0, G_OPTION_ARG_FILENAME, &texts.steps,
        "Proposals per chain (deterministic), instead of --time", "N"},
       {"prove", 0, 0, G_OPTION_ARG_FILENAME, &texts.prove,
@@ -400,7 +417,7 @@ const RaCommand ra_command_search = {
         "Find the best plan and compare it with the placement strategies",
     .details = "The plan goes to --output, the table of all plans to standard "
                "output.  The exit\n"
-               "status is 1 if no plan fits.  Ctrl-C ends the search with the "
+               "status is 1 if no plan fits.  Ctrl-C ends the command with the "
                "best plan so far.\n\n"
                "Examples:\n"
                "  reallot search --workload=ppo-llama3-70b.workload \\\n"

@@ -61,20 +61,20 @@ append_head(GString *out, const RaSearchReport *report, const RaSize *size)
   else if (report->sizing->sizes->len > 1)
     g_string_append_printf(out, "Plans for %" PRIu32 " node%s:\n",
                            size->n_nodes, size->n_nodes > 1 ? "s" : "");
-  for (guint i = 0; i < contest->n_rounds; i++) {
-    const RaContestRound *round = &contest->rounds[i];
-
-    g_string_append_printf(out,
-                           "%s: 10^%.1f plans, costs prepared in %.1f s, %.3g "
-                           "MCMC proposals in %.1f s\n",
-                           round->name, round->log10_points, round->prepare_s,
-                           (double)round->found.n_steps, round->found.seconds);
-  }
-  if (contest->is_sampled && contest->n_rounds > 0)
-    g_string_append(out, "Lengths are sampled: the search assumes that all "
-                         "have the mean, then the longest;\n"
-                         "iteration times use sampled lengths.\n");
+  if (contest->searched)
+    g_string_append_printf(
+        out,
+        "search: 10^%.1f plans, layouts prepared in %.1f s, %.3g MCMC "
+        "proposals in %.1f s\n",
+        contest->round.log10_points, contest->round.prepare_s,
+        (double)contest->round.found.n_steps, contest->round.found.seconds);
   g_string_append_c(out, '\n');
+}
+
+static gboolean
+winner_is_found(const RaFinal *final)
+{
+  return ra_finalist_contender(final, final->winner)->is_found;
 }
 
 /* "3.1 % (+- 0.2 %) less than real, the best family". */
@@ -87,8 +87,9 @@ append_lead(GString *out, const RaFinal *final, uint32_t i)
   if (final->n_draws > 1)
     g_string_append_printf(out, " (+- %.2g %%)", 100 * f->deviation_frac);
   g_string_append_printf(out, " less than %s%s", f->name,
-                         i == final->family ? ", the best placement strategy"
-                                            : "");
+                         i == final->family && winner_is_found(final)
+                             ? ", the best placement strategy"
+                             : "");
 }
 
 /* TRUE if what divides them is more than the model is off by. */
@@ -130,12 +131,9 @@ append_refusal(GString *out, const RaContest *contest)
 
   if (!contest->refusal)
     return;
-  text = g_strdup_printf("%s: %s",
-                         contest->n_rounds == 0
-                             ? "Nothing was searched, so this is the best "
-                               "placement strategy"
-                             : "A round of the search had no candidates",
-                         contest->refusal);
+  text = g_strdup_printf(
+      "Nothing was searched, so this is the best placement strategy: %s",
+      contest->refusal);
   ra_output_wrapped(out, text);
 }
 
@@ -157,7 +155,9 @@ append_verdict(GString *out, const RaSearchReport *report)
   }
   winner = &g_array_index(final->finalists, RaFinalist, final->winner);
   value = ra_objective_say(&final->objective, &winner->mean);
-  g_string_append_printf(text, "%s: %s", winner->name, value);
+  g_string_append_printf(text, "%s%s: %s", winner->name,
+                         winner_is_found(final) ? "" : ", a placement strategy",
+                         value);
   if (final->objective.kind != RA_OBJECTIVE_TIME)
     g_string_append_printf(text, ", %.4g s per iteration",
                            winner->mean.iteration_s);
@@ -167,6 +167,8 @@ append_verdict(GString *out, const RaSearchReport *report)
     append_lead(text, final, final->family);
   g_string_append_printf(text, " (op by op%s)",
                          final->n_draws > 1 ? ", mean of the samples" : "");
+  if (!winner_is_found(final) && ra_search_size(report)->contest->searched)
+    g_string_append(text, ".  No plan that was found is better");
   ra_output_wrapped(out, text->str);
   append_refusal(out, ra_search_size(report)->contest);
   append_error(out, final);
@@ -193,10 +195,10 @@ append_algorithm(GString *out, const RaSearchReport *report)
 static void
 append_certificate(GString *out, const RaContest *contest)
 {
-  const RaContestRound *round = &contest->rounds[0];
+  const RaContestRound *round = &contest->round;
   const RaExactResult *e = &round->exact;
 
-  if (contest->is_sampled || contest->n_rounds == 0)
+  if (!contest->searched)
     return;
   if (round->bounded && e->found && e->is_proven) {
     g_string_append_printf(

@@ -3,7 +3,8 @@
 noinst_LIBRARIES += libsearch.a
 ra_libs += libsearch.a
 libsearch_a_SOURCES =
-libsearch_a_SOURCES += %D%/evaluate/call_bound.c %D%/evaluate/call_bound.h
+libsearch_a_SOURCES += %D%/evaluate/call_bound.c %D%/evaluate/call_bound.h %D%/evaluate/call_bound_impl.h
+libsearch_a_SOURCES += %D%/evaluate/call_bound_drawn.c
 libsearch_a_SOURCES += %D%/evaluate/cost_move.c
 libsearch_a_SOURCES += %D%/evaluate/cost_exchange.c
 libsearch_a_SOURCES += %D%/evaluate/cost_table.c %D%/evaluate/cost_table.h %D%/evaluate/cost_table_impl.h
@@ -38,6 +39,7 @@ libsearch_a_SOURCES += %D%/evaluate/signature.c
 libsearch_a_SOURCES += %D%/space/space.c %D%/space/space.h %D%/space/space_impl.h
 libsearch_a_SOURCES += %D%/space/space_fill.c
 libsearch_a_SOURCES += %D%/space/space_limit.c
+libsearch_a_SOURCES += %D%/space/space_point.c
 libsearch_a_SOURCES += %D%/space/space_share.c
 libsearch_a_SOURCES += %D%/space/space_strategy.c
 libsearch_a_SOURCES += %D%/family/cluster_split.c %D%/family/cluster_split.h

@@ -151,6 +151,17 @@ collect(const RaMcmcSearch *s, double seconds, RaMcmcResult *r)
                          s->options->data);
 }
 
+/* What is known before the first step. */
+static void
+begin_with_best(const RaMcmcSearch *s, RaMcmcResult *r)
+{
+  if (!s->options->best)
+    return;
+  r->found = TRUE;
+  r->point = *s->options->best;
+  ra_evaluate(s->groups[0].evaluator, &r->point, &r->score);
+}
+
 static gboolean
 is_over(const RaMcmcSearch *s, const RaMcmcResult *r)
 {
@@ -177,6 +188,7 @@ ra_mcmc_search(RaCostTable *costs, const RaMcmcOptions *options,
   if (options->time_limit_s > 0)
     s.end_us = begin_us + (gint64)(1e6 * options->time_limit_s);
   search_init(&s);
+  begin_with_best(&s, out_result);
   share(&s, out_result);
   hottest_s = ra_mcmc_probe(&s, &s.groups[0], &now_s);
   ra_mcmc_set_ladder(&s, hottest_s, now_s);

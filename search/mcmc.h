@@ -70,6 +70,8 @@ typedef struct {
   uint64_t seed;         /* seed of all random streams */
   const RaPoint *starts; /* nullable (n_starts): start points, used in turn */
   guint n_starts;
+  const RaPoint *best; /* nullable: a plan that fits, which the result is not
+                          behind */
   const uint8_t *residency; /* nullable (n_models): residencies of random
                                plans */
   int residency_most; /* RaResidency: largest residency to which chains may

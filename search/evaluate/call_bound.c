@@ -4,27 +4,16 @@
 #include <math.h>
 
 #include "graph/expand/expand_zero.h"
-#include "search/evaluate/call_bound.h"
+#include "graph/input/plan_batching.h"
+#include "search/evaluate/call_bound_impl.h"
 #include "sim/generate/decode.h"
 
 /* Rounding error of a thousand terms is some 10^-13 of them. */
 #define ROUNDING (1 - 1e-9)
 
-/* A call while it is bounded. */
-typedef struct {
-  const RaEstimator *estimator;
-  uint32_t kinds; /* of the nodes of the mesh */
-  const RaCluster *cluster;
-  const RaCallMemory *c;
-  RaShard shard; /* of passes: without gathers */
-  const RaCallPlan *plan;
-  const RaCallLoad *load;
-  RaCallContext x; /* ranks that reduce and gather; pieces are those of c */
-} Subject;
-
 /* The work of @graph on the fastest kind of nodes of the mesh. */
 static double
-least_work_s(const Subject *s, const RaTaskGraph *graph)
+least_work_s(const RaBoundSubject *s, const RaTaskGraph *graph)
 {
   double least_s = (double)INFINITY;
 
@@ -39,14 +28,11 @@ least_work_s(const Subject *s, const RaTaskGraph *graph)
   return least_s;
 }
 
-/* Time of a micro-batch's pass through a piece, without gathers. */
-static double
-pass_s(const Subject *s, const RaPiece *piece, RaPhase phase)
+double
+ra_bound_pass_s(const RaBoundSubject *s, const RaPiece *piece, RaPhase phase)
 {
-  RaWork work = {.shard = 0,
-                 .phase = (uint8_t)phase,
-                 .piece = *piece,
-                 .batch = s->load->batch};
+  RaWork work = {
+      .shard = 0, .phase = (uint8_t)phase, .piece = *piece, .batch = s->batch};
   RaTaskGraph graph = {
       .n_works = 1, .works = &work, .n_shards = 1, .shards = &s->shard};
 
@@ -55,7 +41,7 @@ pass_s(const Subject *s, const RaPiece *piece, RaPhase phase)
 
 /* A task of one op. */
 static double
-op_s(const Subject *s, const RaOp *op)
+op_s(const RaBoundSubject *s, const RaOp *op)
 {
   RaWork work = {.shard = RA_NONE, .op = *op};
   RaTaskGraph graph = {.n_works = 1, .works = &work};
@@ -64,10 +50,8 @@ op_s(const Subject *s, const RaOp *op)
   return least_work_s(s, &graph);
 }
 
-/* Pieces between the first and the last are alike if they have as many layers
- * of a dense model: asked once. */
-static gboolean
-is_like_before(const Subject *s, uint32_t piece)
+gboolean
+ra_bound_is_like_before(const RaBoundSubject *s, uint32_t piece)
 {
   return piece >= 2 && piece + 1 < s->c->n_pieces &&
          s->c->shard.model->n_experts == 0 &&
@@ -76,36 +60,15 @@ is_like_before(const Subject *s, uint32_t piece)
 
 /* --- pipelines --- */
 
-/* The passes of one micro-batch. */
-typedef struct {
-  double *forward_s;  /* (n_pieces) */
-  double *backward_s; /* (n_pieces) 0: there is none */
-  double *send_s;     /* (pp) from stage s to the next, one way */
-} Passes;
-
-static void
-passes_init(const Subject *s, gboolean trains, Passes *out)
+void
+ra_bound_sends(const RaBoundSubject *s, double *out_s)
 {
   const RaCallPlan *p = s->plan;
-  uint32_t n = s->c->n_pieces;
-  uint64_t tokens = (s->load->batch.q_tokens + p->cp - 1) / p->cp;
+  uint64_t tokens = (s->batch.q_tokens + p->cp - 1) / p->cp;
   uint64_t bytes =
       tokens * s->x.model->hidden * ra_dtype_bytes((RaDtype)s->x.dtype);
   double sends_s[2] = {0};
 
-  out->forward_s = g_new0(double, n);
-  out->backward_s = g_new0(double, n);
-  out->send_s = g_new0(double, p->pp);
-  for (uint32_t u = 0; u < n; u++) {
-    if (is_like_before(s, u)) {
-      out->forward_s[u] = out->forward_s[u - 1];
-      out->backward_s[u] = out->backward_s[u - 1];
-      continue;
-    }
-    out->forward_s[u] = pass_s(s, &s->c->pieces[u], RA_PHASE_FORWARD);
-    if (trains)
-      out->backward_s[u] = pass_s(s, &s->c->pieces[u], RA_PHASE_BACKWARD);
-  }
   if (p->sequence_parallel || p->scatter_sends)
     bytes = (bytes + p->tp - 1) / p->tp;
   for (uint64_t crosses = 0; crosses < 2 && p->pp > 1; crosses++) {
@@ -115,7 +78,36 @@ passes_init(const Subject *s, gboolean trains, Passes *out)
     sends_s[crosses] = op_s(s, &op);
   }
   for (uint32_t i = 0; i + 1 < p->pp; i++)
-    out->send_s[i] = sends_s[ra_send_crosses(p, s->cluster, 0, i, i + 1) != 0];
+    out_s[i] = sends_s[ra_send_crosses(p, s->cluster, 0, i, i + 1) != 0];
+}
+
+/* The passes of one micro-batch. */
+typedef struct {
+  double *forward_s;  /* (n_pieces) */
+  double *backward_s; /* (n_pieces) 0: there is none */
+  double *send_s;     /* (pp) from stage s to the next, one way */
+} Passes;
+
+static void
+passes_init(const RaBoundSubject *s, gboolean trains, Passes *out)
+{
+  uint32_t n = s->c->n_pieces;
+
+  out->forward_s = g_new0(double, n);
+  out->backward_s = g_new0(double, n);
+  out->send_s = g_new0(double, s->plan->pp);
+  for (uint32_t u = 0; u < n; u++) {
+    if (ra_bound_is_like_before(s, u)) {
+      out->forward_s[u] = out->forward_s[u - 1];
+      out->backward_s[u] = out->backward_s[u - 1];
+      continue;
+    }
+    out->forward_s[u] = ra_bound_pass_s(s, &s->c->pieces[u], RA_PHASE_FORWARD);
+    if (trains)
+      out->backward_s[u] =
+          ra_bound_pass_s(s, &s->c->pieces[u], RA_PHASE_BACKWARD);
+  }
+  ra_bound_sends(s, out->send_s);
 }
 
 static void
@@ -128,7 +120,7 @@ passes_clear(Passes *passes)
 
 /* Work of stage @stage for one micro-batch. */
 static double
-stage_s(const Subject *s, const Passes *passes, uint32_t stage)
+stage_s(const RaBoundSubject *s, const Passes *passes, uint32_t stage)
 {
   double sum_s = 0;
 
@@ -140,7 +132,7 @@ stage_s(const Subject *s, const Passes *passes, uint32_t stage)
 /* N micro-batches forward: those of a stage one after the other, the first
  * comes through all stages before it and the last goes through all behind. */
 static double
-forwards_s(const Subject *s, const Passes *passes, double n)
+forwards_s(const RaBoundSubject *s, const Passes *passes, double n)
 {
   double through_s = 0, most_s = 0;
 
@@ -154,7 +146,7 @@ forwards_s(const Subject *s, const Passes *passes, double n)
 /* N micro-batches forward and backward: those of a stage, the first through the
  * stages before it, the last back through them. */
 static double
-trains_s(const Subject *s, const Passes *passes, double n)
+trains_s(const RaBoundSubject *s, const Passes *passes, double n)
 {
   double before_s = 0, most_s = 0;
 
@@ -170,7 +162,7 @@ trains_s(const Subject *s, const Passes *passes, double n)
 
 /* Parameters of @piece whose gradients all data ranks sum. */
 static uint64_t
-dense_params(const Subject *s, const RaPiece *piece)
+dense_params(const RaBoundSubject *s, const RaPiece *piece)
 {
   uint64_t n = ra_piece_n_trained(&s->x.shard_record, piece);
 
@@ -179,31 +171,45 @@ dense_params(const Subject *s, const RaPiece *piece)
              : n;
 }
 
+/* The reduction of the first stage's bucket @k. */
+static double
+bucket_s(const RaBoundSubject *s, uint32_t k)
+{
+  const RaCallContext *x = &s->x;
+  RaPiece part = ra_piece_bucket(x, 0, k);
+  uint64_t n = dense_params(s, &part) - ra_piece_bucket_shared(x, 0, k);
+  RaOp op = ra_zero_op(x, x->zero ? RA_OP_REDUCE_SCATTER : RA_OP_ALL_REDUCE,
+                       (RaDtype)s->plan->grad_dtype, n);
+
+  return op_s(s, &op);
+}
+
+double
+ra_bound_last_reduce_s(const RaBoundSubject *s)
+{
+  return s->x.dp.ranks > 1 ? bucket_s(s, ra_piece_n_buckets(&s->x, 0) - 1) : 0;
+}
+
 /* Seconds behind the first stage's last backward, of @whole_s, until all that
  * it made is reduced: bucket by bucket, as each is ready. */
 static double
-reduce_s(const Subject *s, double whole_s)
+reduce_s(const RaBoundSubject *s, double whole_s)
 {
-  const RaCallContext *x = &s->x;
   double ready_s = 0, end_s = 0;
 
-  for (uint32_t k = 0; k < ra_piece_n_buckets(x, 0); k++) {
-    RaPiece part = ra_piece_bucket(x, 0, k);
-    uint64_t n = dense_params(s, &part) - ra_piece_bucket_shared(x, 0, k);
-    RaOp op = ra_zero_op(x, x->zero ? RA_OP_REDUCE_SCATTER : RA_OP_ALL_REDUCE,
-                         (RaDtype)s->plan->grad_dtype, n);
+  if (s->x.dp.ranks <= 1)
+    return 0;
+  for (uint32_t k = 0; k < ra_piece_n_buckets(&s->x, 0); k++) {
+    RaPiece part = ra_piece_bucket(&s->x, 0, k);
 
-    ready_s += pass_s(s, &part, RA_PHASE_BACKWARD);
-    end_s = MAX(end_s, ready_s) + op_s(s, &op);
+    ready_s += ra_bound_pass_s(s, &part, RA_PHASE_BACKWARD);
+    end_s = MAX(end_s, ready_s) + bucket_s(s, k);
   }
   return MAX(end_s - whole_s, 0);
 }
 
-/* The first stage's last gradients are reduced when its last backward is done,
- * then all meet to clip, then its parameters are stepped and, in all but the
- * last part, gathered. */
-static double
-update_s(const Subject *s, double last_backward_s, uint32_t n_parts)
+double
+ra_bound_update_s(const RaBoundSubject *s, double reduce_s, uint32_t n_parts)
 {
   const RaCallContext *x = &s->x;
   const RaCallPlan *p = s->plan;
@@ -213,7 +219,7 @@ update_s(const Subject *s, double last_backward_s, uint32_t n_parts)
                .dim = {sizeof(float), n_gpus, p->mesh.gpus_per_node, 1}};
   RaOp step = {.kind = RA_OP_OPTIMIZER, .dtype = (uint8_t)x->dtype};
   uint64_t n_params = 0;
-  double sum_s = x->dp.ranks > 1 ? reduce_s(s, last_backward_s) : 0;
+  double sum_s = reduce_s;
 
   for (uint32_t u = 0; u < s->c->n_pieces; u += p->pp)
     n_params += dense_params(s, &s->c->pieces[u]);
@@ -229,10 +235,8 @@ update_s(const Subject *s, double last_backward_s, uint32_t n_parts)
   return sum_s;
 }
 
-/* With zero 3 a stage's queue of collectives: its buckets' gathers for every
- * pass, and the reductions behind backwards. */
-static double
-collectives_s(const Subject *s, gboolean trains)
+double
+ra_bound_collectives_s(const RaBoundSubject *s, gboolean trains)
 {
   const RaCallContext *x = &s->x;
   double most_s = 0, sum_s = 0;
@@ -255,7 +259,7 @@ collectives_s(const Subject *s, gboolean trains)
 }
 
 static double
-train_s(const Subject *s, const RaCall *c)
+train_s(const RaBoundSubject *s, const RaCall *c)
 {
   double n_mini_batches =
       (double)ra_call_plan_n_pieces(c, s->plan) * c->n_epochs;
@@ -263,14 +267,14 @@ train_s(const Subject *s, const RaCall *c)
   Passes passes;
 
   passes_init(s, TRUE, &passes);
-  bound_s =
-      trains_s(s, &passes, m) + update_s(s, passes.backward_s[0], c->n_parts);
+  bound_s = trains_s(s, &passes, m) +
+            ra_bound_update_s(s, reduce_s(s, passes.backward_s[0]), c->n_parts);
   passes_clear(&passes);
-  return n_mini_batches * MAX(bound_s, m * collectives_s(s, TRUE));
+  return n_mini_batches * MAX(bound_s, m * ra_bound_collectives_s(s, TRUE));
 }
 
 static double
-inference_s(const Subject *s, double n)
+inference_s(const RaBoundSubject *s, double n)
 {
   double bound_s;
   Passes passes;
@@ -278,28 +282,26 @@ inference_s(const Subject *s, double n)
   passes_init(s, FALSE, &passes);
   bound_s = forwards_s(s, &passes, n);
   passes_clear(&passes);
-  return MAX(bound_s, n * collectives_s(s, FALSE));
+  return MAX(bound_s, n * ra_bound_collectives_s(s, FALSE));
 }
 
 /* --- decoding --- */
 
 /* All steps of all groups on one stage, as if it never waited. */
 static double
-steps_s(const Subject *s, const RaPiece *piece, uint32_t n_sequences,
-        const uint32_t *prompt, const uint32_t *response)
+steps_s(const RaBoundSubject *s, const RaPiece *piece,
+        const RaDynamic *sequences)
 {
   double end_s, least_s = (double)INFINITY;
   RaCost cost;
-  RaDynamic dynamic = {.n_groups = s->plan->n_micro_batches,
-                       .n_stages = 1,
-                       .pieces = piece,
-                       .n_sequences = n_sequences,
-                       .prompt = prompt,
-                       .response = response,
-                       .n_parts = 1,
-                       .weight = 1};
+  RaDynamic dynamic = *sequences;
   RaDecodeResult result = {.part_end_s = &end_s, .part_cost = &cost};
 
+  dynamic.n_groups = s->plan->n_micro_batches;
+  dynamic.n_stages = 1;
+  dynamic.pieces = piece;
+  dynamic.n_parts = 1;
+  dynamic.weight = 1;
   for (guint k = 0; k < ra_estimator_n_kinds(s->estimator); k++)
     if (s->kinds >> k & 1) {
       ra_decode_run(ra_estimator_kind(s->estimator, k), &s->x.shard_record,
@@ -312,7 +314,7 @@ steps_s(const Subject *s, const RaPiece *piece, uint32_t n_sequences,
 /* The most of: a stage that never waits; one group, which passes all stages in
  * every step. */
 static double
-decode_s(const Subject *s, uint32_t n_sequences, uint32_t prompt,
+decode_s(const RaBoundSubject *s, uint32_t n_sequences, uint32_t prompt,
          uint32_t response)
 {
   uint32_t share = n_sequences / s->plan->dp;
@@ -320,6 +322,8 @@ decode_s(const Subject *s, uint32_t n_sequences, uint32_t prompt,
   g_autofree uint32_t *prompts = g_new(uint32_t, share);
   g_autofree uint32_t *responses = g_new(uint32_t, share);
   double most_s = 0, sum_s = 0, piece_s = 0;
+  RaDynamic all = {
+      .n_sequences = share, .prompt = prompts, .response = responses};
   RaOp send = {.kind = RA_OP_SEND,
                .dtype = (uint8_t)s->x.dtype,
                .dim = {share / n_groups * (uint64_t)s->x.model->hidden *
@@ -331,8 +335,8 @@ decode_s(const Subject *s, uint32_t n_sequences, uint32_t prompt,
     responses[i] = response;
   }
   for (uint32_t u = 0; u < s->c->n_pieces; u++) {
-    if (!is_like_before(s, u))
-      piece_s = steps_s(s, &s->c->pieces[u], share, prompts, responses);
+    if (!ra_bound_is_like_before(s, u))
+      piece_s = steps_s(s, &s->c->pieces[u], &all);
     most_s = MAX(most_s, piece_s);
     sum_s += piece_s / n_groups;
     if (u + 1 < pp)
@@ -343,23 +347,45 @@ decode_s(const Subject *s, uint32_t n_sequences, uint32_t prompt,
   return MAX(most_s, sum_s);
 }
 
+/* Bound where all lengths are alike and batches static. */
+static double
+alike_s(RaBoundSubject *s, const RaCall *c, double n)
+{
+  const RaWorkload *w = s->workload;
+  uint32_t prompt = (uint32_t)ra_length_mean(&w->prompt_length);
+  uint32_t response = (uint32_t)ra_length_mean(&w->response_length);
+
+  s->batch = s->load->batch;
+  if (c->kind == RA_CALL_TRAIN)
+    return train_s(s, c);
+  if (c->kind == RA_CALL_INFERENCE)
+    return inference_s(s, n);
+  /* Groups that are not alike have no bound here. */
+  return c->n_sequences / s->plan->dp % s->plan->n_micro_batches == 0
+             ? inference_s(s, n) + decode_s(s, c->n_sequences, prompt, response)
+             : 0;
+}
+
 double
 ra_call_bound_s(const RaEstimator *estimator, const RaMemory *memory,
-                uint32_t call, const RaCallLoad *load, double *out_n_tasks)
+                uint32_t call, const RaCallLoad *load,
+                const RaSequenceSet *const *sets, guint n_sets,
+                double *out_n_tasks)
 {
   const RaWorkload *w = memory->plan->workload;
   const RaCall *c = &w->calls[call];
   const RaCallMemory *held = &memory->calls[call];
-  Subject s = {.estimator = estimator,
-               .cluster = memory->plan->cluster,
-               .c = held,
-               .shard = held->shard,
-               .plan = &memory->plan->calls[call],
-               .load = load};
+  RaBoundSubject s = {.estimator = estimator,
+                      .workload = w,
+                      .cluster = memory->plan->cluster,
+                      .memory = memory,
+                      .call = call,
+                      .c = held,
+                      .shard = held->shard,
+                      .plan = &memory->plan->calls[call],
+                      .load = load};
   gboolean trains = c->kind == RA_CALL_TRAIN;
-  double m = s.plan->n_micro_batches, n = m, bound_s;
-  uint32_t prompt = (uint32_t)ra_length_mean(&w->prompt_length);
-  uint32_t response = (uint32_t)ra_length_mean(&w->response_length);
+  double m = s.plan->n_micro_batches, n = m, bound_s = (double)INFINITY;
 
   s.kinds = ra_cluster_kinds(s.cluster, &s.plan->mesh);
   s.shard.zero_ranks = 0;
@@ -371,16 +397,16 @@ ra_call_bound_s(const RaEstimator *estimator, const RaMemory *memory,
     n *= c->n_parts;
   *out_n_tasks = n * held->n_pieces * (trains ? 4 : 2);
   if (c->kind == RA_CALL_GENERATE && s.plan->pp > 1)
-    *out_n_tasks += m * s.plan->pp * response;
-  if (!ra_workload_is_even(w) || s.plan->batching != RA_BATCHING_STATIC)
+    *out_n_tasks += m * s.plan->pp * ra_length_mean(&w->response_length);
+  if (n_sets == 0)
     return 0;
-  bound_s = trains ? train_s(&s, c) : 0;
-  if (c->kind == RA_CALL_INFERENCE)
-    bound_s = inference_s(&s, n);
-  /* Groups that are not alike have no bound here. */
-  if (c->kind == RA_CALL_GENERATE &&
-      c->n_sequences / s.plan->dp % s.plan->n_micro_batches == 0)
-    bound_s =
-        inference_s(&s, n) + decode_s(&s, c->n_sequences, prompt, response);
+  if (ra_workload_is_even(w) && s.plan->batching == RA_BATCHING_STATIC)
+    return alike_s(&s, c, n) * ROUNDING;
+  *out_n_tasks = ra_bound_drawn_tasks(&s, c, *out_n_tasks);
+  s.batching = ra_call_batching(memory->plan, call);
+  for (guint k = 0; k < n_sets; k++) {
+    double one_s = ra_bound_drawn_s(&s, c, sets[k]);
+    bound_s = MIN(bound_s, one_s);
+  }
   return bound_s * ROUNDING;
 }

@@ -77,6 +77,7 @@ cost_one(guint i, guint thread, gpointer data)
 
   (void)thread;
   if (g_atomic_int_get(&job->n_failed) > 0 ||
+      ra_until_is_over(job->table->space->options.until) ||
       cost_candidate(job->table, job->wanted[i].call, job->wanted[i].candidate,
                      &error))
     return;
@@ -115,11 +116,21 @@ bound_one(guint i, guint thread, gpointer data)
       space->workload, space->cluster, wanted->call, &c->plan);
   RaMemory *memory = ra_memory_new_call(lone->plan, wanted->call);
   const RaCallLoad *load = ra_loads_of(space->loads, lone->plan, wanted->call);
+  uint32_t n_calls = space->workload->n_calls, n_sets = table->n_like;
+  uint32_t set = space->workload->calls[wanted->call].set;
+  g_autofree const RaSequenceSet **sets =
+      g_new0(const RaSequenceSet *, table->n_like);
 
+  for (uint32_t k = 0; k < table->n_like; k++)
+    sets[k] = table->sets[k * n_calls + set];
+  /* What there is no time for has a bound of 0. */
+  if (ra_until_is_over(space->options.until))
+    n_sets = 0;
   if (!job->forks[thread])
     job->forks[thread] = ra_estimator_fork(table->estimator);
-  table->bound_s[wanted->call][wanted->candidate] = ra_call_bound_s(
-      job->forks[thread], memory, wanted->call, load, &wanted->n_tasks);
+  table->bound_s[wanted->call][wanted->candidate] =
+      ra_call_bound_s(job->forks[thread], memory, wanted->call, load, sets,
+                      n_sets, &wanted->n_tasks);
   wanted->n_tasks *= table->n_like;
   table->n_tasks[wanted->call][wanted->candidate] = (float)wanted->n_tasks;
   ra_memory_free(memory);
@@ -173,8 +184,7 @@ cost_calls(RaCostTable *table, guint n_threads, GError **error)
   for (guint i = 0; i < n_forks; i++)
     ra_estimator_free(forks[i]);
   g_array_sort(wanted, compare_wanted);
-  while (n < wanted->len &&
-         (table->n_like > 1 || n_tasks < RA_COST_TABLE_TASKS))
+  while (n < wanted->len && table->n_like == 1 && n_tasks < RA_COST_TABLE_TASKS)
     n_tasks += g_array_index(wanted, Wanted, n++).n_tasks;
   ra_jobs_run(n, n_threads, cost_one, &job);
   if (!job.error)

@@ -48,8 +48,8 @@ typedef struct _RaCostTable RaCostTable;
  *   not replayed by sums and maxima
  *
  * Simulates candidates in increasing order of their tasks, until
- * RA_COST_TABLE_TASKS tasks are spent.  Where lengths are sampled, all
- * candidates are simulated.
+ * RA_COST_TABLE_TASKS tasks are spent; none where lengths are sampled, whose
+ * tasks take longer as hardly two are alike.
  *
  * Cost: one bound per candidate, and at most RA_COST_TABLE_TASKS simulated
  * tasks.

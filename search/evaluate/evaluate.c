@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "search/evaluate/evaluate_impl.h"
+#include "search/evaluate/flat_graph_impl.h"
 
 /* --- room for the lanes' numbers --- */
 
@@ -194,8 +195,9 @@ find_varying(RaEvaluator *e)
   for (uint32_t m = 0; m < w->n_models; m++)
     shares = shares || w->models[m].base_of;
   for (uint32_t c = 0; c < e->n_calls; c++) {
-    e->varies[c] = w->calls[c].model != RA_NONE &&
-                   (shares || model_varies(w, w->calls[c].model));
+    e->varies[c] =
+        w->calls[c].model != RA_NONE &&
+        (shares || e->space->pins || model_varies(w, w->calls[c].model));
     e->any_varies = e->any_varies || e->varies[c];
   }
 }
@@ -265,10 +267,7 @@ ra_evaluator_free(RaEvaluator *evaluator)
 static gboolean
 has_host(const RaEvaluator *e, const RaPoint *point)
 {
-  for (uint32_t m = 0; m < e->workload->n_models; m++)
-    if (point->residency[m] == RA_RESIDENCY_HOST)
-      return TRUE;
-  return FALSE;
+  return ra_flat_graph_has_host(e->space, point);
 }
 
 /* The program of what is in @lane.  Where no layout has a part in it that is

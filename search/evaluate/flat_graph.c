@@ -314,7 +314,7 @@ ra_flat_graph_new(const RaSpace *space, const RaPoint *point,
   RaFlatGraph *p = g_new0(RaFlatGraph, 1);
   gsize n_behind = 0;
 
-  m.is_host = ra_flat_graph_has_host(w, point);
+  m.is_host = ra_flat_graph_has_host(space, point);
   cluster.gpus_per_node = 1;
   cluster.n_nodes = 2 * RA_POINT_MAX * RA_NODE_SET_RUNS;
   plan.calls = calls;

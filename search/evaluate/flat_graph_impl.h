@@ -1,4 +1,4 @@
-/* Private parts of programs; only search/evaluate/flat_graph.c and
+/* Private parts of programs; only search/evaluate/{flat_graph,evaluate}.c and
  * search/evaluate/signature.c include this.
  */
 #ifndef RA_SEARCH_EVALUATE_FLAT_GRAPH_IMPL_H
@@ -7,7 +7,7 @@
 #include "search/evaluate/flat_graph.h"
 
 /* TRUE if some copy is in host memory. */
-gboolean ra_flat_graph_has_host(const RaWorkload *w, const RaPoint *point);
+gboolean ra_flat_graph_has_host(const RaSpace *space, const RaPoint *point);
 
 /* Number of versions, besides the newest, that training keeps for @call, as
  * ra_residency_n_behind(). Only for calls that read a trained model. */

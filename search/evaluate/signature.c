@@ -6,12 +6,31 @@
 #include "search/evaluate/flat_graph_impl.h"
 
 gboolean
-ra_flat_graph_has_host(const RaWorkload *w, const RaPoint *point)
+ra_flat_graph_has_host(const RaSpace *space, const RaPoint *point)
 {
+  const RaWorkload *w = space->workload;
+
   for (guint m = 0; m < w->n_models; m++)
     if (point->residency[m] == RA_RESIDENCY_HOST)
       return TRUE;
+  for (guint c = 0; space->pins && c < w->n_calls; c++) {
+    const RaCandidate *k = ra_space_candidate(space, c, point->calls[c]);
+
+    if (k->pins && (k->plan.residency == RA_RESIDENCY_HOST ||
+                    k->plan.optimizer_residency == RA_RESIDENCY_HOST))
+      return TRUE;
+  }
   return FALSE;
+}
+
+/* Where the parameters and the optimizer of @call are between calls. */
+static uint32_t
+places_of(const RaSpace *space, const RaPoint *point, uint32_t call)
+{
+  const RaCandidate *k = ra_space_candidate(space, call, point->calls[call]);
+
+  return (uint32_t)ra_space_residency(space, point, call) << 1 |
+         (k->plan.optimizer_residency == RA_RESIDENCY_HOST);
 }
 
 static const RaCandidate *
@@ -131,8 +150,9 @@ ra_flat_graph_signature(const RaSpace *space, const RaPoint *point,
                         uint8_t *out)
 {
   const RaWorkload *w = space->workload;
-  gboolean is_host = ra_flat_graph_has_host(w, point);
+  gboolean is_host = ra_flat_graph_has_host(space, point);
   uint32_t models = 0;
+  uint64_t places = 0;
 
   uint8_t *at = out + 5 + RA_POINT_MAX;
 
@@ -140,6 +160,13 @@ ra_flat_graph_signature(const RaSpace *space, const RaPoint *point,
   for (guint m = 0; m < w->n_models; m++)
     models |= (uint32_t)point->residency[m] << 2 * m;
   memcpy(out, &models, sizeof models);
+  for (guint c = 0; space->pins && c < w->n_calls; c++)
+    if (w->calls[c].model != RA_NONE)
+      places |= (uint64_t)places_of(space, point, c) << 3 * c;
+  if (space->pins) {
+    memcpy(at, &places, sizeof places);
+    at += sizeof places;
+  }
   for (guint c = 0; c < w->n_calls; c++) {
     uint32_t runs[2 * RA_NODE_SET_RUNS], n;
     out[4 + c] = (uint8_t)stand_of(space, point, c, is_host);
@@ -174,7 +201,10 @@ ra_flat_graph_place_call(const RaSpace *space, const RaPoint *point,
                       .cp = 1,
                       .n_virtual = 1,
                       .optimizer_residency = RA_RESIDENCY_KEEP};
-  out->residency = point->residency[space->workload->calls[call].model];
+  if (candidate_of(space, point, call)->pins)
+    out->optimizer_residency =
+        candidate_of(space, point, call)->plan.optimizer_residency;
+  out->residency = ra_space_residency(space, point, call);
   out->mesh.runs[0] = (RaNodeRun){stand, 1};
   if (!is_host)
     return;

@@ -59,8 +59,8 @@ least_bytes(const Lone *lone, uint32_t call)
                   w->prompt_length.max_tokens, ra_turns_max_tokens(w));
 }
 
-static void
-make_continuous(RaCallPlan *plan, uint32_t n_sequences)
+void
+ra_continuous_set(RaCallPlan *plan, uint32_t n_sequences)
 {
   uint32_t share = n_sequences / plan->dp;
 
@@ -81,7 +81,7 @@ ra_continuous_add(GArray *shapes, const RaWorkload *workload,
 
   if (shape->plan.zero != 0)
     return;
-  make_continuous(&served.plan, workload->calls[call].n_sequences);
+  ra_continuous_set(&served.plan, workload->calls[call].n_sequences);
   lone_init(&lone, workload, cluster, call, &served.plan);
   most = whole_bytes(&lone, call);
   least = least_bytes(&lone, call);
@@ -94,6 +94,27 @@ ra_continuous_add(GArray *shapes, const RaWorkload *workload,
       break;
   }
   g_free(lone.calls);
+}
+
+void
+ra_continuous_clear(RaCallPlan *plan)
+{
+  plan->batching = RA_BATCHING_STATIC;
+  plan->prefill_tokens = plan->max_sequences = plan->kv_block = 0;
+  plan->kv_memory_bytes = 0;
+}
+
+RaContinuousRoom
+ra_continuous_room(const RaWorkload *workload, const RaCluster *cluster,
+                   uint32_t call, const RaCallPlan *plan)
+{
+  RaContinuousRoom room;
+  Lone lone;
+
+  lone_init(&lone, workload, cluster, call, plan);
+  room = (RaContinuousRoom){whole_bytes(&lone, call), least_bytes(&lone, call)};
+  g_free(lone.calls);
+  return room;
 }
 
 uint64_t

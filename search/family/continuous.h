@@ -53,6 +53,21 @@ double ra_continuous_slowdown(const RaWorkload *workload,
                               const RaCluster *cluster, uint32_t call,
                               const RaShape *shape);
 
+/* Gives @plan a continuous batch of its share of @n_sequences, without a limit
+ * of memory; and back to a static one. */
+void ra_continuous_set(RaCallPlan *plan, uint32_t n_sequences);
+void ra_continuous_clear(RaCallPlan *plan);
+
+/* Bytes of keys and values of a GPU, rounded up to RA_SERVING_STEP_BYTES. */
+typedef struct {
+  uint64_t whole_bytes; /* of all sequences of a replica, of mean lengths */
+  uint64_t least_bytes; /* of the longest sequence of each micro-batch */
+} RaContinuousRoom;
+
+RaContinuousRoom ra_continuous_room(const RaWorkload *workload,
+                                    const RaCluster *cluster, uint32_t call,
+                                    const RaCallPlan *plan);
+
 /* Bytes of keys and values of all sequences of a replica of @plan, rounded up
  * to RA_SERVING_STEP_BYTES. */
 uint64_t ra_continuous_whole_bytes(const RaWorkload *workload,

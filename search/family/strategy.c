@@ -130,6 +130,11 @@ ra_writer_time_s(const RaWriter *writer, uint32_t call, const RaShape *shape,
   g_autoptr(RaTaskGraph) graph = NULL;
   g_autoptr(RaSim) sim = NULL;
 
+  if (ra_until_is_over(writer->options->until)) {
+    g_set_error(error, RA_ERROR, RA_ERROR_NEGATIVE,
+                "not planned, as the time was up");
+    return -1;
+  }
   for (guint c = 0; c < workload->n_calls; c++) {
     RaCallPlan *plan = &scratch->plan->calls[c];
 

@@ -27,6 +27,7 @@
 #ifndef RA_SEARCH_FAMILY_STRATEGY_H
 #define RA_SEARCH_FAMILY_STRATEGY_H
 
+#include "base/until.h"
 #include "estimator/estimator.h"
 #include "search/family/draft.h"
 
@@ -67,6 +68,7 @@ typedef struct {
                            ZeRO-3; 0: ZeRO-3 */
   gboolean fit;         /* megatron: the least pp that fits; dp is the rest */
   int batching;         /* RaStrategyBatching */
+  const RaUntil *until; /* nullable: when over, planning is refused */
 } RaStrategyOptions;
 
 /**
@@ -76,8 +78,8 @@ typedef struct {
  * @estimator: source of call costs for real, hybridflow and disaggregated
  * @options: borrowed
  * @error: %RA_ERROR_NEGATIVE `strategy: ...`: a call cannot be cut for its
- *   GPUs, or does not fit; %RA_ERROR_INPUT: the split has the wrong number of
- *   parts (the message names them)
+ *   GPUs, or does not fit, or the time is up; %RA_ERROR_INPUT: the split has
+ *   the wrong number of parts (the message names them)
  *
  * Continuously batched generation gets as `kv-memory` what the memory account
  * of the whole plan leaves (search/family/continuous.h).

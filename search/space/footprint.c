@@ -3,6 +3,7 @@
 
 #include <math.h>
 
+#include "graph/input/plan_batching.h"
 #include "search/space/footprint.h"
 #include "search/space/isolated_call.h"
 
@@ -16,15 +17,29 @@ struct _RaLoads {
 
 typedef struct {
   uint32_t call, dp, n_micro_batches, n_mini_batches;
+  RaBatching batching; /* max_sequences 0: static */
+  uint32_t kv_block;
+  gboolean drops; /* keys and values during tools */
 } Key;
 
 static guint
 key_hash(gconstpointer item)
 {
   const Key *key = item;
+  guint hash =
+      ((key->call * 31 + key->dp) * 65599u + key->n_micro_batches) * 31 +
+      key->n_mini_batches;
 
-  return ((key->call * 31 + key->dp) * 65599u + key->n_micro_batches) * 31 +
-         key->n_mini_batches;
+  return hash * 31 + (guint)key->batching.n_blocks;
+}
+
+static gboolean
+same_batching(const RaBatching *a, const RaBatching *b)
+{
+  return a->max_sequences == b->max_sequences &&
+         a->step_tokens == b->step_tokens &&
+         a->block_tokens == b->block_tokens && a->n_blocks == b->n_blocks &&
+         a->group == b->group && a->reserve == b->reserve;
 }
 
 static gboolean
@@ -34,7 +49,9 @@ key_equal(gconstpointer a, gconstpointer b)
 
   return x->call == y->call && x->dp == y->dp &&
          x->n_micro_batches == y->n_micro_batches &&
-         x->n_mini_batches == y->n_mini_batches;
+         x->n_mini_batches == y->n_mini_batches &&
+         same_batching(&x->batching, &y->batching) &&
+         x->kv_block == y->kv_block && x->drops == y->drops;
 }
 
 RaLoads *
@@ -64,10 +81,17 @@ const RaCallLoad *
 ra_loads_of(RaLoads *loads, const RaPlan *plan, uint32_t call)
 {
   const RaCallPlan *p = &plan->calls[call];
-  Key key = {call, p->dp, p->n_micro_batches, p->n_mini_batches};
+  Key key = {.call = call,
+             .dp = p->dp,
+             .n_micro_batches = p->n_micro_batches,
+             .n_mini_batches = p->n_mini_batches,
+             .kv_block = p->kv_block,
+             .drops = p->tool_kv_drops};
   g_autofree RaCallLoad *all = NULL;
   RaCallLoad *load;
 
+  if (loads->workload->calls[call].kind == RA_CALL_GENERATE)
+    key.batching = ra_call_batching(plan, call);
   g_mutex_lock(&loads->lock);
   load = g_hash_table_lookup(loads->known, &key);
   g_mutex_unlock(&loads->lock);

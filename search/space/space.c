@@ -7,8 +7,8 @@
 
 #include "base/error.h"
 #include "base/jobs.h"
+#include "graph/input/residency.h"
 #include "graph/input/trips.h"
-#include "graph/input/turns.h"
 #include "search/space/space_impl.h"
 
 const RaCandidate ra_candidate_nowhere = {.n_positions = 1, .layout = RA_NONE};
@@ -41,9 +41,8 @@ layout_key(const RaSpace *space, uint32_t call, const RaCandidate *candidate)
   return g_string_free(key, FALSE);
 }
 
-/* Numbers the layouts that the candidates have. */
-static void
-number_layouts(RaSpace *space)
+void
+ra_space_number_layouts(RaSpace *space)
 {
   g_autoptr(GHashTable) known =
       g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
@@ -74,6 +73,17 @@ add_host(RaSpaceCall *call)
   call->n = 1;
 }
 
+/* TRUE and sets @error if the time is up. */
+static gboolean
+is_late(const RaSpace *space, GError **error)
+{
+  if (!ra_until_is_over(space->options.until))
+    return FALSE;
+  g_set_error(error, RA_ERROR, RA_ERROR_NEGATIVE,
+              "the time was up before all layouts were prepared");
+  return TRUE;
+}
+
 static gboolean
 fill_call(RaSpace *space, uint32_t call, GError **error)
 {
@@ -95,9 +105,12 @@ fill_call(RaSpace *space, uint32_t call, GError **error)
       (RaCandidate *)(gpointer)g_array_free(sink.candidates, FALSE);
   if (out->n > 0)
     return TRUE;
+  if (is_late(space, error))
+    return FALSE;
   rejected = ra_space_rejected(space, call);
-  last = ra_rejection_text(
-      &g_array_index(rejected, RaRejection, rejected->len - 1));
+  last = rejected->len > 0 ? ra_rejection_text(&g_array_index(
+                                 rejected, RaRejection, rejected->len - 1))
+                           : g_strdup("none");
   g_set_error(error, RA_ERROR, RA_ERROR_NEGATIVE,
               "'%s' has no layout among %" PRIu32 " tried; the last, %s",
               space->workload->calls[call].name, sink.n_tried, last);
@@ -163,11 +176,10 @@ ra_space_accepts(const RaWorkload *w, GError **error)
                 w->n_calls, w->n_models, RA_POINT_MAX);
     return FALSE;
   }
-  if (ra_trips_are_set(w) || ra_turns_are_set(w)) {
+  if (ra_trips_are_set(w)) {
     g_set_error(error, RA_ERROR, RA_ERROR_NEGATIVE,
-                "the workload %s, which search does not support",
-                ra_trips_are_set(w) ? "generates in rounds ('trip-prompts')"
-                                    : "calls tools between turns ('turns')");
+                "the workload generates in rounds ('trip-prompts'), which "
+                "search does not support");
     return FALSE;
   }
   for (guint c = 0; c < w->n_calls; c++)
@@ -202,9 +214,9 @@ ra_space_new(const RaWorkload *workload, const RaCluster *cluster,
   if (!ra_space_accepts(workload, error))
     return NULL;
   space->loads = ra_loads_new(workload, options->n_iterations, options->seed);
-  if (!fill_calls(space, error))
+  if (!fill_calls(space, error) || is_late(space, error))
     return NULL;
-  number_layouts(space);
+  ra_space_number_layouts(space);
   return g_steal_pointer(&space);
 }
 
@@ -297,11 +309,15 @@ ra_space_plan_new(const RaSpace *space, const RaPoint *point)
       continue;
     plan->calls[c] = k->plan;
     plan->calls[c].mesh = ra_space_mesh_at(space, k, choice.position);
-    plan->calls[c].residency = point->residency[w->calls[c].model];
+    plan->calls[c].residency = ra_space_residency(space, point, c);
     plan->calls[c].stage_layers =
         g_memdup2(k->plan.stage_layers,
                   k->plan.pp * k->plan.n_virtual * sizeof(uint32_t));
   }
+  for (guint c = 0; c < w->n_calls; c++)
+    if (plan->calls[c].residency == RA_RESIDENCY_KEEP &&
+        w->calls[c].model != RA_NONE && ra_residency_is_own(plan, c))
+      plan->calls[c].residency = RA_RESIDENCY_RELEASE;
   return plan;
 }
 
@@ -323,179 +339,5 @@ ra_space_allows_residency(const RaSpace *space, uint32_t model, int residency)
     if (space->workload->calls[c].model == model &&
         !ra_space_allows(space, c, RA_LIMIT_RESIDENCY, (uint32_t)residency))
       return FALSE;
-  return TRUE;
-}
-
-/* --- plans as points --- */
-
-/* TRUE if rank order and mesh are those that candidates have. */
-static gboolean
-is_regular(const RaCluster *cluster, const RaCallPlan *p)
-{
-  uint32_t last = 0;
-
-  for (guint k = 0; k < RA_N_AXES; k++) {
-    if (ra_call_plan_degree(p, (RaAxis)p->axis[k]) == 1)
-      continue;
-    if (p->axis[k] < last)
-      return FALSE;
-    last = p->axis[k];
-  }
-  return p->mesh.n_runs <= RA_NODE_SET_RUNS &&
-         (p->mesh.n_nodes == 1 ||
-          p->mesh.gpus_per_node == cluster->gpus_per_node);
-}
-
-/* The same but for mesh, stages and residency. */
-static gboolean
-same_strategy(const RaCallPlan *a, const RaCallPlan *b)
-{
-  return a->dp == b->dp && a->tp == b->tp && a->pp == b->pp && a->cp == b->cp &&
-         ra_call_plan_ep(a) == ra_call_plan_ep(b) &&
-         ra_call_plan_expert_tp(a) == ra_call_plan_expert_tp(b) &&
-         a->dispatch == b->dispatch &&
-         a->n_micro_batches == b->n_micro_batches &&
-         a->n_mini_batches == b->n_mini_batches && a->schedule == b->schedule &&
-         a->n_virtual == b->n_virtual &&
-         a->sequence_parallel == b->sequence_parallel &&
-         a->recompute == b->recompute && a->zero == b->zero &&
-         a->zero_group == b->zero_group && a->grad_dtype == b->grad_dtype &&
-         a->overlap_grad_reduce == b->overlap_grad_reduce &&
-         a->launch == b->launch && a->realloc == b->realloc &&
-         a->attention == b->attention && a->cross_entropy == b->cross_entropy &&
-         a->scatter_sends == b->scatter_sends &&
-         memcmp(a->stage_layers, b->stage_layers,
-                a->pp * a->n_virtual * sizeof(uint32_t)) == 0;
-}
-
-uint32_t
-ra_candidate_position(const RaCandidate *candidate, uint32_t begin,
-                      const RaMesh *set)
-{
-  uint32_t n_runs = candidate->n_positions - candidate->n_sets;
-  uint32_t at = begin - candidate->first;
-
-  if (!set)
-    return begin >= candidate->first && candidate->step > 0 &&
-                   at % candidate->step == 0 && at / candidate->step < n_runs
-               ? at / candidate->step
-               : RA_NONE;
-  for (uint32_t i = 0; i < candidate->n_sets; i++)
-    if (ra_mesh_equal(set, &candidate->sets[i]))
-      return n_runs + i;
-  return RA_NONE;
-}
-
-RaMesh
-ra_space_mesh_at(const RaSpace *space, const RaCandidate *candidate,
-                 uint32_t position)
-{
-  const RaMesh *set = ra_candidate_set(candidate, position);
-
-  return set ? *set
-             : ra_space_mesh(space->cluster,
-                             ra_candidate_begin(candidate, position),
-                             candidate->n_gpus);
-}
-
-/* A candidate for @plan: all places of its size; a set, or kinds: its own. */
-static void
-add_candidate(RaSpace *space, uint32_t call, const RaCallPlan *plan,
-              uint32_t n_gpus, const RaMesh *set)
-{
-  RaSpaceCall *to = &space->calls[call];
-  const RaCluster *cluster = space->cluster;
-  RaCandidate c = {.plan = *plan, .n_gpus = n_gpus};
-
-  c.step = ra_space_step(cluster, n_gpus);
-  c.n_positions = (ra_space_n_gpus(space) - n_gpus) / c.step + 1;
-  if (cluster->kinds && !set) {
-    c.first = ra_mesh_gpu(&plan->mesh, cluster, 0);
-    c.n_positions = 1;
-  }
-  if (set) {
-    RaMesh *kept = g_memdup2(set, sizeof *set);
-
-    g_ptr_array_add(space->added, kept);
-    c.sets = kept;
-    c.n_sets = c.n_positions = 1;
-  }
-  c.plan.mesh =
-      set && cluster->kinds ? *set : ra_space_mesh(cluster, c.first, n_gpus);
-  c.kinds = ra_cluster_kinds(cluster, &c.plan.mesh);
-  c.plan.residency = RA_RESIDENCY_RELEASE;
-  c.plan.stage_layers = g_memdup2(
-      plan->stage_layers, plan->pp * plan->n_virtual * sizeof(uint32_t));
-  ra_footprint_init(&c.footprint, space->loads, cluster, call, &c.plan);
-  to->candidates = g_renew(RaCandidate, to->candidates, to->n + 1);
-  to->candidates[to->n++] = c;
-}
-
-static void
-choose(RaSpace *space, uint32_t call, const RaCallPlan *plan, RaChoice *out)
-{
-  uint32_t n_gpus = ra_mesh_n_gpus(&plan->mesh);
-  uint32_t begin = ra_mesh_gpu(&plan->mesh, space->cluster, 0);
-  RaSpaceCall *to = &space->calls[call];
-  const RaMesh *set = plan->mesh.n_runs > 1 ? &plan->mesh : NULL;
-
-  for (uint32_t i = 0; i < to->n; i++) {
-    const RaCandidate *c = &to->candidates[i];
-    uint32_t position;
-
-    if (c->n_gpus != n_gpus || !same_strategy(&c->plan, plan))
-      continue;
-    position = ra_candidate_position(c, begin, set);
-    if (position == RA_NONE)
-      continue;
-    *out = (RaChoice){i, position};
-    return;
-  }
-  add_candidate(space, call, plan, n_gpus, set);
-  *out = (RaChoice){
-      to->n - 1, ra_candidate_position(&to->candidates[to->n - 1], begin, set)};
-}
-
-/* TRUE if the calls of @plan can be chosen; their models' residencies. */
-static gboolean
-can_add(const RaSpace *space, const RaPlan *plan, RaPoint *out)
-{
-  const RaWorkload *w = space->workload;
-  gboolean seen[RA_POINT_MAX] = {FALSE};
-
-  for (guint c = 0; c < w->n_calls; c++) {
-    const RaCallPlan *p = &plan->calls[c];
-    uint32_t model = w->calls[c].model;
-
-    if (model == RA_NONE) {
-      if (p->set)
-        return FALSE;
-      continue;
-    }
-    if (!is_regular(space->cluster, p) || !ra_space_has_gpus(space, &p->mesh) ||
-        p->batching != RA_BATCHING_STATIC || ra_tail_is_set(&p->tail) ||
-        p->service != 0 ||
-        (seen[model] && out->residency[model] != p->residency) ||
-        (w->calls[c].kind == RA_CALL_TRAIN &&
-         p->optimizer_residency == RA_RESIDENCY_HOST))
-      return FALSE;
-    seen[model] = TRUE;
-    out->residency[model] = (uint8_t)p->residency;
-  }
-  return TRUE;
-}
-
-gboolean
-ra_space_add(RaSpace *space, const RaPlan *plan, RaPoint *out_point)
-{
-  RaPoint point = {.residency = {0}};
-
-  if (!can_add(space, plan, &point))
-    return FALSE;
-  for (guint c = 0; c < space->workload->n_calls; c++)
-    if (plan->calls[c].set)
-      choose(space, c, &plan->calls[c], &point.calls[c]);
-  number_layouts(space);
-  *out_point = point;
   return TRUE;
 }

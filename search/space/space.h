@@ -21,7 +21,7 @@
  * these reasons (search/space/rejection.h): it does not divide, it does not fit
  * into a GPU by itself, another is never worse, or a limit forbids it.
  *
- * Two sets:
+ * Three sets:
  *   REAL  ReaL's (arXiv 2406.14088): halves of a node and runs of nodes; tp 1,
  *         2, 4, 8 ..., pp a divisor; optimizer state sharded over dp.  A rule
  *         sets micro-batches and recomputation: the fewest micro-batches that
@@ -33,8 +33,17 @@
  *         expert parallelism by powers of two; zero 1, 2, 3; every
  *         recomputation; 1, 2 or 4 times as many micro-batches; 1f1b,
  *         interleaved by 2 and by 4; sequence-parallel or not.
+ *   COMMON What frameworks run: REAL's meshes and rules, and with them full
+ *         recomputation; zero 3 without a pipeline (FSDP), also where nothing
+ *         trains; cp from 2,048 tokens a rank on; experts over data ranks, or
+ *         whole over tp and data ranks (expert-tp 1).
  *
- * Both have the workload's number of mini-batches, as another number changes
+ * COMMON and FULL generate with static and with continuous batches.  Of these
+ * there is one with room for all keys and values, and one for each tenth of a
+ * GPU's memory that holds the longest sequence but not all.  Of a workload with
+ * turns there are no others.
+ *
+ * All have the workload's number of mini-batches, as another number changes
  * the training itself.  Where a limit of RA_LIMIT_MINI_BATCHES allows others,
  * all that divide are candidates.
  *
@@ -55,6 +64,7 @@
 #ifndef RA_SEARCH_SPACE_SPACE_H
 #define RA_SEARCH_SPACE_SPACE_H
 
+#include "base/until.h"
 #include "search/space/footprint.h"
 #include "search/space/node_set.h"
 #include "search/space/rejection.h"
@@ -62,7 +72,7 @@
 /* Calls and models that a point can hold. */
 #define RA_POINT_MAX 16
 
-typedef enum { RA_SPACE_REAL, RA_SPACE_FULL } RaSpaceKind;
+typedef enum { RA_SPACE_REAL, RA_SPACE_FULL, RA_SPACE_COMMON } RaSpaceKind;
 
 /* Property of a call that a limit restricts. */
 typedef enum {
@@ -79,6 +89,7 @@ typedef enum {
   RA_LIMIT_SCHEDULE,          /* 0: gpipe, 1: 1f1b, n: interleaved by n */
   RA_LIMIT_SEQUENCE_PARALLEL, /* 0, 1 */
   RA_LIMIT_RESIDENCY,         /* RaResidency of the call's model */
+  RA_LIMIT_BATCHING,          /* RaBatchingKind */
   RA_LIMIT_MINI_BATCHES, /* train: the only limit that adds candidates; without
                             it only the workload's number is tried */
   RA_N_LIMITS
@@ -136,6 +147,10 @@ typedef struct {
   double work_frac; /* REAL: maximum share of memory, 0: RA_SHAPE_WORK_FRAC */
   guint n_threads;  /* threads that make candidates; 0: as many as processors */
   uint32_t n_gpus;  /* meshes use the first n_gpus only; 0: all */
+  const RaUntil *until; /* nullable, outlives the space and tables of it: when
+                           over, no more candidates are made, which is an
+                           error, nor costs or bounds above 0 before they are
+                           asked for */
 } RaSpaceOptions;
 
 typedef struct {
@@ -151,6 +166,8 @@ typedef struct {
                            position */
   uint32_t layout; /* two calls of one model lay out parameters alike iff this
                       is equal and their meshes begin alike */
+  gboolean pins;   /* its plan's residency replaces that of the point's model,
+                      or its optimizer is in host memory */
   RaFootprint footprint; /* owned; zero for a host call */
 } RaCandidate;
 
@@ -174,6 +191,7 @@ typedef struct {
   uint32_t n_layouts;         /* number of layouts of the candidates */
   RaNodeSets *sets;           /* owned: sets of nodes that are not in a row */
   GPtrArray *added;           /* owned: RaMesh added by ra_space_add() */
+  gboolean pins;              /* some candidate pins its residency */
 } RaSpace;
 
 /* Choice of a point for one call. */
@@ -207,7 +225,7 @@ gboolean ra_space_accepts(const RaWorkload *workload, GError **error);
  * @cluster: borrowed; its device filled
  * @options: copied
  * @error: %RA_ERROR_NEGATIVE: a call has no candidate, with the reason for the
- *   last rejected shape; %RA_ERROR_INPUT: too many calls
+ *   last rejected shape, or the time is up; %RA_ERROR_INPUT: too many calls
  *
  * Cost: one footprint per candidate, about 0.1 ms.
  *
@@ -236,14 +254,32 @@ GArray *ra_space_rejected(const RaSpace *space, uint32_t call);
  * @out_point: (out): the point that equals @plan
  *
  * Makes @plan a point of the space, adding candidates where none equals its
- * calls.  Plans of the literature become starting points this way.
+ * calls.  Plans of families and frameworks become starting points this way.
+ * ra_space_plan_new() gives back an equal plan, but that calls which read the
+ * copy that training writes, or a frozen one, say `release` for `keep`, as
+ * nothing could restore them.
  *
  * Returns: %FALSE where @plan cannot be a point: GPUs that meshes may not have,
  * slices of several nodes, more than RA_NODE_SET_RUNS runs of them, a rank
- * order other than tp-cp-dp-pp, calls of a model that differ in residency, an
- * optimizer in host memory, a host call with a mesh, continuous batching
+ * order other than tp-cp-dp-pp, a host call with a mesh, adapters whose calls
+ * differ in residency, long tails, a rollout service (both depend on more than
+ * one call)
  */
 gboolean ra_space_add(RaSpace *space, const RaPlan *plan, RaPoint *out_point);
+
+/**
+ * ra_space_residency:
+ * @call: a call with a model, all of whose calls are placed
+ *
+ * Location of the parameters of @call between calls: its candidate's, if that
+ * pins it, or of the first call that shares the layout and pins it; else the
+ * point's for the model, but not `keep` where the call lags and training's
+ * parameters leave the GPUs.
+ *
+ * Returns: RaResidency
+ */
+int ra_space_residency(const RaSpace *space, const RaPoint *point,
+                       uint32_t call);
 
 /* Candidate of a call that is not placed yet: it is on no GPU.  The choice's
  * candidate is then RA_NONE. */

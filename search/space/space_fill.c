@@ -12,6 +12,10 @@
  * time. */
 #define CHUNK_TOKENS 128
 
+/* Recipes of verl, NeMo-RL and slime cut sequences over 2 to 8 ranks from 8 to
+ * 32 thousand tokens on. */
+#define COMMON_RANK_TOKENS 2048
+
 gboolean
 ra_space_allows(const RaSpace *space, uint32_t call, RaLimitKind kind,
                 uint32_t value)
@@ -156,10 +160,19 @@ degrees_divide(RaSpaceMaker *m)
   return FALSE;
 }
 
-static gboolean
-is_full(const RaSpaceMaker *m)
+/* Least tokens of the longest sequence for each of several cp ranks: two
+ * chunks. */
+static uint32_t
+rank_tokens(const RaSpaceMaker *m)
 {
-  return m->sink->space->options.kind == RA_SPACE_FULL;
+  return m->sink->space->options.kind == RA_SPACE_FULL ? 2 * CHUNK_TOKENS
+                                                       : COMMON_RANK_TOKENS;
+}
+
+static gboolean
+is_real(const RaSpaceMaker *m)
+{
+  return m->sink->space->options.kind == RA_SPACE_REAL;
 }
 
 /* TRUE if @cp ranks may share each sequence. */
@@ -168,11 +181,13 @@ may_share(RaSpaceMaker *m, uint32_t cp, uint32_t n_ranks)
 {
   if (cp == 1)
     return TRUE;
-  if (!is_full(m) || m->call->kind == RA_CALL_GENERATE || n_ranks % cp != 0)
+  if (is_real(m) || m->call->kind == RA_CALL_GENERATE || n_ranks % cp != 0)
     return FALSE;
-  if ((uint64_t)cp * 2 * CHUNK_TOKENS <= m->longest ||
+  if ((uint64_t)cp * rank_tokens(m) <= m->longest ||
       ra_space_names(m->sink->space, m->sink->call, RA_LIMIT_CP, cp))
     return TRUE;
+  if (m->sink->space->options.kind == RA_SPACE_COMMON)
+    return FALSE;
   m->plan.cp = cp;
   m->plan.dp = m->plan.ep = m->plan.n_micro_batches = 0;
   ra_space_reject(m, RA_REJECT_DOMINATED,
@@ -180,7 +195,7 @@ may_share(RaSpaceMaker *m, uint32_t cp, uint32_t n_ranks)
   return FALSE;
 }
 
-/* TRUE if @ep of @n_ranks data ranks may share a layer's experts. */
+/* TRUE if @ep of @n_ranks ranks may share a layer's experts. */
 static gboolean
 may_split(const RaSpaceMaker *m, uint32_t ep, uint32_t n_ranks)
 {
@@ -188,7 +203,7 @@ may_split(const RaSpaceMaker *m, uint32_t ep, uint32_t n_ranks)
 
   if (ep == 1)
     return TRUE;
-  return is_full(m) && n_experts > 0 && n_experts % ep == 0 &&
+  return !is_real(m) && n_experts > 0 && n_experts % ep == 0 &&
          n_ranks % ep == 0;
 }
 
@@ -222,6 +237,24 @@ make_mini_batches(RaSpaceMaker *m)
                     "no divisor among the limits of mini-batches");
 }
 
+/* Whole experts over all ranks of a stage, tensor-parallel ones too: Megatron's
+ * and DeepSeek's layout, with attention cut by tp. */
+static void
+make_whole_experts(RaSpaceMaker *m, uint32_t n_ranks)
+{
+  uint32_t n = n_ranks * m->plan.tp;
+
+  if (m->plan.tp == 1 || m->sink->space->options.kind != RA_SPACE_COMMON)
+    return;
+  m->plan.expert_tp = 1;
+  for (uint32_t ep = 2; ep <= n; ep *= 2) {
+    m->plan.ep = ep;
+    if (may_split(m, ep, n))
+      make_mini_batches(m);
+  }
+  m->plan.expert_tp = 0;
+}
+
 /* All degrees of cp and ep. */
 static void
 make_degrees(RaSpaceMaker *m, uint32_t tp, uint32_t pp)
@@ -239,6 +272,7 @@ make_degrees(RaSpaceMaker *m, uint32_t tp, uint32_t pp)
       if (may_split(m, ep, n_ranks))
         make_mini_batches(m);
     }
+    make_whole_experts(m, n_ranks);
   }
 }
 
@@ -409,9 +443,9 @@ ra_space_fill(RaSpaceSink *sink)
                                w->response_length.max_tokens};
   uint32_t width = cluster->gpus_per_node;
   uint32_t n_all = ra_space_n_gpus(sink->space);
-  uint32_t least = sink->space->options.kind == RA_SPACE_REAL
-                       ? MIN(MAX(width / 2, 1u), n_all)
-                       : 1;
+  uint32_t least = sink->space->options.kind == RA_SPACE_FULL
+                       ? 1
+                       : MIN(MAX(width / 2, 1u), n_all);
 
   m.plan =
       (RaCallPlan){.set = TRUE,
@@ -428,6 +462,7 @@ ra_space_fill(RaSpaceSink *sink)
   for (uint32_t n = least; n < width && n <= n_all; n *= 2)
     if (width % n == 0)
       make_mesh(&m, n);
-  for (uint32_t n = width; n <= n_all; n += width)
+  for (uint32_t n = width;
+       n <= n_all && !ra_until_is_over(sink->space->options.until); n += width)
     make_mesh(&m, n);
 }

@@ -17,6 +17,13 @@ typedef struct {
   uint32_t n_rejected[RA_N_REJECTS];
 } RaSpaceSink;
 
+/* Numbers the layouts that the candidates have. */
+void ra_space_number_layouts(RaSpace *space);
+
+/* TRUE if calls @a and @b lie on the same GPUs in one layout. */
+gboolean ra_space_lies_alike(const RaSpace *space, const RaPoint *point,
+                             uint32_t a, uint32_t b);
+
 /* Tries all shapes of the sink's call and stores the results in @sink. */
 void ra_space_fill(RaSpaceSink *sink);
 

@@ -7,13 +7,17 @@
 #include "search/space/space.h"
 
 static const char *const kind_words[RA_N_LIMITS + 1] = {
-    "mesh",      "gpus",         "tp", "dp", "pp",       "micro-batches",
-    "zero",      "recompute",    "cp", "ep", "schedule", "sequence-parallel",
-    "residency", "mini-batches", NULL};
+    "mesh",      "gpus",      "tp",
+    "dp",        "pp",        "micro-batches",
+    "zero",      "recompute", "cp",
+    "ep",        "schedule",  "sequence-parallel",
+    "residency", "batching",  "mini-batches",
+    NULL};
 static const char *const recompute_words[] = {"none", "selective", "full",
                                               NULL};
 static const char *const schedule_words[] = {"gpipe", "1f1b", NULL};
 static const char *const residency_words[] = {"release", "keep", "host", NULL};
+static const char *const batching_words[] = {"static", "continuous", NULL};
 static const char *const switch_words[] = {"false", "true", NULL};
 
 /* Words of kinds that have them. */
@@ -21,11 +25,13 @@ static const char *const *const kind_values[RA_N_LIMITS] = {
     [RA_LIMIT_RECOMPUTE] = recompute_words,
     [RA_LIMIT_SCHEDULE] = schedule_words,
     [RA_LIMIT_RESIDENCY] = residency_words,
+    [RA_LIMIT_BATCHING] = batching_words,
     [RA_LIMIT_SEQUENCE_PARALLEL] = switch_words};
 static const char *const kind_expected[RA_N_LIMITS] = {
     [RA_LIMIT_RECOMPUTE] = "none, selective or full",
     [RA_LIMIT_SCHEDULE] = "gpipe, 1f1b or interleaved:N, N from 2 to 64",
     [RA_LIMIT_RESIDENCY] = "release, keep or host",
+    [RA_LIMIT_BATCHING] = "static or continuous",
     [RA_LIMIT_SEQUENCE_PARALLEL] = "true or false"};
 
 static int
@@ -159,7 +165,7 @@ parse_kind(const char *key, RaLimit *limit, GError **error)
   g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
               "unknown key '%s', expected mesh, gpus, tp, dp, pp, cp, ep, "
               "micro-batches, mini-batches, schedule, zero, recompute, "
-              "sequence-parallel or residency",
+              "sequence-parallel, residency or batching",
               key);
   return FALSE;
 }
@@ -173,6 +179,8 @@ says_something(const RaCall *call, int kind)
   if (kind == RA_LIMIT_SCHEDULE || kind == RA_LIMIT_RECOMPUTE ||
       kind == RA_LIMIT_MINI_BATCHES)
     return call->kind == RA_CALL_TRAIN;
+  if (kind == RA_LIMIT_BATCHING)
+    return call->kind == RA_CALL_GENERATE;
   if (kind == RA_LIMIT_SEQUENCE_PARALLEL || kind == RA_LIMIT_CP)
     return call->kind != RA_CALL_GENERATE;
   return TRUE;

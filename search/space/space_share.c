@@ -1,10 +1,11 @@
 /* Weights that a model lends another. */
 #include "config.h"
 
-#include "search/space/space.h"
+#include "search/space/space_impl.h"
 
-static gboolean
-lies_alike(const RaSpace *space, const RaPoint *point, uint32_t a, uint32_t b)
+gboolean
+ra_space_lies_alike(const RaSpace *space, const RaPoint *point, uint32_t a,
+                    uint32_t b)
 {
   const RaCandidate *x = ra_space_candidate(space, a, point->calls[a]);
   const RaCandidate *y = ra_space_candidate(space, b, point->calls[b]);
@@ -26,13 +27,13 @@ ra_space_is_shared(const RaSpace *space, const RaPoint *point, uint32_t call)
   if (model == RA_NONE || !w->models[model].base_of)
     return FALSE;
   of = ra_workload_find_model(w, w->models[model].base_of);
-  if (point->residency[model] == RA_RESIDENCY_HOST ||
-      point->residency[of] == RA_RESIDENCY_HOST)
+  if (ra_space_residency(space, point, call) == RA_RESIDENCY_HOST)
     return FALSE;
   for (uint32_t v = 0; v < w->n_calls; v++)
-    if (w->calls[v].model == of && lies_alike(space, point, v, call) &&
-        (point->residency[of] == RA_RESIDENCY_KEEP ||
-         lies_alike(space, point, ra_workload_trainer(w, of), v)))
+    if (w->calls[v].model == of && ra_space_lies_alike(space, point, v, call) &&
+        ra_space_residency(space, point, v) != RA_RESIDENCY_HOST &&
+        (ra_space_residency(space, point, v) == RA_RESIDENCY_KEEP ||
+         ra_space_lies_alike(space, point, ra_workload_trainer(w, of), v)))
       return TRUE;
   return FALSE;
 }

@@ -3,7 +3,8 @@
 
 #include <string.h>
 
-#include "search/family/shape.h"
+#include "graph/input/turns.h"
+#include "search/family/continuous.h"
 #include "search/space/space_impl.h"
 
 /* Schedules by the values of RA_LIMIT_SCHEDULE. */
@@ -97,6 +98,64 @@ take(Maker *m, RaFootprint *footprint)
   ra_footprint_clear(footprint);
 }
 
+/* --- continuous batches --- */
+
+/* A continuous batch with room for @kv_bytes of keys and values; 0: for all. */
+static void
+take_served(Maker *m, uint64_t kv_bytes)
+{
+  RaFootprint footprint;
+
+  m->plan.kv_memory_bytes = kv_bytes;
+  footprint_of(m, &footprint);
+  take(m, &footprint);
+}
+
+/* Room for all keys and values, and for each tenth of a GPU that holds the
+ * longest sequence but not all. */
+static void
+make_served(Maker *m)
+{
+  const RaSpace *space = m->sink->space;
+  RaContinuousRoom room = ra_continuous_room(space->workload, space->cluster,
+                                             m->sink->call, &m->plan);
+  double gpu_bytes = space->cluster->device.memory_bytes;
+
+  ra_continuous_set(&m->plan, m->call->n_sequences);
+  for (uint32_t tenths = 9; tenths > 0; tenths--) {
+    uint64_t bytes = (uint64_t)(tenths * gpu_bytes / 10) /
+                     RA_SERVING_STEP_BYTES * RA_SERVING_STEP_BYTES;
+    if (bytes >= room.least_bytes && bytes < room.whole_bytes)
+      take_served(m, bytes);
+  }
+  if ((double)room.whole_bytes < gpu_bytes)
+    take_served(m, MAX(room.whole_bytes, room.least_bytes));
+  ra_continuous_clear(&m->plan);
+}
+
+/* Takes the strategy in hand, generation with each batching. */
+static void
+take_batched(Maker *m, RaFootprint *footprint)
+{
+  const RaSpace *space = m->sink->space;
+  gboolean serves = m->call->kind == RA_CALL_GENERATE && m->plan.zero == 0 &&
+                    space->options.kind != RA_SPACE_REAL &&
+                    ra_space_allows(space, m->sink->call, RA_LIMIT_BATCHING,
+                                    RA_BATCHING_CONTINUOUS);
+
+  if (m->call->kind != RA_CALL_GENERATE ||
+      (!ra_turns_are_set(space->workload) &&
+       ra_space_allows(space, m->sink->call, RA_LIMIT_BATCHING,
+                       RA_BATCHING_STATIC))) {
+    take(m, footprint);
+  } else {
+    ra_footprint_clear(footprint);
+    ra_space_reject(m, RA_REJECT_PLAN, "static batches, with turns or a limit");
+  }
+  if (serves)
+    make_served(m);
+}
+
 static uint32_t
 schedule_value(const RaCallPlan *plan)
 {
@@ -164,15 +223,15 @@ set_zero(Maker *m, int zero)
   m->plan.zero_group = zero ? m->plan.dp : 1;
 }
 
-/* ReaL's: by rule; the last tried if none works in little. */
+/* By rule, with at least recomputation @from; the last tried if none works in
+ * little.  Ranks that share sequences have one at a time. */
 static void
-make_by_rule(Maker *m)
+make_by_rule(Maker *m, int from)
 {
   gboolean trains = m->call->kind == RA_CALL_TRAIN;
-  uint32_t least = least_micro_batches(m);
+  uint32_t least = m->plan.cp > 1 ? m->batch : least_micro_batches(m);
 
-  set_zero(m, trains && m->plan.dp > 1);
-  for (int r = RA_RECOMPUTE_NONE; r <= (trains ? RA_RECOMPUTE_FULL : 0); r++)
+  for (int r = from; r <= (trains ? RA_RECOMPUTE_FULL : 0); r++)
     for (uint32_t n = least; n <= m->batch; n++) {
       RaFootprint footprint;
       gboolean last = n == m->batch && (!trains || r == RA_RECOMPUTE_FULL);
@@ -184,7 +243,7 @@ make_by_rule(Maker *m)
       footprint_of(m, &footprint);
       if (last || works_in_little(m, &footprint)) {
         if (is_allowed(m))
-          take(m, &footprint);
+          take_batched(m, &footprint);
         else
           ra_footprint_clear(&footprint);
         return;
@@ -209,7 +268,7 @@ consider(Maker *m)
     return;
   }
   footprint_of(m, &footprint);
-  take(m, &footprint);
+  take_batched(m, &footprint);
 }
 
 /* Micro-batches 1, 2, 4 times the least; with cp one sequence each: of several
@@ -312,6 +371,28 @@ make_schedules(Maker *m)
   m->plan.schedule = RA_SCHEDULE_1F1B;
 }
 
+/* What frameworks run beside what the rule gives: full recomputation, and
+ * parameters sharded over dp without a pipeline. */
+static void
+make_common(Maker *m)
+{
+  gboolean trains = m->call->kind == RA_CALL_TRAIN;
+  gboolean fully = m->plan.recompute == RA_RECOMPUTE_FULL;
+
+  if (trains && !fully)
+    make_by_rule(m, RA_RECOMPUTE_FULL);
+  m->plan.recompute = RA_RECOMPUTE_NONE;
+  if (m->plan.dp * m->plan.cp == 1 || m->plan.pp > 1 || m->plan.ep > 1 ||
+      (m->call->kind == RA_CALL_GENERATE && m->plan.tp > 1))
+    return;
+  set_zero(m, 3);
+  make_by_rule(m, RA_RECOMPUTE_NONE);
+  if (trains && m->plan.recompute != RA_RECOMPUTE_FULL)
+    make_by_rule(m, RA_RECOMPUTE_FULL);
+  m->plan.recompute = RA_RECOMPUTE_NONE;
+  set_zero(m, 0);
+}
+
 void
 ra_space_fill_strategies(RaSpaceMaker *m)
 {
@@ -328,6 +409,9 @@ ra_space_fill_strategies(RaSpaceMaker *m)
   m->plan.stage_layers = layers;
   m->plan.sequence_parallel =
       m->plan.tp > 1 && m->call->kind != RA_CALL_GENERATE;
-  make_by_rule(m);
+  set_zero(m, trains && m->plan.dp > 1);
+  make_by_rule(m, RA_RECOMPUTE_NONE);
+  if (m->sink->space->options.kind == RA_SPACE_COMMON)
+    make_common(m);
   m->plan.stage_layers = NULL;
 }

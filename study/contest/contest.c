@@ -11,6 +11,12 @@
 #include "study/contest/neighbour.h"
 #include "study/contest/rejected.h"
 
+/* Share of the time for the families. */
+#define BEFORE_FRAC 0.5
+/* Share of what is then left in which chains run: the rest is for replays. */
+#define CHAINS_FRAC 0.7
+#define LEAST_CHAINS_S 0.1
+
 /* They take off what the last plan was over, four and sixteen times that. */
 #define TIGHTER_TRIES 3
 
@@ -67,6 +73,15 @@ add_starts(RaField *field, RaContest *contest)
   }
 }
 
+static void
+say(const RaContestOptions *options, const char *phase)
+{
+  RaContestNews news = {.phase = phase, .best_s = (double)NAN};
+
+  if (options->progress)
+    options->progress(&news, options->data);
+}
+
 /* Whom chains tell how far they are. */
 typedef struct {
   const RaContestOptions *options;
@@ -77,8 +92,12 @@ static void
 tell(double best_s, uint64_t n_steps, void *data)
 {
   const Watcher *w = data;
+  RaContestNews news = {.phase = "searching",
+                        .best_s = best_s,
+                        .bound_s = w->bound_s,
+                        .n_steps = n_steps};
 
-  w->options->progress(best_s, w->bound_s, n_steps, w->options->data);
+  w->options->progress(&news, w->options->data);
 }
 
 /* Where limits allow a model's parameters to be: the first of release, keep,
@@ -98,12 +117,27 @@ fill_residency(const RaField *field, int wanted, uint8_t *out)
   }
 }
 
+/* Seconds of chains; 0: no limit. */
+static double
+chains_s(const RaField *field, const RaContestOptions *options)
+{
+  double before_s;
+
+  if (!(options->time_limit_s > 0) || field->until.end_us == 0)
+    return options->time_limit_s;
+  /* The preparation's end is the middle of what was left. */
+  before_s = (double)(field->until.end_us - field->begin_us) * 1e-6;
+  return MAX(CHAINS_FRAC *
+                 (2 * before_s - (now_s() - 1e-6 * (double)field->begin_us)),
+             LEAST_CHAINS_S);
+}
+
 /* Chains; where none of their plans fits, once more with parameters in host
  * memory between calls.  Then down to where no single change helps.  What is to
  * be proven keeps them on the GPUs. */
 static void
-run_chains(const RaContest *contest, RaContestRound *round,
-           const RaField *field, const RaContestOptions *options)
+run_chains(RaContestRound *round, const RaField *field,
+           const RaContestOptions *options, double limit_s)
 {
   Watcher watcher = {options, ra_field_bound_s(field)};
   gboolean proves = options->prove_s > 0;
@@ -111,11 +145,11 @@ run_chains(const RaContest *contest, RaContestRound *round,
   RaMcmcOptions chains = {
       .n_threads = options->n_threads,
       .n_steps = options->n_steps,
-      .time_limit_s =
-          options->time_limit_s / (contest->is_sampled ? RA_CONTEST_ROUNDS : 1),
+      .time_limit_s = limit_s,
       .seed = options->seed,
       .starts = (const RaPoint *)(gpointer)field->starts->data,
       .n_starts = field->starts->len,
+      .best = isfinite(field->best_s) ? &field->best : NULL,
       .residency = residency,
       .residency_most = proves ? RA_RESIDENCY_KEEP : RA_RESIDENCY_HOST,
       .stop = options->stop,
@@ -156,7 +190,7 @@ prove(RaContestRound *round, const RaField *field,
   if (found->found)
     memcpy(residency, found->point.residency, sizeof residency);
   for (uint32_t m = 0; m < field->setup->workload->n_models; m++)
-    if (residency[m] == RA_RESIDENCY_HOST)
+    if (residency[m] == RA_RESIDENCY_HOST || field->space->pins)
       return;
   round->bounded = TRUE;
   if (!options->peers) {
@@ -184,8 +218,7 @@ enter_point(RaContest *contest, const char *name, const RaField *field,
   c->is_found = TRUE;
   c->text = ra_plan_write(plan, &words, error);
   ra_space_plan_free(plan);
-  if (!contest->is_sampled)
-    c->call_s = call_s;
+  c->call_s = call_s;
   return c->text != NULL;
 }
 
@@ -247,22 +280,30 @@ enter_found(RaContest *contest, RaContestRound *round, const char *name,
 
 /* Times of the families from the tables. */
 static void
-score_starts(RaContest *contest, const RaField *field)
+score_starts(RaContest *contest, RaField *field,
+             const RaContestOptions *options)
 {
   g_autoptr(RaEvaluator) evaluator = ra_evaluator_new(field->costs);
 
-  for (guint i = 0; i < field->starts->len; i++) {
+  field->best_s = (double)INFINITY;
+  for (guint i = 0; i < field->starts->len &&
+                    (options->peers || !ra_until_is_over(&field->until));
+       i++) {
+    RaPoint *point = &g_array_index(field->starts, RaPoint, i);
     RaScore score;
 
-    ra_evaluate(evaluator, &g_array_index(field->starts, RaPoint, i), &score);
+    ra_evaluate(evaluator, point, &score);
     at(contest, g_array_index(field->whose, guint, i))->call_s =
         score.iteration_s;
+    if (score.over_bytes > 0 || score.run_s >= field->best_s)
+      continue;
+    field->best_s = score.run_s;
+    field->best = *point;
   }
 }
 
 /* What fits by the tables may not at stage fidelity, whose peaks are others:
- * then chains run again in as much less memory.  Of drawn lengths the round of
- * the longest is there for that. */
+ * then chains run again in as much less memory. */
 static gboolean
 run_tighter(RaContest *contest, RaContestRound *round, RaField *field,
             guint first, const RaSetup *setup, const RaContestOptions *options,
@@ -271,7 +312,7 @@ run_tighter(RaContest *contest, RaContestRound *round, RaField *field,
   RaDevice *device = &field->setup->cluster->device;
   double memory_bytes = device->memory_bytes, tight_bytes = memory_bytes;
 
-  for (guint i = 0; !contest->is_sampled && i < TIGHTER_TRIES; i++) {
+  for (guint i = 0; i < TIGHTER_TRIES; i++) {
     const RaContender *last = at(contest, first);
     g_autofree char *name = NULL;
 
@@ -279,14 +320,14 @@ run_tighter(RaContest *contest, RaContestRound *round, RaField *field,
         (options->stop && g_atomic_int_get(options->stop)))
       return TRUE;
     tight_bytes -= (last->peak_bytes - memory_bytes) * (1 << 2 * i);
-    name = g_strdup_printf("%s-tight%s", round->name,
-                           i == 0   ? ""
-                           : i == 1 ? "-2"
-                                    : "-3");
+    name = g_strdup_printf("search-tight%s", i == 0   ? ""
+                                             : i == 1 ? "-2"
+                                                      : "-3");
     device->memory_bytes = tight_bytes;
     first = contest->contenders->len;
     ra_mcmc_result_clear(&round->found);
-    run_chains(contest, round, field, options);
+    field->best_s = (double)INFINITY; /* it may not fit there */
+    run_chains(round, field, options, chains_s(field, options) / 2);
     device->memory_bytes = memory_bytes;
     if (!round->found.found)
       return TRUE;
@@ -296,79 +337,59 @@ run_tighter(RaContest *contest, RaContestRound *round, RaField *field,
   return TRUE;
 }
 
-/* @searched: like @setup, with the round's lengths; perhaps @setup itself. */
+/* Space, costs and starts, while there is time. */
 static gboolean
-run_round(RaContest *contest, RaContestRound *round, RaSetup *searched,
-          RaSetup *setup, const RaContestOptions *options, GError **error)
+prepare(RaContest *contest, RaField *field, const RaContestOptions *options,
+        GError **error)
 {
-  g_auto(RaField) field = {.setup = searched};
-  double begin_s = now_s();
-  guint first;
-
-  if (!ra_field_open(&field, options, error))
+  say(options, "preparing layouts");
+  if (!ra_field_open(field, options, error))
     return FALSE;
-  if (!contest->candidates)
-    contest->candidates = ra_rejected_counts(field.space);
-  add_starts(&field, contest);
-  field.costs = ra_cost_table_new(field.space, searched->estimator,
-                                  options->n_threads, error);
-  if (!field.costs ||
+  contest->candidates = ra_rejected_counts(field->space);
+  add_starts(field, contest);
+  field->costs = ra_cost_table_new(field->space, field->setup->estimator,
+                                   options->n_threads, error);
+  if (!field->costs ||
       (options->peers &&
-       !ra_world_agree(options->peers->world, ra_field_hash(&field, options),
+       !ra_world_agree(options->peers->world, ra_field_hash(field, options),
                        "the search", error)))
     return FALSE;
+  score_starts(contest, field, options);
+  return TRUE;
+}
+
+static gboolean
+run_round(RaContest *contest, RaSetup *setup, const RaContestOptions *options,
+          gint64 end_us, GError **error)
+{
+  RaContestRound *round = &contest->round;
+  double begin_s = now_s();
+  g_auto(RaField) field = {.setup = setup,
+                           .until = {options->stop, end_us},
+                           .begin_us = g_get_monotonic_time()};
+  guint first;
+
+  if (!prepare(contest, &field, options, error))
+    return FALSE;
+  contest->searched = TRUE;
   round->log10_points = ra_space_log10_points(field.space);
   round->prepare_s = now_s() - begin_s;
-  run_chains(contest, round, &field, options);
-  if (options->prove_s > 0 && !contest->is_sampled &&
+  run_chains(round, &field, options, chains_s(&field, options));
+  if (options->prove_s > 0 &&
       !(options->stop && g_atomic_int_get(options->stop)))
     prove(round, &field, options);
-  if (!contest->is_sampled)
-    score_starts(contest, &field);
   first = contest->contenders->len;
-  return enter_found(contest, round, round->name, &field, setup, options,
-                     error) &&
+  return enter_found(contest, round, "search", &field, setup, options, error) &&
          run_tighter(contest, round, &field, first, setup, options, error);
 }
 
 /* --- all of it --- */
 
-static uint32_t
-tokens_of(const RaLength *law, gboolean is_longest)
-{
-  return is_longest ? law->max_tokens : (uint32_t)(ra_length_mean(law) + 0.5);
-}
-
-/* The same with lengths that are all alike. */
-static RaSetup *
-load_fixed(const RaSetup *setup, const RaSetupFlags *flags, gboolean is_longest,
-           GError **error)
-{
-  const RaWorkload *w = setup->workload;
-  g_autofree char *prompt =
-      g_strdup_printf("workload.prompt-length=fixed(%u)",
-                      tokens_of(&w->prompt_length, is_longest));
-  g_autofree char *response =
-      g_strdup_printf("workload.response-length=fixed(%u)",
-                      tokens_of(&w->response_length, is_longest));
-  g_autoptr(GPtrArray) sets = g_ptr_array_new();
-  RaSetupFlags fixed = *flags;
-
-  for (guint i = 0; flags->sets && flags->sets[i]; i++)
-    g_ptr_array_add(sets, (gpointer)flags->sets[i]);
-  g_ptr_array_add(sets, prompt);
-  g_ptr_array_add(sets, response);
-  g_ptr_array_add(sets, NULL);
-  fixed.sets = (const char *const *)sets->pdata;
-  return ra_setup_load_pair(&fixed, error);
-}
-
-/* Enters round @name, which has no candidates: a family may still win, unless
- * there are limits.  FALSE with @error set from @cause (transfer full), if that
- * is no such refusal. */
+/* Enters a search without candidates: a family may still win, unless there are
+ * limits.  FALSE with @error set from @cause (transfer full), if that is no
+ * such refusal. */
 static gboolean
-refuse_round(RaContest *contest, const char *name, GError *cause,
-             GError **error)
+refuse_round(RaContest *contest, GError *cause, GError **error)
 {
   RaContender *c;
 
@@ -377,7 +398,7 @@ refuse_round(RaContest *contest, const char *name, GError *cause,
     g_propagate_error(error, cause);
     return FALSE;
   }
-  c = enter(contest, name);
+  c = enter(contest, "search");
   c->is_found = TRUE;
   c->refusal = g_strdup(cause->message);
   g_free(contest->refusal);
@@ -386,46 +407,34 @@ refuse_round(RaContest *contest, const char *name, GError *cause,
   return TRUE;
 }
 
-/* Round @name with @searched, or why it has no candidates. */
 static gboolean
-try_round(RaContest *contest, const char *name, RaSetup *searched,
-          RaSetup *setup, const RaContestOptions *options, GError **error)
+run(RaContest *contest, RaSetup *setup, const RaContestOptions *options,
+    GError **error)
 {
-  RaContestRound *round = &contest->rounds[contest->n_rounds];
+  gint64 begin_us = g_get_monotonic_time();
+  gint64 end_us =
+      options->time_limit_s > 0 && !options->peers
+          ? begin_us + (gint64)(1e6 * BEFORE_FRAC * options->time_limit_s)
+          : 0;
+  RaUntil until = {options->stop, end_us};
   GError *cause = NULL;
-
-  round->name = name;
-  if (ra_space_accepts(searched->workload, &cause) &&
-      run_round(contest, round, searched, setup, options, &cause)) {
-    contest->n_rounds++;
-    return TRUE;
-  }
-  ra_mcmc_result_clear(&round->found);
-  return refuse_round(contest, name, cause, error);
-}
-
-static gboolean
-run(RaContest *contest, RaSetup *setup, const RaSetupFlags *flags,
-    const RaContestOptions *options, GError **error)
-{
-  static const char *const names[] = {"search-mean", "search-long"};
 
   for (guint kind = 0; kind < RA_N_STRATEGIES; kind++)
     enter(contest, ra_strategy_names[kind]);
-  contest->is_sampled = !ra_workload_is_even(setup->workload);
-  if (!ra_contest_families(contest, setup, options, error))
+  say(options, "planning strategies");
+  if (!ra_contest_families(contest, setup, options, &until, error))
     return FALSE;
   if (options->families_only)
     return TRUE;
-  if (!contest->is_sampled)
-    return try_round(contest, "search", setup, setup, options, error);
-  for (guint i = 0; i < RA_CONTEST_ROUNDS; i++) {
-    g_autoptr(RaSetup) fixed = load_fixed(setup, flags, i == 1, error);
-
-    if (!fixed || !try_round(contest, names[i], fixed, setup, options, error))
-      return FALSE;
-  }
-  return TRUE;
+  /* Half of what is left is for the chains. */
+  if (end_us > 0)
+    end_us = (g_get_monotonic_time() + begin_us +
+              (gint64)(1e6 * options->time_limit_s)) /
+             2;
+  if (ra_space_accepts(setup->workload, &cause) &&
+      run_round(contest, setup, options, end_us, &cause))
+    return TRUE;
+  return refuse_round(contest, cause, error);
 }
 
 gboolean
@@ -451,8 +460,7 @@ choose(RaContest *contest)
 }
 
 RaContest *
-ra_contest_new(RaSetup *setup, const RaSetupFlags *flags,
-               const RaContestOptions *options, GError **error)
+ra_contest_new(RaSetup *setup, const RaContestOptions *options, GError **error)
 {
   g_autoptr(RaContest) contest = NULL;
 
@@ -464,7 +472,7 @@ ra_contest_new(RaSetup *setup, const RaSetupFlags *flags,
   contest->objective = options->objective;
   contest->contenders = g_array_new(FALSE, FALSE, sizeof(RaContender));
   g_array_set_clear_func(contest->contenders, contender_clear);
-  if (!run(contest, setup, flags, options, error))
+  if (!run(contest, setup, options, error))
     return NULL;
   choose(contest);
   return g_steal_pointer(&contest);
@@ -477,8 +485,7 @@ ra_contest_free(RaContest *contest)
     return;
   g_array_unref(contest->contenders);
   ra_table_free(contest->candidates);
-  for (guint i = 0; i < contest->n_rounds; i++)
-    ra_mcmc_result_clear(&contest->rounds[i].found);
+  ra_mcmc_result_clear(&contest->round.found);
   g_free(contest->refusal);
   g_free(contest);
 }

@@ -7,7 +7,7 @@
  *
  *     RaContestOptions options = {.time_limit_s = 5, .n_iterations = 3};
  *     g_autoptr(RaContest) contest =
- *         ra_contest_new(setup, &flags, &options, &error);
+ *         ra_contest_new(setup, &options, &error);
  *     if (contest && contest->winner != RA_NONE)
  *       use(g_array_index(contest->contenders, RaContender,
  *                         contest->winner).text);
@@ -27,12 +27,22 @@
 #include "study/objective.h"
 #include "study/setup.h"
 
+/* How far a contest is. */
+typedef struct {
+  const char *phase;   /* static: "planning strategies", "preparing layouts",
+                        "searching" */
+  guint n_done, n_all; /* of the phase's parts; n_all 0: not counted */
+  double best_s;       /* searching: best time so far; NAN: none */
+  double bound_s;
+  uint64_t n_steps;
+} RaContestNews;
+
 typedef struct {
   RaSpaceKind kind;          /* candidates of a call */
   const char *const *limits; /* nullable, NULL-terminated: ra_limits_add() */
   const char *pins;          /* nullable: a file of limits: ra_limits_read() */
   RaObjective objective;     /* criterion of the winner */
-  gboolean families_only;    /* no search: n_rounds is 0 */
+  gboolean families_only;    /* no search */
   uint32_t n_gpus; /* searched plans use only the first n_gpus; 0: all */
   gboolean eager;  /* decode steps are launched op by op, not as a graph */
   guint n_near; /* number of neighbours, which differ from the found plan in one
@@ -40,26 +50,23 @@ typedef struct {
   uint32_t n_iterations; /* >= 2, per replay */
   uint64_t seed;         /* seed of lengths and chains */
   uint64_t n_steps;      /* steps of each chain; 0: no bound */
-  double time_limit_s; /* limit of the chains; 0: none; n_steps or this must be
-                          set */
-  double prove_s;      /* limit of branch and bound after the chains; 0: none */
-  guint n_threads;     /* 0: as many as processors */
+  double time_limit_s;   /* of all of it, but what processes do together before
+                          their chains; 0: none; n_steps or this must be set */
+  double prove_s;  /* limit of branch and bound after the chains; 0: none */
+  guint n_threads; /* 0: as many as processors */
   const char *workload; /* name of the workload in plans */
   const char *cluster;  /* likewise */
   const char *system;   /* nullable: likewise */
   const gint *stop;     /* nullable: non-zero: stop with the best plan so far */
   RaMcmcPeers *peers;   /* nullable: processes that all make this call with the
                            same options; @stop is then theirs */
-  void (*progress)(double best_s, double bound_s, uint64_t n_steps,
-                   void *data); /* nullable */
-  void *data;                   /* argument of progress */
+  void (*progress)(const RaContestNews *news, void *data); /* nullable; any
+                                                              thread */
+  void *data; /* argument of progress */
 } RaContestOptions;
 
-/* One search.  Sampled lengths are searched twice, as if all had the mean and
- * as if all had the maximum, since costs of sampled lengths have no bounds that
- * avoid their simulation.  The deciding replay uses the sampled lengths. */
+/* The search, with the lengths that the seed samples. */
 typedef struct {
-  const char *name;    /* "search", "search-mean", "search-long": static */
   RaMcmcResult found;  /* result of the chains; its curve is owned */
   gboolean bounded;    /* branch and bound has run, and exact is set */
   RaExactResult exact; /* the certificate */
@@ -70,8 +77,6 @@ typedef struct {
   double prepare_s;    /* wall time of candidates and their costs */
   double log10_points; /* size of its space */
 } RaContestRound;
-
-#define RA_CONTEST_ROUNDS 2
 
 /* One plan, or the reason why there is none. */
 typedef struct {
@@ -89,14 +94,13 @@ typedef struct {
 } RaContender;
 
 typedef struct {
-  RaContestRound rounds[RA_CONTEST_ROUNDS]; /* (n_rounds) */
-  guint n_rounds;      /* that found candidates; 0: not searched */
-  gboolean is_sampled; /* lengths are: rounds assume others */
-  char *refusal; /* owned, nullable: why a round has no candidates; then the
-                    families are what is compared */
+  RaContestRound round; /* if searched */
+  gboolean searched;
+  char *refusal; /* owned, nullable: why it was not searched; then the families
+                    are what is compared */
   GArray *contenders;  /* (RaContender), families first; owned */
-  RaTable *candidates; /* owned, nullable: candidates tried and rejected in the
-                          first round (study/contest/rejected.h) */
+  RaTable *candidates; /* owned, nullable: candidates tried and rejected
+                          (study/contest/rejected.h) */
   RaObjective objective;
   gboolean limited; /* limits or fewer GPUs are set: families cannot win */
   uint32_t winner;  /* the best that fits at stage fidelity; RA_NONE */
@@ -105,18 +109,19 @@ typedef struct {
 /**
  * ra_contest_new:
  * @setup: from ra_setup_load_pair(); its plan is replaced
- * @flags: flags that it was loaded with
  * @options: copied
  * @error: an invalid limit; %RA_ERROR_NEGATIVE: limits leave a call without a
  *   candidate; errors of an expansion
  *
- * Without limits, a workload that no round can search, or a call without a
- * candidate, leaves the families: they decide.
+ * Families are planned first and have half of the time; those that it does not
+ * suffice for are refused.  Without limits, a workload that cannot be searched,
+ * a call without a candidate, or a lack of time leave the families: they
+ * decide.
  *
  * Returns: (transfer full): with winner %RA_NONE where no plan fits
  */
-RaContest *ra_contest_new(RaSetup *setup, const RaSetupFlags *flags,
-                          const RaContestOptions *options, GError **error);
+RaContest *ra_contest_new(RaSetup *setup, const RaContestOptions *options,
+                          GError **error);
 void ra_contest_free(RaContest *contest);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(RaContest, ra_contest_free)
 

@@ -48,6 +48,7 @@ ra_field_open(RaField *field, const RaContestOptions *options, GError **error)
                           .n_threads = options->n_threads,
                           .n_iterations = options->n_iterations,
                           .seed = options->seed,
+                          .until = &field->until,
                           .n_gpus = options->n_gpus};
   g_autoptr(GArray) limits = read_limits(field->setup, options, error);
 

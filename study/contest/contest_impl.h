@@ -12,9 +12,10 @@
 #include "study/contest/contest.h"
 
 /* Plans the families, in their order, as contenders and measures them.  A
- * family that is refused gets the reason. */
+ * family that is refused gets the reason, which is @until where it is over. */
 gboolean ra_contest_families(RaContest *contest, const RaSetup *setup,
-                             const RaContestOptions *options, GError **error);
+                             const RaContestOptions *options,
+                             const RaUntil *until, GError **error);
 
 /* Replays the contenders with a plan, starting at @first. */
 gboolean ra_contest_measure(RaContest *contest, guint first,
@@ -27,6 +28,10 @@ typedef struct {
   RaCostTable *costs; /* owned */
   GArray *starts;     /* (RaPoint), owned */
   GArray *whose;      /* (guint) contender of each start; owned */
+  RaPoint best;       /* the fastest start that fits by the tables */
+  double best_s;      /* its run_s; infinite: none fits */
+  RaUntil until;      /* end of what comes before the chains */
+  gint64 begin_us;    /* of that */
 } RaField;
 
 /* Makes the space of the field's setup, within the user's limits. */

@@ -1,6 +1,9 @@
 /* Measurement of contenders: each replayed on a thread. */
 #include "config.h"
 
+#include <math.h>
+
+#include "base/error.h"
 #include "search/family/strategy.h"
 #include "sim/breakdown.h"
 #include "study/contest/contest_impl.h"
@@ -12,7 +15,9 @@ typedef struct {
   const RaSetup *setup;
   const RaContestOptions *options;
   gboolean are_families; /* to be planned first */
+  const RaUntil *until;  /* nullable: of planning */
   GError **errors;       /* (n_contenders) */
+  gint n_done;           /* atomic */
 } Job;
 
 /* Replays the plan that @setup has read. */
@@ -60,7 +65,7 @@ measure(const Job *job, RaContender *c, GError **error)
 static gboolean
 plan_family(const Job *job, RaContender *c, RaStrategyKind kind, GError **error)
 {
-  RaStrategyOptions strategy = {.kind = kind};
+  RaStrategyOptions strategy = {.kind = kind, .until = job->until};
   const RaSetup *setup = job->setup;
   g_autoptr(GError) refusal = NULL;
   g_autoptr(RaDraft) draft = ra_strategy_plan(
@@ -78,9 +83,21 @@ plan_family(const Job *job, RaContender *c, RaStrategyKind kind, GError **error)
 }
 
 static void
+tell(Job *job)
+{
+  RaContestNews news = {.phase = "planning strategies",
+                        .n_done = (guint)g_atomic_int_add(&job->n_done, 1) + 1,
+                        .n_all = RA_N_STRATEGIES,
+                        .best_s = (double)NAN};
+
+  if (job->are_families && job->options->progress)
+    job->options->progress(&news, job->options->data);
+}
+
+static void
 run_one(gpointer item, gpointer data)
 {
-  const Job *job = data;
+  Job *job = data;
   guint i = GPOINTER_TO_UINT(item) - 1; /* 0 is no item */
   RaContender *c = &g_array_index(job->contest->contenders, RaContender, i);
 
@@ -89,6 +106,12 @@ run_one(gpointer item, gpointer data)
     return;
   if (c->text)
     measure(job, c, &job->errors[i]);
+  if (g_error_matches(job->errors[i], RA_ERROR, RA_ERROR_NEGATIVE)) {
+    g_clear_pointer(&c->text, g_free);
+    c->refusal = g_strdup(job->errors[i]->message);
+    g_clear_error(&job->errors[i]);
+  }
+  tell(job);
 }
 
 /* The first error in their order counts. */
@@ -120,9 +143,10 @@ run_all(Job *job, guint first, GError **error)
 
 gboolean
 ra_contest_families(RaContest *contest, const RaSetup *setup,
-                    const RaContestOptions *options, GError **error)
+                    const RaContestOptions *options, const RaUntil *until,
+                    GError **error)
 {
-  Job job = {contest, setup, options, TRUE, NULL};
+  Job job = {contest, setup, options, TRUE, until, NULL, 0};
 
   return run_all(&job, 0, error);
 }
@@ -131,7 +155,7 @@ gboolean
 ra_contest_measure(RaContest *contest, guint first, const RaSetup *setup,
                    const RaContestOptions *options, GError **error)
 {
-  Job job = {contest, setup, options, FALSE, NULL};
+  Job job = {contest, setup, options, FALSE, NULL, NULL, 0};
 
   return run_all(&job, first, error);
 }

@@ -68,7 +68,7 @@ static void
 add_sample(RaTable *table, const RaContestRound *round, const RaMcmcSample *s)
 {
   ra_table_row(table);
-  ra_table_text(table, round->name);
+  ra_table_text(table, "search");
   ra_table_integer(table, s->n_steps);
   ra_table_real(table, s->seconds);
   ra_table_real(table, s->best_s);
@@ -100,16 +100,11 @@ ra_contest_curve(const RaContest *contest)
   ra_table_column(table, "time_s", RA_UNIT_SECONDS, RA_CELL_REAL);
   ra_table_column(table, "best_s", RA_UNIT_SECONDS, RA_CELL_REAL);
   ra_table_column(table, "bound_s", RA_UNIT_SECONDS, RA_CELL_REAL);
-  for (guint k = 0; k < contest->n_rounds; k++) {
-    const RaContestRound *round = &contest->rounds[k];
-    const RaMcmcResult *found = &round->found;
-
-    for (guint i = 0; i < found->curve->len; i++) {
-      const RaMcmcSample *s = &g_array_index(found->curve, RaMcmcSample, i);
-
-      add_sample(table, round, s);
-    }
-    add_end(table, round);
-  }
+  for (guint i = 0; contest->searched && i < contest->round.found.curve->len;
+       i++)
+    add_sample(table, &contest->round,
+               &g_array_index(contest->round.found.curve, RaMcmcSample, i));
+  if (contest->searched)
+    add_end(table, &contest->round);
   return table;
 }

@@ -11,6 +11,7 @@
 
 /* Times that differ by less are the same plan, or as good. */
 #define SAME_FRAC 1e-9
+#define FAMILIES 2
 #define DRAWS 3 /* unless said: the least that have a spread */
 
 static RaFinalist *
@@ -81,13 +82,26 @@ enter_best(RaFinal *final, gboolean families)
   return best != NULL;
 }
 
-static gboolean
-has_family(const RaFinal *final)
+static guint
+n_families(const RaFinal *final)
 {
+  guint n = 0;
+
   for (guint i = 0; i < final->finalists->len; i++)
-    if (!ra_finalist_contender(final, i)->is_found)
-      return TRUE;
-  return FALSE;
+    n += !ra_finalist_contender(final, i)->is_found;
+  return n;
+}
+
+/* The best few, with families among them. */
+static void
+enter_all(RaFinal *final, const RaFinalOptions *options)
+{
+  guint n_top = ra_until_is_over(&options->until) ? 1 : options->n_top;
+
+  while (final->finalists->len < n_top && enter_best(final, FALSE))
+    ;
+  while (n_top > 1 && n_families(final) < FAMILIES && enter_best(final, TRUE))
+    ;
 }
 
 static gboolean
@@ -103,8 +117,9 @@ is_drawn(const RaSetup *setup)
 typedef struct {
   const RaFinal *final;
   const RaFinalOptions *options;
-  gdouble *peak_bytes; /* (finalists, draws) */
+  gdouble *peak_bytes; /* (draws, finalists) */
   gboolean *fits;      /* the same */
+  guint *n_done;       /* (draws) finalists replayed */
   GMutex mutex;        /* of: */
   GError *error;       /* the first */
 } Field;
@@ -120,7 +135,7 @@ replay(Field *field, guint f, guint draw, GError **error)
                              .fidelity = RA_FIDELITY_OP,
                              .seed = field->options->seed + draw};
   g_autoptr(RaReplay) run = NULL;
-  guint cell = f * field->final->n_draws + draw;
+  guint cell = draw * field->final->finalists->len + f;
   gboolean ok;
 
   setup.plan = NULL;
@@ -150,11 +165,17 @@ run_job(gpointer job, gpointer data)
   guint i = GPOINTER_TO_UINT(job) - 1; /* 0 is no job */
   GError *error = NULL;
 
-  if (replay(field, i / field->final->n_draws, i % field->final->n_draws,
-             &error))
+  guint n = field->final->finalists->len, draw = i / n;
+  gboolean ok;
+
+  if (draw > 0 && ra_until_is_over(&field->options->until))
     return;
+  ok = replay(field, i % n, draw, &error);
   g_mutex_lock(&field->mutex);
-  if (field->error)
+  field->n_done[draw] += ok;
+  if (ok)
+    ;
+  else if (field->error)
     g_error_free(error);
   else
     field->error = error;
@@ -169,14 +190,23 @@ replay_all(RaFinal *final, Field *field, GError **error)
                                               : g_get_num_processors();
   GThreadPool *pool;
 
+  g_autofree guint *n_done = field->n_done = g_new0(guint, final->n_draws);
+
   g_mutex_init(&field->mutex);
   pool = g_thread_pool_new(run_job, field, (gint)MIN(n_threads, n), TRUE, NULL);
   for (guint i = 0; i < n; i++)
     g_thread_pool_push(pool, GUINT_TO_POINTER(i + 1), NULL);
   g_thread_pool_free(pool, FALSE, TRUE);
   g_mutex_clear(&field->mutex);
-  if (!field->error)
+  field->n_done = NULL;
+  if (!field->error) {
+    guint n_whole = 0;
+
+    while (n_whole < final->n_draws && n_done[n_whole] == final->finalists->len)
+      n_whole++;
+    final->n_draws = n_whole;
     return TRUE;
+  }
   g_propagate_error(error, field->error);
   return FALSE;
 }
@@ -207,8 +237,9 @@ sum_up(const RaFinal *final, const Field *field, guint i)
     squares_s += w->iteration_s * w->iteration_s;
     tokens += w->tokens_per_s * w->iteration_s;
     f->mean.usd += w->usd / n;
-    f->peak_bytes = MAX(f->peak_bytes, field->peak_bytes[i * n + d]);
-    f->n_fits += field->fits[i * n + d] ? 1 : 0;
+    f->peak_bytes =
+        MAX(f->peak_bytes, field->peak_bytes[d * final->finalists->len + i]);
+    f->n_fits += field->fits[d * final->finalists->len + i] ? 1 : 0;
   }
   f->mean.iteration_s = sum_s / n;
   f->mean.tokens_per_s = tokens / sum_s;
@@ -285,10 +316,7 @@ ra_final_new(const RaSizing *sizing, const RaObjective *objective,
   final->n_draws = options->n_draws ? options->n_draws : drawn ? DRAWS : 1;
   final->finalists = g_array_new(FALSE, FALSE, sizeof(RaFinalist));
   g_array_set_clear_func(final->finalists, finalist_clear);
-  while (final->finalists->len < options->n_top && enter_best(final, FALSE))
-    ;
-  if (options->n_top > 1 && !has_family(final))
-    enter_best(final, TRUE);
+  enter_all(final, options);
   n = final->finalists->len * final->n_draws;
   field.peak_bytes = peaks = g_new0(gdouble, n);
   field.fits = fits = g_new0(gboolean, n);

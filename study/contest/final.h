@@ -7,9 +7,10 @@
  *       use(g_array_index(final->finalists, RaFinalist, final->winner));
  *
  * One replay at stage fidelity, with one sample of the lengths, decides a
- * contest.  The final replays the best few plans, and the best family with
- * them, at op fidelity under several seeds, the same for all.  The best mean
- * wins.  A plan that does not fit under one of the seeds does not fit.
+ * contest.  The final replays the best few plans, and the best two families
+ * with them, as one may not fit, at op fidelity under several seeds, the same
+ * for all.  The best mean wins.  A plan that does not fit under one of the
+ * seeds does not fit.
  *
  * The winner's lead is a mean over the seeds, too: of the ratio under each
  * seed.  Plans slow down and speed up together with the lengths, so this ratio
@@ -29,6 +30,8 @@ typedef struct {
   uint32_t n_iterations; /* >= 2 */
   uint64_t seed;         /* the first seed; the others follow it */
   guint n_threads;       /* 0: as many as processors */
+  RaUntil until; /* when over, no seed but the first is begun; if it is at the
+                    begin, only the best of the contest is replayed */
 } RaFinalOptions;
 
 typedef struct {

@@ -137,7 +137,7 @@ try_size(RaSizing *sizing, const RaSetupFlags *flags, uint32_t n_gpus,
   size.setup = ra_setup_load_pair(&cut, error);
   if (!size.setup)
     return FALSE;
-  size.contest = ra_contest_new(size.setup, &cut, &own, &cause);
+  size.contest = ra_contest_new(size.setup, &own, &cause);
   if (!size.contest &&
       (is_only || !g_error_matches(cause, RA_ERROR, RA_ERROR_NEGATIVE))) {
     ra_setup_free(size.setup);
@@ -283,8 +283,8 @@ ra_sizing_table(const RaSizing *sizing)
                                .name);
       ra_table_integer(table, worth->n_gpus);
       ra_table_real(table, worth->iteration_s);
-      ra_table_real(table, !contest->is_sampled ? contest->rounds[0].bound_s
-                                                : (double)NAN);
+      ra_table_real(table,
+                    contest->searched ? contest->round.bound_s : (double)NAN);
       ra_table_real(table, worth->tokens_per_s / worth->n_gpus);
       ra_table_real(table, worth->usd);
       ra_table_text(table, i == sizing->winner ? "best" : "");

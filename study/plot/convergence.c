@@ -48,18 +48,17 @@ end_s(const RaContestRound *round)
 
 /* --- a picture --- */
 
-/* A block a round: seconds, best, bound. */
+/* Seconds, best, bound. */
 static char *
 make_data(const RaContest *contest)
 {
-  GString *out = g_string_new("# seconds\tbest_s\tbound_s, a block a search\n");
+  GString *out = g_string_new("# seconds\tbest_s\tbound_s\n");
 
-  for (guint k = 0; k < contest->n_rounds; k++) {
-    const RaContestRound *round = &contest->rounds[k];
+  if (contest->searched) {
+    const RaContestRound *round = &contest->round;
     const GArray *curve = round->found.curve;
 
-    g_string_append(out, k > 0 ? "\n\n" : "");
-    ra_quote_comment(out, "%s", round->name);
+    ra_quote_comment(out, "search");
     for (guint i = 0; i < curve->len; i++) {
       const RaMcmcSample *s = &g_array_index(curve, RaMcmcSample, i);
 
@@ -79,7 +78,6 @@ static char *
 make_script(const RaContest *contest, const char *terminal, const char *data)
 {
   GString *s = g_string_new(NULL);
-  guint n = 0;
 
   ra_picture_append_size(s, terminal, WIDTH_PX, HEIGHT_PX);
   ra_quote_block(s, "d", data);
@@ -88,26 +86,15 @@ make_script(const RaContest *contest, const char *terminal, const char *data)
                      "set logscale x\nset format x '%g'\nset border 3\n"
                      "set yrange [0:*]\nset tics nomirror out scale 0.5\n"
                      "set key right center noenhanced\n");
-  for (guint k = 0; k < contest->n_rounds; k++) {
-    const RaContestRound *round = &contest->rounds[k];
-    uint32_t color = ra_palette_color(k);
-
-    if (round->found.curve->len == 0)
-      continue;
+  if (contest->searched && contest->round.found.curve->len > 0)
     g_string_append_printf(
         s,
-        "%s$d index %u using 1:2 with steps lw 2 lc rgb '#%06" PRIx32
-        "' title ",
-        n++ > 0 ? ", " : "plot ", k, color);
-    ra_quote_gnuplot(s, "%s: best", round->name);
-    g_string_append_printf(
-        s,
-        ", $d index %u using 1:3 with lines lw 2 dt 2 lc rgb '#%06" PRIx32
-        "' title ",
-        k, color);
-    ra_quote_gnuplot(s, "%s: lower bound", round->name);
-  }
-  g_string_append(s, n > 0 ? "\n" : "plot NaN notitle\n");
+        "plot $d using 1:2 with steps lw 2 lc rgb '#%06" PRIx32
+        "' title 'best', $d using 1:3 with lines lw 2 dt 2 lc rgb '#%06" PRIx32
+        "' title 'lower bound'\n",
+        ra_palette_color(0), ra_palette_color(0));
+  else
+    g_string_append(s, "plot NaN notitle\n");
   return g_string_free(s, FALSE);
 }
 
@@ -152,7 +139,7 @@ append_round(GString *out, const RaContestRound *round, guint n_columns,
   if (!(top_s > low_s) || !isfinite(top_s))
     top_s = MAX(round->best_s, low_s);
   g_string_append_printf(out, "%s: best (*) and lower bound (-) in seconds\n",
-                         round->name);
+                         "search");
   for (guint line = 0; line < n_lines; line++) {
     double step = (top_s - low_s) / (n_lines - 1);
     double at = top_s - step * line;
@@ -184,7 +171,7 @@ ra_convergence_text(const RaContest *contest, guint n_columns, guint n_lines)
 
   n_columns = MAX(n_columns, MARGIN_COLUMNS + 4);
   n_lines = MAX(n_lines, 4);
-  for (guint k = 0; k < contest->n_rounds; k++)
-    append_round(out, &contest->rounds[k], n_columns, n_lines);
+  if (contest->searched)
+    append_round(out, &contest->round, n_columns, n_lines);
   return g_string_free(out, FALSE);
 }

@@ -38,15 +38,14 @@ family_text(const RaTrialSpec *spec, const RaSetup *setup, int kind,
 static char *
 search_text(const RaTrialSpec *spec, RaSetup *setup, GError **error)
 {
-  RaContestOptions options = {.kind = RA_SPACE_REAL,
+  RaContestOptions options = {.kind = RA_SPACE_COMMON,
                               .n_iterations = MAX(spec->replay.n_iterations, 2),
                               .seed = spec->replay.seed,
                               .n_steps = spec->n_steps,
                               .n_threads = 1,
                               .workload = "a.workload",
                               .cluster = "a.cluster"};
-  g_autoptr(RaContest) contest =
-      ra_contest_new(setup, &spec->flags, &options, error);
+  g_autoptr(RaContest) contest = ra_contest_new(setup, &options, error);
 
   if (!contest)
     return NULL;

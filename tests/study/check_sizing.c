@@ -269,8 +269,8 @@ START_TEST(texts)
   ck_assert_uint_eq(g_strv_length(lines), 8 + 2 + 1);
   ck_assert_ptr_nonnull(strchr(curve, '*'));
   ck_assert_ptr_nonnull(strchr(lines[8], '-'));
-  ck_assert_double_le(size->contest->rounds[0].bound_s,
-                      size->contest->rounds[0].best_s);
+  ck_assert_double_le(size->contest->round.bound_s,
+                      size->contest->round.best_s);
 }
 END_TEST
 

@@ -1,0 +1,263 @@
+/* Plans as points of the space. */
+#include "config.h"
+
+#include <string.h>
+
+#include "graph/input/plan_batching.h"
+#include "graph/input/residency.h"
+#include "search/space/space_impl.h"
+
+/* TRUE if rank order and mesh are those that candidates have. */
+static gboolean
+is_regular(const RaCluster *cluster, const RaCallPlan *p)
+{
+  uint32_t last = 0;
+
+  for (guint k = 0; k < RA_N_AXES; k++) {
+    if (ra_call_plan_degree(p, (RaAxis)p->axis[k]) == 1)
+      continue;
+    if (p->axis[k] < last)
+      return FALSE;
+    last = p->axis[k];
+  }
+  return p->mesh.n_runs <= RA_NODE_SET_RUNS &&
+         (p->mesh.n_nodes == 1 ||
+          p->mesh.gpus_per_node == cluster->gpus_per_node);
+}
+
+/* The same but for mesh, stages and residency. */
+static gboolean
+same_strategy(const RaCallPlan *a, const RaCallPlan *b)
+{
+  return a->dp == b->dp && a->tp == b->tp && a->pp == b->pp && a->cp == b->cp &&
+         ra_call_plan_ep(a) == ra_call_plan_ep(b) &&
+         ra_call_plan_expert_tp(a) == ra_call_plan_expert_tp(b) &&
+         a->dispatch == b->dispatch &&
+         a->n_micro_batches == b->n_micro_batches &&
+         a->n_mini_batches == b->n_mini_batches && a->schedule == b->schedule &&
+         a->n_virtual == b->n_virtual &&
+         a->sequence_parallel == b->sequence_parallel &&
+         a->recompute == b->recompute && a->zero == b->zero &&
+         a->zero_group == b->zero_group && a->grad_dtype == b->grad_dtype &&
+         a->overlap_grad_reduce == b->overlap_grad_reduce &&
+         a->launch == b->launch && a->realloc == b->realloc &&
+         a->attention == b->attention && a->cross_entropy == b->cross_entropy &&
+         a->scatter_sends == b->scatter_sends && ra_plan_same_batching(a, b) &&
+         memcmp(a->stage_layers, b->stage_layers,
+                a->pp * a->n_virtual * sizeof(uint32_t)) == 0;
+}
+
+uint32_t
+ra_candidate_position(const RaCandidate *candidate, uint32_t begin,
+                      const RaMesh *set)
+{
+  uint32_t n_runs = candidate->n_positions - candidate->n_sets;
+  uint32_t at = begin - candidate->first;
+
+  if (!set)
+    return begin >= candidate->first && candidate->step > 0 &&
+                   at % candidate->step == 0 && at / candidate->step < n_runs
+               ? at / candidate->step
+               : RA_NONE;
+  for (uint32_t i = 0; i < candidate->n_sets; i++)
+    if (ra_mesh_equal(set, &candidate->sets[i]))
+      return n_runs + i;
+  return RA_NONE;
+}
+
+RaMesh
+ra_space_mesh_at(const RaSpace *space, const RaCandidate *candidate,
+                 uint32_t position)
+{
+  const RaMesh *set = ra_candidate_set(candidate, position);
+
+  return set ? *set
+             : ra_space_mesh(space->cluster,
+                             ra_candidate_begin(candidate, position),
+                             candidate->n_gpus);
+}
+
+/* A candidate for @plan: all places of its size; a set, or kinds: its own. */
+static void
+add_candidate(RaSpace *space, uint32_t call, const RaCallPlan *plan,
+              gboolean pins, uint32_t n_gpus, const RaMesh *set)
+{
+  RaSpaceCall *to = &space->calls[call];
+  const RaCluster *cluster = space->cluster;
+  RaCandidate c = {.plan = *plan, .n_gpus = n_gpus, .pins = pins};
+
+  c.step = ra_space_step(cluster, n_gpus);
+  c.n_positions = (ra_space_n_gpus(space) - n_gpus) / c.step + 1;
+  if (cluster->kinds && !set) {
+    c.first = ra_mesh_gpu(&plan->mesh, cluster, 0);
+    c.n_positions = 1;
+  }
+  if (set) {
+    RaMesh *kept = g_memdup2(set, sizeof *set);
+
+    g_ptr_array_add(space->added, kept);
+    c.sets = kept;
+    c.n_sets = c.n_positions = 1;
+  }
+  c.plan.mesh =
+      set && cluster->kinds ? *set : ra_space_mesh(cluster, c.first, n_gpus);
+  c.kinds = ra_cluster_kinds(cluster, &c.plan.mesh);
+  if (!pins)
+    c.plan.residency = RA_RESIDENCY_RELEASE;
+  space->pins |= pins;
+  c.plan.stage_layers = g_memdup2(
+      plan->stage_layers, plan->pp * plan->n_virtual * sizeof(uint32_t));
+  ra_footprint_init(&c.footprint, space->loads, cluster, call, &c.plan);
+  to->candidates = g_renew(RaCandidate, to->candidates, to->n + 1);
+  to->candidates[to->n++] = c;
+}
+
+static void
+choose(RaSpace *space, uint32_t call, const RaCallPlan *plan, gboolean pins,
+       RaChoice *out)
+{
+  uint32_t n_gpus = ra_mesh_n_gpus(&plan->mesh);
+  uint32_t begin = ra_mesh_gpu(&plan->mesh, space->cluster, 0);
+  RaSpaceCall *to = &space->calls[call];
+  const RaMesh *set = plan->mesh.n_runs > 1 ? &plan->mesh : NULL;
+
+  for (uint32_t i = 0; i < to->n; i++) {
+    const RaCandidate *c = &to->candidates[i];
+    uint32_t position;
+
+    if (c->n_gpus != n_gpus || c->pins != pins ||
+        (pins && (c->plan.residency != plan->residency ||
+                  c->plan.optimizer_residency != plan->optimizer_residency)) ||
+        !same_strategy(&c->plan, plan))
+      continue;
+    position = ra_candidate_position(c, begin, set);
+    if (position == RA_NONE)
+      continue;
+    *out = (RaChoice){i, position};
+    return;
+  }
+  add_candidate(space, call, plan, pins, n_gpus, set);
+  *out = (RaChoice){
+      to->n - 1, ra_candidate_position(&to->candidates[to->n - 1], begin, set)};
+}
+
+/* TRUE if nothing could restore the parameters of @call, or host memory. */
+static gboolean
+is_firm(const RaPlan *plan, uint32_t call)
+{
+  return plan->calls[call].residency != RA_RESIDENCY_HOST &&
+         ra_residency_is_own(plan, call);
+}
+
+/* The residency of a model's copies, and whether some call's is another. */
+static void
+find_residency(const RaPlan *plan, uint32_t model, uint8_t *out,
+               gboolean *out_differ)
+{
+  const RaWorkload *w = plan->workload;
+  gboolean seen = FALSE;
+
+  *out = RA_RESIDENCY_RELEASE;
+  *out_differ = FALSE;
+  for (guint c = 0; c < w->n_calls; c++) {
+    if (w->calls[c].model != model || is_firm(plan, c))
+      continue;
+    *out_differ |= seen && *out != plan->calls[c].residency;
+    if (!seen)
+      *out = (uint8_t)plan->calls[c].residency;
+    seen = TRUE;
+  }
+  /* What stays on the GPUs does not go with the others into host memory. */
+  for (guint c = 0; c < w->n_calls && *out == RA_RESIDENCY_HOST; c++)
+    *out_differ |= w->calls[c].model == model && is_firm(plan, c);
+  if (*out_differ)
+    *out = RA_RESIDENCY_RELEASE;
+}
+
+/* TRUE if the calls of @plan can be chosen. */
+static gboolean
+can_add(const RaSpace *space, const RaPlan *plan)
+{
+  const RaWorkload *w = space->workload;
+
+  for (guint c = 0; c < w->n_calls; c++) {
+    const RaCallPlan *p = &plan->calls[c];
+
+    if (w->calls[c].model == RA_NONE) {
+      if (p->set)
+        return FALSE;
+      continue;
+    }
+    if (!is_regular(space->cluster, p) || !ra_space_has_gpus(space, &p->mesh) ||
+        ra_tail_is_set(&p->tail) || p->service != 0 || p->sync_interval > 1)
+      return FALSE;
+  }
+  return TRUE;
+}
+
+gboolean
+ra_space_add(RaSpace *space, const RaPlan *plan, RaPoint *out_point)
+{
+  const RaWorkload *w = space->workload;
+  gboolean differ[RA_POINT_MAX];
+  RaPoint point = {.residency = {0}};
+
+  if (!can_add(space, plan))
+    return FALSE;
+  for (guint m = 0; m < w->n_models; m++) {
+    find_residency(plan, m, &point.residency[m], &differ[m]);
+    if (differ[m] && w->models[m].adapters)
+      return FALSE;
+  }
+  for (guint c = 0; c < w->n_calls; c++) {
+    const RaCallPlan *p = &plan->calls[c];
+    uint32_t model = w->calls[c].model;
+
+    if (p->set)
+      choose(space, c, p,
+             (differ[model] && !is_firm(plan, c)) ||
+                 (w->calls[c].kind == RA_CALL_TRAIN &&
+                  p->optimizer_residency == RA_RESIDENCY_HOST),
+             &point.calls[c]);
+  }
+  ra_space_number_layouts(space);
+  *out_point = point;
+  return TRUE;
+}
+
+/* --- residencies --- */
+
+/* The residency that a call in the layout of @call pins, or the model's. */
+static int
+stated(const RaSpace *space, const RaPoint *point, uint32_t call)
+{
+  const RaWorkload *w = space->workload;
+  const RaCandidate *own = ra_space_candidate(space, call, point->calls[call]);
+
+  if (own->pins)
+    return own->plan.residency;
+  for (uint32_t v = 0; v < w->n_calls; v++)
+    if (w->calls[v].model == w->calls[call].model &&
+        ra_space_candidate(space, v, point->calls[v])->pins &&
+        ra_space_lies_alike(space, point, v, call))
+      return ra_space_candidate(space, v, point->calls[v])->plan.residency;
+  return point->residency[w->calls[call].model];
+}
+
+int
+ra_space_residency(const RaSpace *space, const RaPoint *point, uint32_t call)
+{
+  const RaWorkload *w = space->workload;
+  uint32_t model = w->calls[call].model;
+  uint32_t trainer = ra_workload_trainer(w, model);
+  int residency;
+
+  if (!space->pins)
+    return point->residency[model];
+  residency = stated(space, point, call);
+  return residency == RA_RESIDENCY_KEEP && w->calls[call].staleness > 0 &&
+                 trainer != RA_NONE &&
+                 stated(space, point, trainer) == RA_RESIDENCY_HOST
+             ? RA_RESIDENCY_RELEASE
+             : residency;
+}
