@@ -152,7 +152,8 @@ classify() {
         if (kind == "rl") kind = by_name(name)
       } else if ("policy" in key || parent != "") {
         framework = "nemo-rl"
-        if ("eval" in key || file ~ /\/evals\//) kind = "eval"
+        if (name ~ /^mopd/) kind = "distillation"
+        else if ("eval" in key || file ~ /\/evals\//) kind = "eval"
         else if ("grpo" in key || "ppo" in key) kind = "rl"
         else if ("sft" in key) kind = "sft"
         else if ("dpo" in key) kind = "dpo"
@@ -168,7 +169,7 @@ classify() {
     FNR == 1 { flush(); file = FILENAME; text = parent = ""; split("", key); list = 0 }
     /^[ \t]*#/ { next }
     file ~ /\.(sh|trl#[0-9]+)$/ { text = text $0 "\n"; next }
-    list && /^[ ]*-[ ]*ppo_trainer$/ { key["ppo_trainer"] = 1 }
+    list && /^[ ]*-[ ]*ppo_(megatron_)?trainer$/ { key["ppo_trainer"] = 1 }
     list && /^[ ]*-[ ]/ {
       parent = tolower($2); sub(/.*\//, "", parent)
       if (parent !~ /\.ya?ml/) parent = ""
@@ -191,10 +192,10 @@ model_for() { # MESSAGE FILE
   printf '%s\n%s\n' "$1" "$2" | awk '
     function size(text) {
       text = tolower(text)
-      if (text ~ /30b-?_?a3b/) return 30.5
       if (text ~ /a[0-9]+b|moe|gpt.?oss|moonlight|671b|kimi|glm-?[45]|minimax/ ||
           text ~ /deepseek.?v[34]|dsv3|hy.?v?3|nemotron.?3|nanov3|super-omni/)
         moe = 1
+      if (text ~ /30b-?_?a3b/) return 30.5
       if (!match(text, /[0-9]+([._p][0-9]+)?b([^a-z]|a[0-9]|$)/)) return 0
       text = substr(text, RSTART, RLENGTH); sub(/[_p]/, ".", text)
       return text + 0

@@ -1,10 +1,9 @@
 /* Meanings: a table's rows are read, and what is left is settled. */
 #include "config.h"
 
-#include <string.h>
-
 #include "study/convert/meaning.h"
 #include "study/convert/recipe_impl.h"
+#include "study/convert/setting_impl.h"
 
 static gboolean
 read_row(const RaMeaning *row, RaRecipe *recipe, RaSettings *s, GError **error)
@@ -54,7 +53,7 @@ static const RaMeaning *
 find(const RaMeaning *table, guint n_rows, const char *key)
 {
   for (guint i = 0; i < n_rows; i++) {
-    if (g_pattern_match_simple(table[i].key, key))
+    if (ra_settings_match(table[i].key, key))
       return &table[i];
   }
   return NULL;
@@ -66,7 +65,6 @@ ra_meaning_settle(const RaMeaning *table, guint n_rows, RaSettings *settings)
   static const char *const effects[] = {[RA_MEANING_TIME] = "time",
                                         [RA_MEANING_MEMORY] = "memory",
                                         [RA_MEANING_LEARNING] = "learning"};
-
   for (guint i = 0; i < ra_settings_n(settings); i++) {
     const RaSetting *setting = ra_settings_at(settings, i);
     const RaMeaning *row = setting->state == RA_SETTING_UNREAD

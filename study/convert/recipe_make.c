@@ -52,13 +52,13 @@ write_cluster(RaRecipe *recipe, const RaRecipeOptions *options, GError **error)
 
 /* ---- Plan ------------------------------------------------------------ */
 
-/* The least divisor of @n that is at least @least; @n itself if there is none.
- */
+/* The least divisor of @n that is at least @least and a multiple of @unit; @n
+ * itself if there is none. */
 static uint32_t
-divisor_from(uint32_t n, uint32_t least)
+divisor_from(uint32_t n, uint32_t least, uint32_t unit)
 {
   for (uint32_t d = MAX(1, least); d < n; d++) {
-    if (n % d == 0)
+    if (n % d == 0 && d % unit == 0)
       return d;
   }
   return n;
@@ -82,7 +82,9 @@ n_micro_batches(RaRecipe *recipe, RaRecipeKind kind, const RaWorkload *workload)
     wanted = call->n_micro_batches;
   if (wanted == 0)
     return 0;
-  taken = divisor_from(share, wanted);
+  /* Chunks of a pipeline are interleaved over whole groups of micro-batches. */
+  taken = divisor_from(share, wanted,
+                       call->n_virtual > 1 && call->pp > 1 ? call->pp : 1);
   if (taken != wanted)
     ra_recipe_note(
         recipe, "%s: %u micro-batches instead of %u, as all have one size here",

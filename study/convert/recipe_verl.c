@@ -436,8 +436,8 @@ static gboolean
 find_trainer(RaSettings *s, Trainer *out, GError **error)
 {
   static const char *const others[] = {
-      "sft_trainer", "main_generation",   "main_eval", "model_merger",
-      "main_gkd",    "distillation.main", "main_dance"};
+      "sft_trainer", "main_generation",   "main_eval",  "model_merger",
+      "main_gkd",    "distillation.main", "main_dance", "print_cfg"};
   const char *entry = ra_settings_entry(s);
   const char *v1 = ra_settings_get(s, "trainer.v1.trainer_mode");
   gboolean hybrid;

@@ -66,6 +66,7 @@ ra_settings_add_at(RaSettings *settings, const char *key, const char *value,
   setting->value = g_strdup(value);
   setting->place = g_strdup_printf("%s:%u", file, line);
   setting->state = is_own ? RA_SETTING_UNREAD : RA_SETTING_IGNORED;
+  setting->is_standard = !is_own;
   before = g_hash_table_lookup(settings->last, key);
   if (before)
     before->state = RA_SETTING_REPLACED;
@@ -242,6 +243,34 @@ ra_settings_settle(RaSettings *settings, guint index, const char *effect,
   setting->note = g_strdup(note);
 }
 
+gboolean
+ra_settings_match(const char *pattern, const char *key)
+{
+  const char *star = NULL, *from = NULL; /* the last `*`, and what it is at */
+  gsize n = strlen(pattern), n_key = strlen(key);
+
+  if (n > 0 && n_key > 0 && pattern[n - 1] != '*' &&
+      pattern[n - 1] != key[n_key - 1])
+    return FALSE; /* most, as keys end in words */
+  while (*key) {
+    if (*pattern == '*') {
+      star = pattern++;
+      from = key;
+    } else if (*pattern == *key) {
+      pattern++;
+      key++;
+    } else if (star) {
+      pattern = star + 1;
+      key = ++from;
+    } else {
+      return FALSE;
+    }
+  }
+  while (*pattern == '*')
+    pattern++;
+  return *pattern == '\0';
+}
+
 void
 ra_settings_ignore(RaSettings *settings, const char *pattern)
 {
@@ -249,7 +278,7 @@ ra_settings_ignore(RaSettings *settings, const char *pattern)
     RaSetting *setting = settings->list->pdata[i];
 
     if (setting->state == RA_SETTING_UNREAD &&
-        g_pattern_match_simple(pattern, setting->key))
+        ra_settings_match(pattern, setting->key))
       setting->state = RA_SETTING_IGNORED;
   }
 }
@@ -261,7 +290,9 @@ ra_settings_about(RaSettings *settings, const char *key, const char *format,
   RaSetting *setting = g_hash_table_lookup(settings->last, key);
   va_list arguments;
 
-  if (!setting)
+  if (setting && setting->is_standard)
+    setting->state = RA_SETTING_READ;
+  if (!setting || setting->is_standard)
     return;
   setting->state = RA_SETTING_ABOUT;
   g_free(setting->note);

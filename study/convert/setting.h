@@ -47,9 +47,10 @@ typedef struct {
   char *value; /* as written, without quotes; variables replaced */
   char *place; /* "file:line" */
   RaSettingState state;
-  char *note;          /* nullable: for ABOUT and LOST, what is taken instead */
-  const char *effect;  /* LOST: "time", "memory" or "learning", static */
-  gboolean is_unknown; /* value has an expression that only a run can tell */
+  char *note;         /* nullable: for ABOUT and LOST, what is taken instead */
+  const char *effect; /* LOST: "time", "memory" or "learning", static */
+  gboolean is_standard; /* of the framework's own configuration */
+  gboolean is_unknown;  /* value has an expression that only a run can tell */
 } RaSetting;
 
 typedef struct _RaSettings RaSettings;
@@ -139,7 +140,7 @@ void ra_settings_settle(RaSettings *settings, guint index, const char *effect,
                         const char *note);
 
 /* Marks the setting of @key, if there is one, as ABOUT right; @format explains
- * it. */
+ * it.  One that the framework itself sets is READ: it is worth no row. */
 void ra_settings_about(RaSettings *settings, const char *key,
                        const char *format, ...) G_GNUC_PRINTF(3, 4);
 

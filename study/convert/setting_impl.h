@@ -51,6 +51,10 @@ gboolean ra_settings_add_set(RaSettings *settings, const char *set,
 gboolean ra_settings_override(RaSettings *settings, const char *const *sets,
                               GError **error);
 
+/* TRUE if @pattern, with `*` for anything, matches all of @key.  Unlike
+ * g_pattern_match_simple() it compiles nothing: 10^5 settings meet 300 rows. */
+gboolean ra_settings_match(const char *pattern, const char *key);
+
 /* Marks the setting of @key as REPLACED. */
 void ra_settings_drop(RaSettings *settings, const char *key);
 

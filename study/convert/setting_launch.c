@@ -56,11 +56,12 @@ find(const char *folder, const char *name)
   return NULL;
 }
 
-/* (transfer full) (nullable): of the module that the launch starts, above
- * @folder: its file, `a/b/main.py` of `python -m a.b.main`, or the folder
- * `config` beside it.  What its name begins with may be the repository. */
+/* (transfer full) (nullable): the file of the module that the launch starts,
+ * above @folder: `a/b/main.py` of `python -m a.b.main`; or @beside it.  What
+ * its name begins with may be the repository. */
 static char *
-find_of_module(const RaSettings *settings, const char *folder, gboolean config)
+find_of_module(const RaSettings *settings, const char *folder,
+               const char *beside)
 {
   g_autofree char *path = g_strdup(ra_settings_entry(settings));
   g_autofree char *file = NULL, *below = NULL;
@@ -74,10 +75,10 @@ find_of_module(const RaSettings *settings, const char *folder, gboolean config)
     g_strdelimit(path, ".", '/');
     file = g_strconcat(path, ".py", NULL);
   }
-  if (config) {
+  if (beside) {
     g_autofree char *parent = g_path_get_dirname(file);
 
-    below = g_build_filename(parent, "config", NULL);
+    below = g_build_filename(parent, beside, NULL);
   } else {
     below = g_strdup(file);
   }
@@ -153,17 +154,18 @@ find_config(const RaSettings *settings, const char *folder, const char *config,
     return find(folder, config);
   if (!name) {
     *out_own = !is_package(ra_settings_entry(settings));
-    module = find_of_module(settings, folder, FALSE);
+    module = find_of_module(settings, folder, NULL);
     return file_of_hydra(module);
   }
   file = g_str_has_suffix(name, ".yaml") || g_str_has_suffix(name, ".yml")
              ? g_strdup(name)
              : g_strconcat(name, ".yaml", NULL);
   parent = path ? find(folder, path) : NULL;
-  module = find_of_module(settings, folder, TRUE);
+  if (!path || !g_path_is_absolute(path)) /* as hydra has it */
+    module = find_of_module(settings, folder, path ? path : "config");
   if (parent)
     places[n++] = parent;
-  if (!path && module)
+  if (module)
     places[n++] = module;
   places[n++] = folder;
   for (guint i = 0; i < n; i++) {

@@ -5,8 +5,8 @@
 
 #include "base/error.h"
 #include "base/text.h"
-#include "study/shell/launch.h"
 #include "study/convert/setting_impl.h"
+#include "study/shell/launch.h"
 
 #define FLIPS_MAX 40      /* decisions that are tried the other way */
 #define FLIP_STEPS 400000 /* steps that all of them may take together */
@@ -60,6 +60,27 @@ add_flag(RaSettings *settings, const RaLaunch *launch, guint *at,
   return add_word(settings, key, word, next->text, FALSE, error);
 }
 
+/* TRUE for `a.b.c` among overrides: hydra refuses it, and a script that ends
+ * early has one. */
+static gboolean
+is_cut(const RaSettings *settings, const char *text)
+{
+  gsize n = strspn(text, "abcdefghijklmnopqrstuvwxyz0123456789_.");
+  g_autofree char *group = g_strndup(text, strcspn(text, ".") + 1);
+
+  return g_ascii_islower(*text) && text[n] == '\0' && strchr(text, '.') &&
+         ra_settings_has(settings, group);
+}
+
+static gboolean
+fail_cut(const RaShellWord *word, GError **error)
+{
+  g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
+              "%s:%u: '%s' has no value, expected KEY=VALUE", word->file,
+              word->line, word->text);
+  return FALSE;
+}
+
 static gboolean
 add_words(RaSettings *settings, const RaLaunch *launch, GError **error)
 {
@@ -73,6 +94,8 @@ add_words(RaSettings *settings, const RaLaunch *launch, GError **error)
       ok = add_flag(settings, launch, &i, error);
     else if (ra_launch_override(word->text, &key, &value))
       ok = add_word(settings, key, word, value ? value : "null", TRUE, error);
+    else if (is_cut(settings, word->text))
+      ok = fail_cut(word, error);
     if (!ok)
       return FALSE;
   }

@@ -322,4 +322,38 @@ grep -q one_step_off "$(
 )" && grep -q 'rollout.nnodes=8' apart.sh && grep -q 'trainer.nnodes=8' apart.sh
 result $? "a pool of its own for generation is the one-step-off trainer"
 
+# Bad input: one line, exit status 2, nothing written.
+refuses() { # MESSAGE FILE
+  fails "$1" import "$2" -o never
+  [ ! -e never ]
+  result $? "$2: nothing is written"
+}
+launch='python3 -m verl.trainer.main_ppo trainer.nnodes=1'
+echo 'This is a letter.' >letter.yaml
+echo 'dear sir or madam' >letter.sh
+truncate -s 100M large.sh large.yaml
+printf '%s \\\n  trainer.n_gpus_per_no' "$launch" >cut.sh
+printf 'policy:\n  model_name: "Qwen' >cut.yaml
+printf '%s\n' 'A=x; while true; do A=$A$A; done' "$launch" >grows.sh
+printf '%s\n' 'f() { f; }; f' "$launch" >calls.sh
+echo 'source sources.sh' >sources.sh
+printf 'defaults: two.yaml\ngrpo: {}\n' >one.yaml
+printf 'defaults: one.yaml\n' >two.yaml
+echo 'policy: {a: "${policy.b}", b: "${policy.a}"}' >refers.yaml
+awk 'BEGIN { for (i = 0; i < 100001; i++) print "k" i ": 1" }' >many.yaml
+awk 'BEGIN { for (; i < 200; i++) printf "%*sa:\n", i, "" }' >deep.yaml
+refuses 'letter.yaml:1: expected keys and values' letter.yaml
+refuses 'letter.sh: no training program is started' letter.sh
+refuses 'large.sh: file is larger than' large.sh
+refuses 'large.yaml: file is larger than' large.yaml
+refuses "cut.sh:2: 'trainer.n_gpus_per_no' has no value" cut.sh
+refuses 'cut.yaml:2: no YAML' cut.yaml
+refuses 'grows.sh:1: a value has more than 1 MiB' grows.sh
+refuses 'calls.sh:1: calls nested deeper than' calls.sh
+refuses "sources.sh:1: 'sources.sh' sources itself" sources.sh
+refuses "'defaults' leads back to" one.yaml
+refuses "refers.yaml:1: 'policy.a' refers to itself" refers.yaml
+refuses 'many.yaml:100001: more than 100000 settings' many.yaml
+refuses 'deep.yaml:101: nested deeper than 100' deep.yaml
+
 echo "1..$n"

@@ -16,7 +16,9 @@ fsdp="@.model.path=Qwen/Qwen3-8B trainer.nnodes=2 trainer.n_gpus_per_node=8
  @.ref.log_prob_micro_batch_size_per_gpu=8"
 meg="$fsdp model_engine=megatron
  @.actor.megatron.tensor_model_parallel_size=2"
+# shellcheck disable=SC2034  # read by name
 moe=${meg/Qwen3-8B/Qwen3-30B-A3B}
+# shellcheck disable=SC2034
 ppo="${fsdp/=grpo/=gae} critic.model.path=Qwen/Qwen3-8B
  critic.ppo_micro_batch_size_per_gpu=4"
 

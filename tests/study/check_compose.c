@@ -255,6 +255,8 @@ START_TEST(test_launch)
   put("run/two.sh", "python -m pkg.trainer.go --config-path=$HERE/own/config "
                     "--config-name mine a.m=6");
   put("run/three.sh", "python go.py --config own/config/mine.yaml");
+  put("run/five.sh", "python -m pkg.trainer.go --config-path=config "
+                     "--config-name=main");
   put("run/four.sh", "python go.py --config own/none.yaml x.y=1");
   s = load("run/one.sh", NULL);
   CHECK(s, "a.n=1", "a.m", "l.0=7", "l.1", "engine.tp=4", "engine.zero", "k=3");
@@ -263,6 +265,9 @@ START_TEST(test_launch)
   ra_settings_free(s);
   s = load("run/two.sh", NULL);
   CHECK(s, "a.n=5", "a.m=6", "engine.zero=3");
+  ra_settings_free(s);
+  s = load("run/five.sh", NULL); /* beside the program, not the script */
+  CHECK(s, "a.n=1", "engine.zero=3");
   ra_settings_free(s);
   s = load("run/three.sh", NULL);
   CHECK(s, "a.n=5", "a.m=2");
