@@ -10,6 +10,7 @@ extern const RaCommand ra_command_graph;
 extern const RaCommand ra_command_plan;
 extern const RaCommand ra_command_plot;
 extern const RaCommand ra_command_search;
+extern const RaCommand ra_command_tune;
 extern const RaCommand ra_command_study;
 extern const RaCommand ra_command_export;
 extern const RaCommand ra_command_import;

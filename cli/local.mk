@@ -37,6 +37,7 @@ reallot_SOURCES += %D%/simulate.c
 reallot_SOURCES += %D%/simulate_report.c %D%/simulate_report.h
 reallot_SOURCES += %D%/study.c
 reallot_SOURCES += %D%/trace.c
+reallot_SOURCES += %D%/tune.c
 reallot_SOURCES += %D%/validate.c
 reallot_SOURCES += %D%/world.c %D%/world.h
 

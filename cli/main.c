@@ -22,7 +22,7 @@ static const RaCommand *const commands[] = {
     &ra_command_plot,     &ra_command_trace,   &ra_command_calibrate,
     &ra_command_validate, &ra_command_run,     &ra_command_compare,
     &ra_command_import,   &ra_command_export,  &ra_command_report,
-    &ra_command_new,      &ra_command_keys,
+    &ra_command_new,      &ra_command_keys,    &ra_command_tune,
 };
 
 static const char examples[] =

@@ -214,6 +214,7 @@ dist_man1_MANS += %D%/man/reallot-search.1
 dist_man1_MANS += %D%/man/reallot-simulate.1
 dist_man1_MANS += %D%/man/reallot-study.1
 dist_man1_MANS += %D%/man/reallot-trace.1
+dist_man1_MANS += %D%/man/reallot-tune.1
 dist_man1_MANS += %D%/man/reallot-validate.1
 dist_man5_MANS = %D%/man/reallot-files.5
 dist_bashcomp_DATA = %D%/completion/reallot

@@ -8,7 +8,7 @@
 
 # ---- what must go well ------------------------------------------------------
 
-[ "${commands//$'\n'/ }" = 'simulate inspect graph plan search study plot trace calibrate validate run compare import export report new keys' ]
+[ "${commands//$'\n'/ }" = 'simulate inspect graph plan search study plot trace calibrate validate run compare import export report new keys tune' ]
 result $? "the subcommands that the tests below are for"
 
 works --help

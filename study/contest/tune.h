@@ -1,0 +1,104 @@
+/* Tuning: the keys of another framework's configuration, changed one by one and
+ * in pairs for as long as the simulated iteration gets faster.
+ *
+ *     RaTuneOptions options = {.config = "run.sh", .seed = 0};
+ *     g_autoptr(RaTune) tune = ra_tune_new(&options, &error);
+ *     for (guint i = 0; tune && i < tune->changes->len; i++)
+ *       use(&g_array_index(tune->changes, RaTuneChange, i));
+ *
+ * Every attempt is a configuration: overrides are read with it, imported
+ * (study/convert/recipe.h) and simulated.  A result is therefore something that
+ * the framework can say, and what it cannot say together is not tried, as the
+ * import refuses it.  An attempt whose workload or cluster differs from that of
+ * the configuration as given is refused too: batch, lengths, staleness,
+ * optimizer steps and hardware stay.
+ *
+ * The search descends: all single changes and pairs of degrees are tried; those
+ * that help are taken, the best first, each if it still helps; then all over
+ * again.  Until a plan fits, what counts is how much memory is lacking.  At the
+ * end a change without which it is as fast is given back.
+ *
+ * Typical sizes: 20 to 40 keys, 100 to 500 attempts of 10 to 500 ms.
+ */
+#ifndef RA_STUDY_CONTEST_TUNE_H
+#define RA_STUDY_CONTEST_TUNE_H
+
+#include "base/table.h"
+#include "base/until.h"
+#include "study/convert/recipe.h"
+#include "study/objective.h"
+#include "study/setup.h"
+
+typedef struct {
+  const char *config;       /* path */
+  const char *const *sets;  /* nullable: overrides KEY=VALUE that stay */
+  const char *const *keeps; /* nullable: globs of keys that stay */
+  int framework;            /* RaFramework; RA_N_FRAMEWORKS: by its keys */
+  RaRecipeOptions recipe;   /* as for an import */
+  uint64_t seed;            /* of sampled lengths */
+  guint n_threads;          /* 0: as many as processors */
+  RaUntil until;            /* when over, the best so far is the result */
+  void (*progress)(guint n_tried, double now_s, double best_s,
+                   void *data); /* nullable */
+  void *data;                   /* argument of progress */
+} RaTuneOptions;
+
+/* Figures of a configuration. */
+typedef struct {
+  char *plan; /* owned: text */
+  RaWorth worth;
+  double peak_bytes; /* of the fullest GPU */
+  gboolean fits;
+} RaTuneScore;
+
+typedef struct {
+  char *key;        /* owned */
+  char *before;     /* owned, nullable: not set */
+  char *after;      /* owned */
+  double gain_frac; /* its own: by how much longer an iteration is without it;
+                       NAN: it does not fit without it, or is refused */
+} RaTuneChange;
+
+typedef struct {
+  RaFramework framework;
+  RaSetup *setup;  /* owned: without a plan */
+  GArray *changes; /* (RaTuneChange) owned */
+  RaTuneScore now, then;
+  guint n_tried; /* configurations that were simulated */
+} RaTune;
+
+/**
+ * ra_tune_new:
+ * @options: borrowed during the call
+ * @error: the configuration is no plan: as ra_recipe_read(), ra_recipe_make()
+ *   and the readers of the three files
+ *
+ * Cost: an import and a replay at stage fidelity for each attempt.
+ *
+ * Returns: (transfer full): free with ra_tune_free()
+ */
+RaTune *ra_tune_new(const RaTuneOptions *options, GError **error);
+void ra_tune_free(RaTune *tune);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(RaTune, ra_tune_free)
+
+/* A row per key to change. */
+RaTable *ra_tune_changes_table(const RaTune *tune);
+
+/* Iteration, tokens, memory and price, now and then. */
+RaTable *ra_tune_table(const RaTune *tune);
+
+/**
+ * ra_tune_text:
+ * @config: path of the configuration
+ * @error: %RA_ERROR_NEGATIVE: a key cannot be changed in place, and which
+ *   overrides say the same
+ *
+ * The configuration with the changes: values are replaced where keys stand, and
+ * other keys of a script's command line are added to it.  The result is read
+ * back: every key has its value.
+ *
+ * Returns: (transfer full): its text
+ */
+char *ra_tune_text(const RaTune *tune, const char *config, GError **error);
+
+#endif

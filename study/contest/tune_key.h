@@ -1,0 +1,36 @@
+/* Keys of frameworks that a tuning may change.
+ *
+ *     const RaTuneKey *keys = ra_tune_keys(framework, &n);
+ *     g_autoptr(GPtrArray) values = ra_tune_key_values(&keys[i], "0.5");
+ *
+ * They change time and memory, not what is learned.  Whether a change is
+ * possible is not known here: importing it tells (study/contest/tune.h).
+ */
+#ifndef RA_STUDY_CONTEST_TUNE_KEY_H
+#define RA_STUDY_CONTEST_TUNE_KEY_H
+
+#include "study/convert/recipe.h"
+
+typedef enum {
+  RA_TUNE_DEGREE, /* of parallelism: double, half; paired with others */
+  RA_TUNE_COUNT,  /* sequences or tokens: double, half, four times */
+  RA_TUNE_FRAC,   /* share of memory: by a tenth, from 0.3 to 0.9 */
+  RA_TUNE_SWITCH, /* true or false */
+  RA_TUNE_OFF,    /* false: true only saves memory, or helps to debug */
+  RA_TUNE_ZERO    /* ZeRO stage, 1 to 3 */
+} RaTuneKind;
+
+typedef struct {
+  const char *key;
+  RaTuneKind kind;
+  const char *standard; /* value where it is not set; NULL: only tried where it
+                           is set */
+} RaTuneKey;
+
+/* (array length=out_n): the keys of @framework, static; %NULL: none is known */
+const RaTuneKey *ra_tune_keys(RaFramework framework, guint *out_n);
+
+/* (transfer full) (element-type utf8): values to try instead of @now. */
+GPtrArray *ra_tune_key_values(const RaTuneKey *key, const char *now);
+
+#endif

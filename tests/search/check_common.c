@@ -1,0 +1,264 @@
+/* The set of what frameworks run: continuous batches, turns, experts, sampled
+ * lengths and plans of others, against the simulator, to the last bit. */
+#include "config.h"
+
+#include "graph/input/residency.h"
+#include "search/family/strategy.h"
+#include "tests/support/search_case.h"
+
+#define SHORT "workload.response-length=lognormal(64, 40, 256)"
+
+/* --- random plans --- */
+
+/* Random points are simulated as they are evaluated; so many of them have
+ * continuous batches.  The fault of the oracle is in check_evaluate. */
+static void
+compare_random(const char *workload, const char *const *sets, guint n,
+               guint least_continuous)
+{
+  SearchCase c;
+  guint n_continuous = 0;
+
+  search_case_init(&c, workload, "h100-16n.cluster", sets, RA_SPACE_COMMON,
+                   NULL);
+  for (guint i = 0; i < n; i++) {
+    RaPoint point = search_case_point(&c, TRUE);
+
+    for (guint k = 0; k < c.setup->workload->n_calls; k++)
+      n_continuous +=
+          ra_space_candidate(c.space, k, point.calls[k])->plan.batching ==
+          RA_BATCHING_CONTINUOUS;
+    search_case_compare(&c, &point);
+  }
+  ck_assert_uint_ge(n_continuous, least_continuous);
+  search_case_clear(&c);
+}
+
+START_TEST(continuous)
+{
+  const char *sets[] = {"cluster.nodes=2", "workload.prompts=8", SHORT, NULL};
+  /* Keys and values of two nodes' share exceed a tenth of a GPU. */
+  const char *many[] = {"cluster.nodes=1", "workload.prompts=64", NULL};
+
+  compare_random("grpo-qwen2.5-7b.workload", sets, 40, 10);
+  compare_random("grpo-qwen2.5-7b.workload", many, 10, 3);
+}
+END_TEST
+
+/* All generation is continuous. */
+START_TEST(turns)
+{
+  const char *sets[] = {"cluster.nodes=1", "workload.prompts=4", NULL};
+
+  compare_random("grpo-tools-qwen2.5-7b.workload", sets, 12, 12);
+}
+END_TEST
+
+START_TEST(experts)
+{
+  const char *sets[] = {"cluster.nodes=2", "workload.prompts=16", SHORT, NULL};
+  guint n_whole = 0;
+  SearchCase c;
+
+  search_case_init(&c, "grpo-qwen3-30b-a3b.workload", "h100-16n.cluster", sets,
+                   RA_SPACE_COMMON, NULL);
+  for (guint call = 0; call < c.setup->workload->n_calls; call++)
+    for (uint32_t i = 0; i < c.space->calls[call].n; i++) {
+      const RaCallPlan *p = &c.space->calls[call].candidates[i].plan;
+
+      n_whole += p->tp > 1 && p->ep > 1 && ra_call_plan_expert_tp(p) == 1;
+    }
+  ck_assert_uint_gt(n_whole, 20);
+  for (guint i = 0; i < 12; i++) {
+    RaPoint point = search_case_point(&c, FALSE);
+
+    search_case_compare(&c, &point);
+  }
+  search_case_clear(&c);
+}
+END_TEST
+
+/* --- bounds of sampled lengths --- */
+
+/* No iteration costs less than the bound, and a third of all candidates hardly
+ * twice that.  The fault: a bound of 0 would pass but for that. */
+static void
+compare_bounds(const char *workload, const char *const *sets)
+{
+  guint n_close = 0, n = 0;
+  SearchCase c;
+
+  search_case_init(&c, workload, "h100-16n.cluster", sets, RA_SPACE_COMMON,
+                   NULL);
+  for (guint call = 0; call < c.setup->workload->n_calls; call++)
+    for (uint32_t i = 0; i < c.space->calls[call].n; i += 3) {
+      const double *parts = ra_cost_table_call_s(c.costs, call, i);
+      double bound_s = ra_cost_table_bound_s(c.costs, call, i);
+
+      for (guint k = 0; k < ra_cost_table_n_like(c.costs); k++)
+        ck_assert_msg(bound_s <= parts[k], "%s %u: bound %.17g, %.17g s",
+                      c.setup->workload->calls[call].name, i, bound_s,
+                      parts[k]);
+      n_close += bound_s > 0.5 * parts[0];
+      n++;
+    }
+  ck_assert_msg(3 * n_close > n, "%u of %u", n_close, n);
+  search_case_clear(&c);
+}
+
+START_TEST(bounds)
+{
+  const char *dense[] = {"cluster.nodes=1", "workload.prompts=16", NULL};
+  const char *tools[] = {"cluster.nodes=1", "workload.prompts=4", NULL};
+  const char *moe[] = {"cluster.nodes=1", "workload.prompts=8", SHORT, NULL};
+
+  compare_bounds("grpo-qwen2.5-7b.workload", dense);
+  compare_bounds("grpo-tools-qwen2.5-7b.workload", tools);
+  compare_bounds("grpo-qwen3-30b-a3b.workload", moe);
+}
+END_TEST
+
+/* --- plans of others --- */
+
+/* Calls that read the copy that training writes, or a frozen one, have nothing
+ * to release. */
+static void
+release_own(RaPlan *plan)
+{
+  for (guint c = 0; c < plan->workload->n_calls; c++)
+    if (plan->calls[c].set && plan->calls[c].residency == RA_RESIDENCY_KEEP &&
+        plan->workload->calls[c].model != RA_NONE &&
+        ra_residency_is_own(plan, c))
+      plan->calls[c].residency = RA_RESIDENCY_RELEASE;
+}
+
+static char *
+text_of(const RaPlan *plan)
+{
+  const RaPlanWords words = {.workload = "x.workload", .cluster = "x.cluster"};
+  char *text = ra_plan_write(plan, &words, NULL);
+
+  ck_assert_ptr_nonnull(text);
+  return text;
+}
+
+static void
+check_same(SearchCase *c, RaPlan *plan, RaPoint *out)
+{
+  g_autofree char *before = NULL, *after = NULL, *wrong = NULL;
+  RaPlan *other;
+
+  release_own(plan);
+  before = text_of(plan);
+  ck_assert(ra_space_add(c->space, plan, out));
+  other = ra_space_plan_new(c->space, out);
+  after = text_of(other);
+  ck_assert_str_eq(before, after);
+  /* The fault: another number of micro-batches is another plan. */
+  other->calls[0].n_micro_batches++;
+  wrong = text_of(other);
+  ck_assert_str_ne(before, wrong);
+  ra_space_plan_free(other);
+}
+
+/* Costs anew, as candidates were added. */
+static void
+compare_points(SearchCase *c, const RaPoint *points, guint n)
+{
+  ra_evaluator_free(c->evaluator);
+  ra_cost_table_free(c->costs);
+  c->costs = ra_cost_table_new(c->space, c->setup->estimator, 1, NULL);
+  c->evaluator = ra_evaluator_new(c->costs);
+  for (guint i = 0; i < n; i++)
+    search_case_compare(c, &points[i]);
+}
+
+/* Every strategy's plan comes back equal, and is simulated as evaluated. */
+START_TEST(strategies)
+{
+  static const char *const workloads[] = {
+      "grpo-qwen2.5-7b.workload", "grpo-qwen2.5-32b-async.workload",
+      "ppo-llama2-7b.workload", "grpo-tools-qwen2.5-7b.workload"};
+  const char *sets[] = {"cluster.nodes=4", "workload.prompts=32", NULL};
+  guint n_all = 0;
+
+  for (guint w = 0; w < G_N_ELEMENTS(workloads); w++) {
+    RaPoint points[2 * RA_N_STRATEGIES];
+    guint n = 0;
+    SearchCase c;
+
+    search_case_init(&c, workloads[w], "h100-16n.cluster", sets,
+                     RA_SPACE_COMMON, NULL);
+    for (int kind = 0; kind < 2 * RA_N_STRATEGIES; kind++) {
+      RaStrategyOptions options = {
+          .kind = (RaStrategyKind)(kind % RA_N_STRATEGIES),
+          .batching = kind < RA_N_STRATEGIES ? RA_STRATEGY_BATCHING_AUTO
+                                             : RA_STRATEGY_BATCHING_CONTINUOUS};
+      g_autoptr(RaDraft) draft =
+          ra_strategy_plan(c.setup->workload, c.setup->cluster,
+                           c.setup->estimator, &options, NULL);
+
+      if (draft)
+        check_same(&c, draft->plan, &points[n++]);
+    }
+    compare_points(&c, points, n);
+    search_case_clear(&c);
+    n_all += n;
+  }
+  ck_assert_uint_gt(n_all, 24);
+}
+END_TEST
+
+/* As frameworks have it: training in host memory between calls, its optimizer
+ * too, and the engine's copy not. */
+START_TEST(offloaded)
+{
+  enum { N = 40 };
+  const char *sets[] = {"cluster.nodes=2", "workload.prompts=8", SHORT, NULL};
+  RaPoint points[N];
+  guint n = 0;
+  SearchCase c;
+
+  search_case_init(&c, "grpo-qwen2.5-7b.workload", "h100-16n.cluster", sets,
+                   RA_SPACE_COMMON, NULL);
+  for (guint i = 0; i < N; i++) {
+    RaPoint point = search_case_point(&c, FALSE);
+    RaPlan *plan = ra_space_plan_new(c.space, &point);
+    g_autofree char *text = NULL;
+
+    for (guint k = 0; k < c.setup->workload->n_calls; k++)
+      if (c.setup->workload->calls[k].kind == RA_CALL_TRAIN) {
+        plan->calls[k].residency = RA_RESIDENCY_HOST;
+        plan->calls[k].optimizer_residency = RA_RESIDENCY_HOST;
+      }
+    /* Calls in training's layout would have to agree: not those. */
+    text = text_of(plan);
+    if (ra_setup_read_plan(c.setup, "x.plan", text, NULL))
+      check_same(&c, plan, &points[n++]);
+    ra_space_plan_free(plan);
+  }
+  ck_assert_uint_gt(n, N / 4);
+  ck_assert(c.space->pins);
+  compare_points(&c, points, n);
+  search_case_clear(&c);
+}
+END_TEST
+
+static Suite *
+common_suite(void)
+{
+  Suite *s = suite_create("common");
+  TCase *tcase = tcase_create("core");
+
+  tcase_set_timeout(tcase, 600);
+  tcase_add_test(tcase, continuous);
+  tcase_add_test(tcase, turns);
+  tcase_add_test(tcase, experts);
+  tcase_add_test(tcase, bounds);
+  tcase_add_test(tcase, strategies);
+  tcase_add_test(tcase, offloaded);
+  suite_add_tcase(s, tcase);
+  return s;
+}
+
+RA_CHECK_MAIN(common_suite)
