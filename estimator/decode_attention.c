@@ -98,12 +98,18 @@ law_piece(const RaDecodeAttentionLaw *law, const RaOp *op, double kv_tokens)
   return piece;
 }
 
-/* The law alone, at @kv_tokens. */
+/* The law alone, at @kv_tokens; at the begin of a piece its end is not needed.
+ */
 static double
 law_s(const RaDecodeAttentionLaw *law, const RaOp *op, double kv_tokens)
 {
-  Piece piece = law_piece(law, op, kv_tokens);
+  double length = kv_tokens / (double)op->dim[SEQUENCES];
+  Piece piece;
+  int exponent;
 
+  if (law->flash != 0 && length >= 1 && frexp(length, &exponent) == 0.5)
+    return knot_formula_s(law, op, length);
+  piece = law_piece(law, op, kv_tokens);
   return piece.begin_s + piece.slope * (kv_tokens - piece.from_tokens);
 }
 
@@ -258,6 +264,8 @@ typedef struct {
   RaOp inside;      /* the op, held to the table's edges */
   gboolean outside; /* it was beyond them */
   gboolean above;   /* one of them at least at its upper end */
+  guint n_lengths; /* table's lengths of which @most_s is the most; ascending */
+  double most_s;   /* of a smaller op */
 } Spot;
 
 static void
@@ -268,6 +276,8 @@ find_spot(const RaDecodeAttentionLaw *law, const RaOp *op, const double *at,
   double edge[RA_GRID_AXES];
 
   spot->outside = spot->above = FALSE;
+  spot->n_lengths = 0;
+  spot->most_s = 0;
   edge[0] = at[0];
   for (guint a = 1; a < grid->n_axes; a++) {
     const RaGridAxis *axis = &grid->axes[a];
@@ -284,27 +294,28 @@ find_spot(const RaDecodeAttentionLaw *law, const RaOp *op, const double *at,
 
 /* Seconds at the table's @i-th length of an op that is smaller than all that
  * was measured: its law with what is left over at the edge, which must not fall
- * with the length, and no more than the edge's own @edge_s. */
+ * with the length, and no more than the edge's own @edge_s.  @spot keeps what
+ * the lengths before take. */
 static double
-smaller_s(const RaDecodeAttentionLaw *law, const RaOp *op, const Spot *spot,
-          guint i, double edge_s)
+smaller_s(const RaDecodeAttentionLaw *law, const RaOp *op, Spot *spot, guint i,
+          double edge_s)
 {
   const RaGrid *grid = law->residual.grid;
-  double most_s = 0;
 
-  for (guint j = 0; j <= i; j++) {
+  for (; spot->n_lengths <= i; spot->n_lengths++) {
+    guint j = spot->n_lengths;
     double tokens = grid->axes[0].knots[j] * (double)op->dim[SEQUENCES];
     double r = ra_grid_spot_value(&spot->at, grid->values + j);
     double s = law_s(law, op, tokens) * ra_residual_exp(r);
 
-    most_s = MAX(most_s, s);
+    spot->most_s = MAX(spot->most_s, s);
   }
-  return MIN(most_s, edge_s);
+  return MIN(spot->most_s, edge_s);
 }
 
 /* The same, of a cache of two bytes a number. */
 static double
-knot_half_s(const RaDecodeAttentionLaw *law, const RaOp *op, const Spot *spot,
+knot_half_s(const RaDecodeAttentionLaw *law, const RaOp *op, Spot *spot,
             guint i)
 {
   double length = law->residual.grid->axes[0].knots[i];
@@ -324,8 +335,7 @@ knot_half_s(const RaDecodeAttentionLaw *law, const RaOp *op, const Spot *spot,
 /* Seconds at the table's @i-th length.  The table is of half precision: a cache
  * of other numbers takes as much more or less as the law says. */
 static double
-knot_s(const RaDecodeAttentionLaw *law, const RaOp *op, const Spot *spot,
-       guint i)
+knot_s(const RaDecodeAttentionLaw *law, const RaOp *op, Spot *spot, guint i)
 {
   double tokens =
       law->residual.grid->axes[0].knots[i] * (double)op->dim[SEQUENCES];

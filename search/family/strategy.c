@@ -200,31 +200,42 @@ worth_of(const RaWriter *writer, const RaShapeAsk *ask, const GArray *shapes)
   return worth;
 }
 
-/* Seconds of @shape alone; @static_s (of tp, pp): of those with static batches,
- * of which continuous ones take a multiple, but with turns, which static ones
- * cannot have. */
+/* The simulated shape of a (tp, pp). */
+typedef struct {
+  double time_s;   /* < 0: an error */
+  double slowdown; /* of a static batch without limits, by the formula */
+} Known;
+
+/* Seconds of @shape alone.  One shape of each (tp, pp) is simulated, in @known:
+ * the static one, or, with turns, which static batches cannot have, the first,
+ * whose keys have the most room.  Continuous ones take a multiple of it. */
 static double
 cost_s(const RaWriter *writer, uint32_t call, const RaShape *shape,
-       GHashTable *static_s, GError **error)
+       GHashTable *known, GError **error)
 {
+  const RaWorkload *workload = writer->workload;
   gboolean is_static = shape->plan.batching == RA_BATCHING_STATIC;
+  gboolean turns = ra_turns_are_set(workload);
   gpointer key = GUINT_TO_POINTER(shape->plan.tp << 16 | shape->plan.pp);
-  double *known_s = g_hash_table_lookup(static_s, key);
-  RaShape all = *shape;
+  Known *first = g_hash_table_lookup(known, key);
+  double slowdown =
+      is_static
+          ? 1
+          : ra_continuous_slowdown(workload, writer->cluster, call, shape);
 
-  if (!is_static && ra_turns_are_set(writer->workload))
-    return ra_writer_time_s(writer, call, shape, error);
-  if (is_static || !known_s) {
-    all.plan.batching = RA_BATCHING_STATIC;
-    all.plan.kv_memory_bytes = 0;
-    known_s = g_new(double, 1);
-    *known_s = ra_writer_time_s(writer, call, &all, error);
-    g_hash_table_insert(static_s, key, known_s);
+  if (is_static || !first) {
+    RaShape all = *shape;
+
+    if (!turns) {
+      all.plan.batching = RA_BATCHING_STATIC;
+      all.plan.kv_memory_bytes = 0;
+    }
+    first = g_new(Known, 1);
+    first->time_s = ra_writer_time_s(writer, call, &all, error);
+    first->slowdown = turns ? slowdown : 1;
+    g_hash_table_insert(known, key, first);
   }
-  if (*known_s < 0 || is_static)
-    return *known_s;
-  return *known_s *
-         ra_continuous_slowdown(writer->workload, writer->cluster, call, shape);
+  return first->time_s * (slowdown / first->slowdown);
 }
 
 GArray *
@@ -232,8 +243,7 @@ ra_writer_timed(const RaWriter *writer, const RaShapeAsk *ask, GError **error)
 {
   g_autoptr(GArray) all = ra_shapes_new(writer->workload, writer->cluster, ask);
   g_autoptr(GArray) timed = ra_shapes_empty();
-  g_autoptr(GHashTable) static_s =
-      g_hash_table_new_full(NULL, NULL, NULL, g_free);
+  g_autoptr(GHashTable) known = g_hash_table_new_full(NULL, NULL, NULL, g_free);
   Worth worth = worth_of(writer, ask, all);
 
   for (guint i = 0; i < all->len; i++) {
@@ -244,7 +254,7 @@ ra_writer_timed(const RaWriter *writer, const RaShapeAsk *ask, GError **error)
     shape->time_s = (double)INFINITY;
     if (shape->plan.pp <= worth.pp_max &&
         shape->plan.tp * shape->plan.pp <= worth.split_max)
-      shape->time_s = cost_s(writer, ask->call, shape, static_s, error);
+      shape->time_s = cost_s(writer, ask->call, shape, known, error);
     if (shape->time_s < 0)
       return NULL;
     ra_shapes_add(timed, shape);

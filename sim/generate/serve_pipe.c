@@ -26,10 +26,21 @@ typedef struct {
   GArray *away;        /* Return */
 } Group;
 
+#define N_KNOWN 4096 /* lengths of a long sequence, on some stages */
+
+/* A line of the source and its arguments. */
+typedef struct {
+  uint32_t stage, n_sequences; /* 0 sequences: none is known */
+  uint64_t kv_tokens;
+  RaDecodeLine line;
+} Known;
+
 typedef struct {
   const RaServePipeSource *source;
   const RaDynamic *dynamic;
-  Group *groups; /* (n_groups) */
+  Group *groups;  /* (n_groups) */
+  uint32_t *like; /* (n_stages) first stage with the same times */
+  Known *known;   /* (N_KNOWN) the last line of each hash */
   RaStageClock clock;
   RaCost *costs; /* (n_stages) of a lap */
   RaServeResult *result;
@@ -89,6 +100,23 @@ fetch(Pipe *pipe, Group *group)
   return TRUE;
 }
 
+/* The source's line, computed unless it is known. */
+static RaDecodeLine
+find_line(Pipe *pipe, uint32_t stage, uint32_t n_sequences, uint64_t kv_tokens)
+{
+  uint64_t hash = (kv_tokens * 31 + n_sequences) * 31 + stage;
+  Known *known = &pipe->known[hash % N_KNOWN];
+
+  if (known->n_sequences != n_sequences || known->kv_tokens != kv_tokens ||
+      known->stage != stage) {
+    *known = (Known){stage, n_sequences, kv_tokens, {.until_tokens = 0}};
+    pipe->source->line(pipe->source->context, stage, n_sequences, kv_tokens,
+                       &known->line);
+    pipe->result->n_evaluated++;
+  }
+  return known->line;
+}
+
 /* Cost of the step in hand on @stage. */
 static RaCost
 step_cost(Pipe *pipe, Group *group, uint32_t stage)
@@ -104,10 +132,8 @@ step_cost(Pipe *pipe, Group *group, uint32_t stage)
     pipe->result->n_evaluated++;
     return cost;
   }
-  if (kv_tokens > line->until_tokens) {
-    source->line(source->context, stage, stretch->n_decoding, kv_tokens, line);
-    pipe->result->n_evaluated++;
-  }
+  if (kv_tokens > line->until_tokens)
+    *line = find_line(pipe, stage, stretch->n_decoding, kv_tokens);
   return ra_decode_line_cost(line, stretch->n_decoding, kv_tokens, 1);
 }
 
@@ -168,7 +194,8 @@ run_lap(Pipe *pipe, Group *group)
   if (group->stretch.n_steps == 0 && !fetch(pipe, group))
     return;
   for (uint32_t s = 0; s < pipe->dynamic->n_stages; s++) {
-    pipe->costs[s] = step_cost(pipe, group, s);
+    pipe->costs[s] = pipe->like[s] < s ? pipe->costs[pipe->like[s]]
+                                       : step_cost(pipe, group, s);
     pipe->result->cost.compute_s += pipe->costs[s].compute_s;
   }
   group->ready_s = ra_stage_clock_lap(&pipe->clock, group->ready_s, pipe->costs,
@@ -215,6 +242,9 @@ begin(Pipe *pipe, RaDecodeLine *lines)
                      .away = g_array_new(FALSE, FALSE, sizeof(Return))};
     ra_batcher_arrive(group->batcher, ra_dynamic_size(d, g));
   }
+  for (uint32_t s = 0; s < d->n_stages; s++)
+    pipe->like[s] =
+        pipe->source->like ? pipe->source->like(pipe->source->context, s) : s;
   ra_stage_clock_init(&pipe->clock, d->n_stages, pipe->result->part_end_s,
                       pipe->result->part_cost);
 }
@@ -227,9 +257,13 @@ ra_serve_pipe(const RaServePipeSource *source, const RaDynamic *dynamic,
       g_new0(RaDecodeLine, (gsize)dynamic->n_groups * dynamic->n_stages);
   g_autofree Group *groups = g_new0(Group, dynamic->n_groups);
   g_autofree RaCost *costs = g_new(RaCost, dynamic->n_stages);
+  g_autofree uint32_t *like = g_new(uint32_t, dynamic->n_stages);
+  g_autofree Known *known = g_new0(Known, N_KNOWN);
   Pipe pipe = {.source = source,
                .dynamic = dynamic,
                .groups = groups,
+               .like = like,
+               .known = known,
                .costs = costs,
                .result = inout_result};
   Group *group;
@@ -327,9 +361,30 @@ replica_send_s(gconstpointer context, uint64_t n_tokens)
   return most_s;
 }
 
+/* Stages in the middle of a dense model are alike: experts begin and end at
+ * layers of their own. */
+static uint32_t
+replica_like(gconstpointer context, uint32_t stage)
+{
+  const RaServePipe *r = context;
+  const RaPiece *pieces = r->dynamic->pieces, *own = &pieces[stage];
+  uint32_t s = 0;
+
+  if (r->shard->model->n_experts > 0)
+    return stage;
+  while (s < stage &&
+         (pieces[s].n_layers != own->n_layers ||
+          pieces[s].has_embedding != own->has_embedding ||
+          pieces[s].has_head != own->has_head ||
+          (pieces[s].first_layer == 0) != (own->first_layer == 0) ||
+          (r->kinds && r->kinds[s] != r->kinds[stage])))
+    s++;
+  return s;
+}
+
 RaServePipeSource
 ra_serve_pipe_source(const RaServePipe *replica)
 {
   return (RaServePipeSource){replica_line, replica_mixed, replica_send_s,
-                             replica};
+                             replica, replica_like};
 }

@@ -30,6 +30,9 @@ typedef struct {
   /* Seconds to pass the activations of @n_tokens to the next stage. */
   double (*send_s)(gconstpointer context, uint64_t n_tokens);
   gconstpointer context; /* argument of all functions */
+  /* The first stage whose steps take the times of those of @stage; NULL: every
+   * stage has times of its own. */
+  uint32_t (*like)(gconstpointer context, uint32_t stage);
 } RaServePipeSource;
 
 /**
@@ -37,6 +40,9 @@ typedef struct {
  * @dynamic: its shard, pieces and send are not read
  * @inout_result: as for ra_serve_run(), with arrays by the sequence's number in
  *   @dynamic; costs are means over the stages
+ *
+ * Lines are kept by their arguments: where memory holds few sequences, all pass
+ * the same lengths alone, and each line is computed for the first of them.
  *
  * Cost: O(steps x stages).
  */

@@ -174,7 +174,7 @@ START_TEST(test_laps)
     RaCost cost[4];
     RaServeResult result = {
         .end_s = end_s, .part_end_s = part_s, .part_cost = cost};
-    RaServePipeSource source = {law_line, law_mixed, law_send_s, &c.law};
+    RaServePipeSource source = {law_line, law_mixed, law_send_s, &c.law, NULL};
 
     random_case(&rng, &c);
     result.n_parts = c.dynamic.n_parts;
@@ -218,7 +218,7 @@ START_TEST(test_events)
         .end_s = end_s, .part_end_s = part_s, .part_cost = cost};
     RaServeResult jumped = {
         .end_s = jump_s, .part_end_s = jump_part_s, .part_cost = jump_cost};
-    RaServePipeSource source = {law_line, law_mixed, law_send_s, &c.law};
+    RaServePipeSource source = {law_line, law_mixed, law_send_s, &c.law, NULL};
     RaServeSource one = {one_line, one_mixed, &c.law};
     g_autoptr(RaBatcher) b = NULL;
 
@@ -253,7 +253,7 @@ START_TEST(test_closed)
     RaCost cost;
     RaServeResult result = {
         .n_parts = 1, .part_end_s = &part_s, .part_cost = &cost};
-    RaServePipeSource source = {law_line, law_mixed, law_send_s, &c.law};
+    RaServePipeSource source = {law_line, law_mixed, law_send_s, &c.law, NULL};
 
     c.dynamic = (RaDynamic){.n_stages = p,
                             .n_groups = m,
@@ -289,7 +289,7 @@ START_TEST(test_tool)
   RaCost cost;
   RaServeResult result = {
       .end_s = end_s, .n_parts = 1, .part_end_s = &part_s, .part_cost = &cost};
-  RaServePipeSource source = {law_line, law_mixed, law_send_s, &c.law};
+  RaServePipeSource source = {law_line, law_mixed, law_send_s, &c.law, NULL};
 
   c.dynamic = (RaDynamic){.n_stages = 2,
                           .n_groups = 2,

@@ -52,8 +52,10 @@ send_s(gconstpointer context, uint64_t n_tokens)
  * With sends batches are ready later: the fault that this finds. */
 START_TEST(test_stages_of_a_step)
 {
-  const RaServePipeSource free_pipe = {half_line, half_mixed, send_s, &source};
-  const RaServePipeSource paid_pipe = {half_line, half_mixed, send_s, NULL};
+  const RaServePipeSource free_pipe = {half_line, half_mixed, send_s, &source,
+                                       NULL};
+  const RaServePipeSource paid_pipe = {half_line, half_mixed, send_s, NULL,
+                                       NULL};
   guint n_late = 0;
 
   for (guint i = 0; i < 300; i++) {
@@ -108,7 +110,7 @@ END_TEST
 START_TEST(test_micro_batches_of_stages)
 {
   enum { N = 16 };
-  const RaServePipeSource pipe = {half_line, half_mixed, send_s, NULL};
+  const RaServePipeSource pipe = {half_line, half_mixed, send_s, NULL, NULL};
   uint32_t prompt[N], response[N];
   double ready_s, part_s, one_s;
   uint64_t staleness;
