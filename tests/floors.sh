@@ -17,7 +17,7 @@ floors='base:0:. graph:1:input,op,augment,rollout,expand,memory traces:2:.
   exec:4:backend,comm,model,weights,measure,. search:5:family,space,evaluate,.
   study:6:machine,shell,convert,.,run,validate,contest,sweep,plot,report cli:7:.
   bench:9:.,gpu
-  tests:9:.,support,emulator,double,device,fuzz,mpi,base,graph,traces,estimator,kernels,sim,exec,search,study'
+  tests:9:.,attack,support,emulator,double,device,fuzz,mpi,base,graph,traces,estimator,kernels,sim,exec,search,study'
 
 files=$(for floor in $floors; do
   find "${floor%%:*}" -name '*.[ch]' -o -name '*.cu' -o -name '*.cuh' 2>/dev/null

@@ -402,6 +402,7 @@ shell_tests += %D%/docs/demo.sh
 shell_tests += %D%/docs/readme.sh
 shell_tests += %D%/docs/tutorial.sh
 shell_tests += %D%/words.sh
+shell_tests += %D%/attack/attack.sh
 EXTRA_DIST += %D%/docs/page_impl.sh
 shell_tests += %D%/mpi/mpi.sh
 shell_tests += %D%/mpi/mpi_collectives.sh
@@ -423,6 +424,14 @@ gpu_tests += %D%/device/gpu.sh
 helper_programs = %D%/study/shell_words
 tests_study_shell_words_SOURCES = %D%/study/shell_words.c
 EXTRA_DIST += %D%/study/shell_bash.txt
+
+## Attacks: mutated files, and laws of valid plans, through the command line.
+helper_programs += %D%/attack/attack
+tests_attack_attack_SOURCES = %D%/attack/attack.c %D%/attack/execute.c \
+	%D%/attack/execute.h %D%/attack/kinds.c %D%/attack/kinds.h \
+	%D%/attack/mutate.c %D%/attack/mutate.h
+EXTRA_DIST += %D%/attack/README.md %D%/attack/sets.txt %D%/attack/small.pins \
+	%D%/attack/small.study %D%/attack/train_bench.csv
 
 ## What scripts start as processes.
 mpi_programs =
