@@ -13,6 +13,7 @@ reallot_SOURCES += %D%/calibrate_samples.c %D%/calibrate_samples.h
 reallot_SOURCES += %D%/commands.h
 reallot_SOURCES += %D%/compare.c
 reallot_SOURCES += %D%/export.c
+reallot_SOURCES += %D%/fatal.c %D%/fatal.h
 reallot_SOURCES += %D%/graph.c
 reallot_SOURCES += %D%/helper.c %D%/helper.h
 reallot_SOURCES += %D%/import.c

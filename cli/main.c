@@ -11,6 +11,7 @@
 #include "base/text.h"
 #include "cli/backend.h"
 #include "cli/commands.h"
+#include "cli/fatal.h"
 #include "cli/output.h"
 #include "cli/world.h"
 
@@ -195,6 +196,7 @@ main(int argc, char **argv)
 
   fill_standard();
   raise_stacks();
+  ra_fatal_watch();
   /* A reader that has gone is an error like a full disk; so is a file that the
    * user's limits forbid. */
   signal(SIGPIPE, SIG_IGN);

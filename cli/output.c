@@ -157,7 +157,8 @@ ra_output_wrapped(GString *out, const char *text)
 void
 ra_output_error(const GError *error)
 {
-  g_autofree char *line = g_strdup(error->message);
+  /* The bytes of a file may stand in it. */
+  g_autofree char *line = g_utf8_make_valid(error->message, -1);
 
   for (char *p = line; *p; p++) {
     if (g_ascii_iscntrl(*p))

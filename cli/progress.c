@@ -8,7 +8,7 @@
 
 struct _RaProgress {
   const char *what; /* borrowed */
-  GThread *thread;  /* shows the line */
+  GThread *thread;  /* shows the line; NULL: there was no room for it */
   GMutex mutex;     /* guards `done` */
   GCond end;        /* signalled when `done` is set */
   gboolean done;    /* the work has ended */
@@ -49,7 +49,7 @@ ra_progress_begin(const char *what)
   progress->what = what;
   g_mutex_init(&progress->mutex);
   g_cond_init(&progress->end);
-  progress->thread = g_thread_new("progress", show, progress);
+  progress->thread = g_thread_try_new("progress", show, progress, NULL);
   return progress;
 }
 
@@ -62,7 +62,8 @@ ra_progress_end(RaProgress *progress)
   progress->done = TRUE;
   g_cond_signal(&progress->end);
   g_mutex_unlock(&progress->mutex);
-  g_thread_join(progress->thread);
+  if (progress->thread)
+    g_thread_join(progress->thread);
   g_mutex_clear(&progress->mutex);
   g_cond_clear(&progress->end);
   g_free(progress);

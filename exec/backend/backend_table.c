@@ -1,6 +1,7 @@
 /* The CPU's table: elements are fp32, and device memory is host memory. */
 #include "config.h"
 
+#include <dlfcn.h>
 #include <string.h>
 
 #include "base/error.h"
@@ -444,11 +445,18 @@ static const RaBackend host = {
 const RaBackend *
 ra_backend_host(GError **error)
 {
+  const char *why;
+
   if (ra_cpu_gemm_open())
     return &host;
-  g_set_error(error, RA_ERROR, RA_ERROR_NO_DEVICE,
-              "libopenblas.so.0 cannot be loaded, expected it for the host "
-              "back end (Debian: libopenblas0-pthread)");
+  why = dlerror(); /* that there is no such file needs no reason */
+  if (why && !strstr(why, "No such file"))
+    g_set_error(error, RA_ERROR, RA_ERROR_NO_DEVICE,
+                "libopenblas.so.0 cannot be loaded: %s", why);
+  else
+    g_set_error(error, RA_ERROR, RA_ERROR_NO_DEVICE,
+                "libopenblas.so.0 cannot be loaded, expected it for the host "
+                "back end (Debian: libopenblas0-pthread)");
   return NULL;
 }
 

@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "base/error.h"
+#include "base/jobs.h"
 #include "search/family/strategy.h"
 #include "sim/breakdown.h"
 #include "study/contest/contest_impl.h"
@@ -16,6 +17,7 @@ typedef struct {
   const RaContestOptions *options;
   gboolean are_families; /* to be planned first */
   const RaUntil *until;  /* nullable: of planning */
+  guint first;           /* contender of job 0 */
   GError **errors;       /* (n_contenders) */
   gint n_done;           /* atomic */
 } Job;
@@ -95,12 +97,13 @@ tell(Job *job)
 }
 
 static void
-run_one(gpointer item, gpointer data)
+run_one(guint index, guint thread, gpointer data)
 {
   Job *job = data;
-  guint i = GPOINTER_TO_UINT(item) - 1; /* 0 is no item */
+  guint i = job->first + index;
   RaContender *c = &g_array_index(job->contest->contenders, RaContender, i);
 
+  (void)thread;
   if (job->are_families &&
       !plan_family(job, c, (RaStrategyKind)i, &job->errors[i]))
     return;
@@ -118,17 +121,12 @@ run_one(gpointer item, gpointer data)
 static gboolean
 run_all(Job *job, guint first, GError **error)
 {
-  guint n = job->contest->contenders->len, n_threads = job->options->n_threads;
+  guint n = job->contest->contenders->len;
   g_autofree GError **errors = job->errors = g_new0(GError *, n);
-  GThreadPool *pool;
   gboolean ok = TRUE;
 
-  if (n_threads == 0)
-    n_threads = g_get_num_processors();
-  pool = g_thread_pool_new(run_one, job, (gint)n_threads, TRUE, NULL);
-  for (guint i = first; i < n; i++)
-    g_thread_pool_push(pool, GUINT_TO_POINTER(i + 1), NULL);
-  g_thread_pool_free(pool, FALSE, TRUE);
+  job->first = first;
+  ra_jobs_run(n - first, job->options->n_threads, run_one, job);
   for (guint i = first; i < n; i++) {
     if (!errors[i])
       continue;
@@ -146,7 +144,7 @@ ra_contest_families(RaContest *contest, const RaSetup *setup,
                     const RaContestOptions *options, const RaUntil *until,
                     GError **error)
 {
-  Job job = {contest, setup, options, TRUE, until, NULL, 0};
+  Job job = {contest, setup, options, TRUE, until, 0, NULL, 0};
 
   return run_all(&job, 0, error);
 }
@@ -155,7 +153,7 @@ gboolean
 ra_contest_measure(RaContest *contest, guint first, const RaSetup *setup,
                    const RaContestOptions *options, GError **error)
 {
-  Job job = {contest, setup, options, FALSE, NULL, NULL, 0};
+  Job job = {contest, setup, options, FALSE, NULL, 0, NULL, 0};
 
   return run_all(&job, first, error);
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/jobs.h"
 #include "sim/breakdown.h"
 #include "study/contest/final.h"
 #include "study/memory_verdict.h"
@@ -159,15 +160,14 @@ replay(Field *field, guint f, guint draw, GError **error)
 }
 
 static void
-run_job(gpointer job, gpointer data)
+run_job(guint i, guint thread, gpointer data)
 {
   Field *field = data;
-  guint i = GPOINTER_TO_UINT(job) - 1; /* 0 is no job */
   GError *error = NULL;
-
   guint n = field->final->finalists->len, draw = i / n;
   gboolean ok;
 
+  (void)thread;
   if (draw > 0 && ra_until_is_over(&field->options->until))
     return;
   ok = replay(field, i % n, draw, &error);
@@ -186,17 +186,10 @@ static gboolean
 replay_all(RaFinal *final, Field *field, GError **error)
 {
   guint n = final->finalists->len * final->n_draws;
-  guint n_threads = field->options->n_threads ? field->options->n_threads
-                                              : g_get_num_processors();
-  GThreadPool *pool;
-
   g_autofree guint *n_done = field->n_done = g_new0(guint, final->n_draws);
 
   g_mutex_init(&field->mutex);
-  pool = g_thread_pool_new(run_job, field, (gint)MIN(n_threads, n), TRUE, NULL);
-  for (guint i = 0; i < n; i++)
-    g_thread_pool_push(pool, GUINT_TO_POINTER(i + 1), NULL);
-  g_thread_pool_free(pool, FALSE, TRUE);
+  ra_jobs_run(n, field->options->n_threads, run_job, field);
   g_mutex_clear(&field->mutex);
   field->n_done = NULL;
   if (!field->error) {

@@ -83,19 +83,21 @@ static GByteArray *
 read_all(int fd)
 {
   GByteArray *bytes = g_byte_array_new();
-  guint8 step[READ_STEP_BYTES];
+  g_autofree guint8 *step = g_malloc(READ_STEP_BYTES);
   ssize_t n;
 
   if (lseek(fd, 0, SEEK_SET) < 0)
     return bytes;
-  while ((n = read(fd, step, sizeof step)) > 0 || (n < 0 && errno == EINTR)) {
+  while ((n = read(fd, step, READ_STEP_BYTES)) > 0 ||
+         (n < 0 && errno == EINTR)) {
     if (n > 0)
       g_byte_array_append(bytes, step, (guint)n);
   }
   return bytes;
 }
 
-/* Its reason has a line number; before it stands the faulty line. */
+/* Its reason has a line number and is no warning; before it stands the faulty
+ * line. */
 static char *
 first_complaint(int fd, int status)
 {
@@ -105,7 +107,7 @@ first_complaint(int fd, int status)
   g_auto(GStrv) lines = g_strsplit(text, "\n", -1);
 
   for (guint i = 0; lines[i]; i++) {
-    if (strstr(lines[i], "line "))
+    if (strstr(lines[i], "line ") && !strstr(lines[i], "warning:"))
       return g_utf8_make_valid(g_strstrip(lines[i]), -1);
   }
   if (WIFSIGNALED(status))

@@ -76,6 +76,8 @@ deal_init(Deal *deal, guint n_threads)
 {
   deal->ended = g_async_queue_new();
   deal->pool = g_thread_pool_new(run_one, deal, (gint)n_threads, TRUE, NULL);
+  if (g_thread_pool_get_num_threads(deal->pool) == 0)
+    g_error("cannot start a thread for a point");
 }
 
 static void

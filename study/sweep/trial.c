@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/jobs.h"
 #include "base/text.h"
 #include "search/family/strategy.h"
 #include "sim/breakdown.h"
@@ -197,11 +198,11 @@ typedef struct {
 } Job;
 
 static void
-run_one(gpointer item, gpointer data)
+run_one(guint i, guint thread, gpointer data)
 {
   Job *job = data;
-  guint i = GPOINTER_TO_UINT(item) - 1; /* 0 is no item */
 
+  (void)thread;
   if (job->stop && g_atomic_int_get(job->stop))
     return;
   ra_trial_run(&job->specs[i], &job->trials[i]);
@@ -222,17 +223,11 @@ ra_trials_run(const RaTrialSpec *specs, guint n, guint n_threads,
              .done = done,
              .data = data,
              .trials = out_trials};
-  GThreadPool *pool;
 
   g_return_val_if_fail((specs && out_trials) || n == 0, 0);
   memset(out_trials, 0, n * sizeof *out_trials);
   g_mutex_init(&job.lock);
-  pool = g_thread_pool_new(
-      run_one, &job, (gint)(n_threads > 0 ? n_threads : g_get_num_processors()),
-      TRUE, NULL);
-  for (guint i = 0; i < n; i++)
-    g_thread_pool_push(pool, GUINT_TO_POINTER(i + 1), NULL);
-  g_thread_pool_free(pool, FALSE, TRUE);
+  ra_jobs_run(n, n_threads, run_one, &job);
   g_mutex_clear(&job.lock);
   return job.n_run;
 }

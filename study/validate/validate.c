@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/jobs.h"
 #include "estimator/robust.h"
 #include "study/validate/validate.h"
 
@@ -17,7 +18,8 @@ typedef struct {
 
 typedef struct {
   const RaValidateOptions *options;
-  GMutex mutex; /* guards the progress */
+  GArray *works; /* (Work) */
+  GMutex mutex;  /* guards the progress */
 } Run;
 
 static void
@@ -87,16 +89,17 @@ collect_each(Work *work)
 }
 
 static void
-collect(gpointer data, gpointer user_data)
+collect(guint i, guint thread, gpointer data)
 {
-  Work *work = data;
-  Run *run = user_data;
+  Run *run = data;
+  Work *work = &g_array_index(run->works, Work, i);
   const RaValidateOptions *options = run->options;
   gboolean ok =
       work->level->joins
           ? work->level->collect(work->level, &work->job, &work->error)
           : collect_each(work);
 
+  (void)thread;
   if (!ok && !work->error)
     g_assert_not_reached(); /* a failure without a reason */
   if (!options->progress)
@@ -138,16 +141,10 @@ choose(const RaValidateLevel *levels, guint n_levels,
 static void
 collect_all(GArray *works, const RaValidateOptions *options)
 {
-  Run run = {.options = options};
-  guint n_threads =
-      options->n_threads > 0 ? options->n_threads : g_get_num_processors();
-  GThreadPool *pool;
+  Run run = {.options = options, .works = works};
 
   g_mutex_init(&run.mutex);
-  pool = g_thread_pool_new(collect, &run, (gint)n_threads, FALSE, NULL);
-  for (guint i = 0; i < works->len; i++)
-    g_thread_pool_push(pool, &g_array_index(works, Work, i), NULL);
-  g_thread_pool_free(pool, FALSE, TRUE);
+  ra_jobs_run(works->len, options->n_threads, collect, &run);
   g_mutex_clear(&run.mutex);
 }
 

@@ -327,6 +327,23 @@ if "$reallot" simulate x.plan -n 1 --seeds=8 --threads=8 >free &&
   done
   same "no room for threads" -s 8192 -v $((room + 4096))
 fi
+# Too little memory or no thread: an answer, or one line and exit 2.
+short() { # KIB ARGUMENT...
+  (ulimit -v "$1" && exec timeout 60 "$reallot" "${@:2}") >out 2>err </dev/null
+  rc=$?
+  [ $rc -eq 0 ] || [ $rc -eq 127 ] || # the loader's own
+    { [[ $rc = [23] ]] && [ "$(wc -l <err)" -eq 1 ] && grep -q '^reallot: ' err; }
+  result $? "$1 KiB of memory are enough for $2, or it says so"
+}
+if (ulimit -v 600000 && "$reallot" --version) >/dev/null 2>&1; then
+  for room in 24576 32768 65536 262144; do
+    short $room report "$plans/ppo-tiny-8.plan" -n 1 -o r.html
+    short $room run "$plans/ppo-tiny-8.plan" -n 1
+    short $room simulate x.plan -n 1 --seeds=8 --threads=8
+    short $room search --workload=ppo-tiny.workload \
+      --cluster=h100-1n.cluster --steps=100 --threads=4 --draws=1
+  done
+fi
 
 # Whichever standard files are closed, a picture is drawn or refused, and a
 # gnuplot that says nothing is none that crashes us.

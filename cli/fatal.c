@@ -1,0 +1,51 @@
+/* One line for errors from which no function returns. */
+#include "config.h"
+
+#include <glib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/fatal.h"
+
+#define STATUS 2
+#define MAX_LINE 256
+
+/* Appends to a line that is on the stack: there may be no memory. */
+static void
+put(char *line, gsize *n, const char *text)
+{
+  for (; *text && *text != '\n' && *n + 2 < MAX_LINE; text++)
+    line[(*n)++] = *text;
+}
+
+static void
+on_log(const char *domain, GLogLevelFlags level, const char *message,
+       gpointer data)
+{
+  char line[MAX_LINE];
+  gsize n = 0;
+  const char *what;
+  ssize_t n_written;
+
+  if (!(level & G_LOG_LEVEL_ERROR)) {
+    g_log_default_handler(domain, level, message, data);
+    return;
+  }
+  /* GLib says in which of its files, which is of no use here. */
+  what = message ? strstr(message, "failed to allocate") : NULL;
+  put(line, &n, "reallot: ");
+  if (what || !message)
+    put(line, &n, "no memory: ");
+  put(line, &n, what ? what : message ? message : "not even for a message");
+  put(line, &n, ", expected a larger limit (ulimit -a)");
+  line[n++] = '\n';
+  n_written = write(STDERR_FILENO, line, n);
+  (void)n_written;
+  _exit(STATUS);
+}
+
+void
+ra_fatal_watch(void)
+{
+  g_log_set_default_handler(on_log, NULL);
+}
