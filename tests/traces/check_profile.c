@@ -94,12 +94,12 @@ START_TEST(test_shipped)
     guint n_own;        /* laws fitted on rows of its own, cited or assumed */
   } shipped[] = {{"a100-sxm", 312e12, FALSE, FALSE, 22},
                  {"h100-sxm", 989e12, TRUE, TRUE, 24},
-                 {"h200-sxm", 989e12, TRUE, TRUE, 8},
+                 {"h200-sxm", 989e12, TRUE, TRUE, 18},
                  {"a40", 149.7e12, FALSE, FALSE, 14},
                  {"rtx4090", 165.2e12, TRUE, TRUE, 15},
-                 {"rtx-pro-6000", 467.801e12, TRUE, TRUE, 15},
-                 {"l40s", 362.05e12, TRUE, TRUE, 13},
-                 {"b200-sxm", 2250e12, TRUE, TRUE, 8}};
+                 {"rtx-pro-6000", 467.801e12, TRUE, TRUE, 21},
+                 {"l40s", 362.05e12, TRUE, TRUE, 17},
+                 {"b200-sxm", 2250e12, TRUE, TRUE, 17}};
 
   for (guint i = 0; i < G_N_ELEMENTS(shipped); i++) {
     g_autoptr(RaProfile) p = profile_text_shipped(shipped[i].name);

@@ -1,11 +1,13 @@
 #!/bin/sh
 # The shipped profiles are, byte for byte, what `reallot calibrate` makes of the
-# measurements beside the source tree (../shared/data); skipped without them.
+# measurements beside the source tree (../shared/data and data-2026); skipped
+# without them.
 # A profile with one number changed, and a row that is none, must show.
 set -u
 : "${srcdir:?is set by make check}" "${builddir:=.}"
 
 data=$srcdir/../shared/data
+more=$srcdir/../shared/data-2026
 profiles=$srcdir/traces/profiles
 tmp=$(mktemp -d) || exit 99
 trap 'rm -rf "$tmp"' EXIT
@@ -81,12 +83,12 @@ for profile in "$profiles"/*.profile; do
   gpu=$(basename "$profile" .profile)
   bases=$(sed -n '1s/.*--from DATA\(.*\) -o .*/\1/p' "$profile" |
     sed "s|--transfer |&$profiles/|g")
-  if [ ! -r "$data/misc/hardware_specs.csv" ]; then
+  if [ ! -r "$data/misc/hardware_specs.csv" ] || [ ! -d "$more" ]; then
     n=$((n + 1))
-    echo "ok $n - $gpu.profile # SKIP no measurements in ../shared/data"
+    echo "ok $n - $gpu.profile # SKIP no measurements in ../shared"
   else
     # shellcheck disable=SC2086 # options, without blanks in names
-    calibrate "$data" $gpu $bases && cmp "$profile" \
+    calibrate "$data" $gpu --from "$more" $bases && cmp "$profile" \
       "$tmp/$gpu.profile" >"$tmp/err" 2>&1
     point $? "$gpu.profile is what calibrate makes"
   fi

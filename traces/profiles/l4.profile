@@ -1,11 +1,11 @@
-# Made by `reallot calibrate --from DATA --transfer a40.profile --transfer a100-sxm.profile --transfer h100-sxm.profile -o l4.profile`; do not edit.
+# Made by `reallot calibrate --from DATA --transfer l40s.profile --transfer a40.profile --transfer a100-sxm.profile --transfer h100-sxm.profile -o l4.profile`; do not edit.
 # Fits are on short runs at full clocks: under a power limit sustained matrix
 # products reach about 0.80 of the H100's and 0.87 of the A100's peak
 # (misc/mamf_best_matmul_tflops.csv).
 [profile]
 format = 1
 device = l4
-base = a40, a100-sxm, h100-sxm
+base = l40s, a40, a100-sxm, h100-sxm
 derived = transferred by data sheet where a law says from whom: shares of rates, latencies in cycles at 2040 MHz, 58 multiprocessors; the other laws are fitted on rows of this device
 
 [device]
@@ -21,60 +21,60 @@ source = misc/hardware_specs.csv, row l4: data sheet, one direction
 sms = 58 # NVIDIA's architecture whitepaper of the GPU
 tile-m = 128 # cuBLAS's large CTA tile
 tile-n = 256
-floor-s = 1.891e-06
-peak-frac = 0.8413
-split-k = 1193
-wave-frac = 0.2862
-ramp-k = 93.45
-small-tile-frac = 0.9846
-bandwidth-frac = 0.8269
-serial-frac = 0.3436
-transferred = a40
-source = kernels_gemm/gemm_a40_bf16*.csv, short runs at full clocks, warm; robust fit
+floor-s = 1.235e-06
+peak-frac = 0.6962
+split-k = 566.3
+wave-frac = 0.2205
+ramp-k = 127.8
+small-tile-frac = 0.903
+bandwidth-frac = 0.8161
+serial-frac = 0.1067
+transferred = l40s
+source = kernels_gemm/gemm_l40s_bf16*.csv, short runs at full clocks, warm; robust fit
 range = m 1..32768; n, k 128..65536; batch 1
-rows = 6264
-held-out = a40's, transferred likewise to the rtx4090, on that one's rows
-error-median = 0.283
-error-p90 = 0.354
+rows = 9692
+held-out = not measured: no second GPU has rows of it
+error-median = -
+error-p90 = -
 
 [law gemm.fp8]
 sms = 58 # NVIDIA's architecture whitepaper of the GPU
 tile-m = 128 # cuBLAS's large CTA tile
 tile-n = 256
-floor-s = 4.263e-06
-peak-frac = 0.7433
-split-k = 2558
-wave-frac = 0.2076
-ramp-k = 235.9
-small-tile-frac = 0.7778
-bandwidth-frac = 1
-serial-frac = 0.5447
-quantize-bytes = 4.955
-transferred = h100-sxm
-source = kernels_gemm/gemm_h100_fp8*.csv, with the operand's quantisation; short runs at full clocks, warm; robust fit
+floor-s = 1.235e-06
+peak-frac = 0.7111
+split-k = 4648
+wave-frac = 0.2914
+ramp-k = 1610
+small-tile-frac = 0.8754
+bandwidth-frac = 0.6879
+serial-frac = 0.04415
+quantize-bytes = 3.989
+transferred = l40s
+source = kernels_gemm/gemm_l40s_fp8*.csv, with the operand's quantisation; short runs at full clocks, warm; robust fit
 range = m 1..32768; n, k 128..65536; batch 1
-rows = 21546
-held-out = not measured: no second GPU has rows of it; law gemm.bf16, carried likewise from the h100-sxm to the rtx4090, is off its rows by 0.186 median, 0.235 p90
+rows = 12114
+held-out = not measured: no second GPU has rows of it
 error-median = -
 error-p90 = -
 
 [law attention]
 sms = 58 # NVIDIA's architecture whitepaper of the GPU
 flash = 2 # what vLLM takes: 3 on Hopper (4, taken for it, on Blackwell's servers), else 2
-floor-s = 5.558e-06
+floor-s = 4.996e-06
 peak-frac = 1 # what is lost is said of scores
-head-dim-half = 34.47
-tile-s = 2.702e-06
-row-s = 3.144e-09
-lone-frac = 1.291
-bandwidth-frac = 0.3733
-transferred = a100-sxm
-source = kernels_attention/prefill_a100_bf16*.csv, causal; robust fit
+head-dim-half = 94.4
+tile-s = 5.235e-06
+row-s = 1.456e-08
+lone-frac = 0.6806
+bandwidth-frac = 0.8449
+transferred = l40s
+source = kernels_attention/prefill_l40s_bf16*.csv, causal; robust fit
 range = batch 1..256; length 1..16384; heads 1..64; head_dim 64, 128
-rows = 3995
-held-out = a100-sxm's, transferred likewise to the rtx4090, on that one's rows
-error-median = 0.163
-error-p90 = 0.270
+rows = 5370
+held-out = not measured: no second GPU has rows of it
+error-median = -
+error-p90 = -
 
 [law attention-backward]
 efficiency-frac = 0.863 # 0.63 / 0.73
@@ -89,19 +89,19 @@ error-p90 = -
 sms = 58 # NVIDIA's architecture whitepaper of the GPU
 flash = 2 # what vLLM takes: 3 on Hopper (4, taken for it, on Blackwell's servers), else 2
 cache-bytes = 5.033e+07 # NVIDIA's architecture whitepaper of the GPU
-floor-s = 6.852e-06
-launch-s = 2.397e-06
-split-s = 1.944e-07
-block-s = 1.921e-06
-tile-s = 2.947e-06
-bandwidth-frac = 0.8866
-transferred = a100-sxm
-source = kernels_attention/decode_a100_bf16*.csv, paged cache; robust fit
+floor-s = 8.724e-06
+launch-s = 2.275e-06
+split-s = 2.03e-07
+block-s = 2.854e-06
+tile-s = 5.356e-06
+bandwidth-frac = 0.8052
+transferred = l40s
+source = kernels_attention/decode_l40s_bf16*.csv, paged cache; robust fit
 range = batch 1..2048; length 2..131072; heads 1..64; head_dim 64, 128
-rows = 4386
-held-out = a100-sxm's, transferred likewise to the rtx4090, on that one's rows
-error-median = 0.103
-error-p90 = 0.337
+rows = 6498
+held-out = not measured: no second GPU has rows of it
+error-median = -
+error-p90 = -
 
 [law memory.norm]
 floor-s = 3.416e-06
@@ -164,9 +164,9 @@ error-median = 2.773
 error-p90 = 4.215
 
 [law memory.other]
-floor-s = 2.559e-06
-base-s = 8.529e-07
-bandwidth-frac = 0.8223
+floor-s = 2.558e-06
+base-s = 8.53e-07
+bandwidth-frac = 0.8222
 source = assumed: no measurement of others was found; a launch, and a share of the memory's bandwidth between those of norms and of activations
 range = ops without a law of their own: cross-entropy, sampling, losses, routers, optimizers; not measured
 rows = 0

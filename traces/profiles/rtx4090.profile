@@ -1,11 +1,11 @@
-# Made by `reallot calibrate --from DATA --transfer h100-sxm.profile -o rtx4090.profile`; do not edit.
+# Made by `reallot calibrate --from DATA --transfer l40s.profile --transfer h100-sxm.profile -o rtx4090.profile`; do not edit.
 # Fits are on short runs at full clocks: under a power limit sustained matrix
 # products reach about 0.80 of the H100's and 0.87 of the A100's peak
 # (misc/mamf_best_matmul_tflops.csv).
 [profile]
 format = 1
 device = rtx4090
-base = h100-sxm
+base = l40s, h100-sxm
 derived = transferred by data sheet where a law says from whom: shares of rates, latencies in cycles at 2520 MHz, 128 multiprocessors; the other laws are fitted on rows of this device
 
 [device]
@@ -54,20 +54,20 @@ at-128256-14336 = (-38) (-33) (-29) (-26) (-24) (-22) (-21) (-18) (34) (38) (40)
 sms = 128 # NVIDIA's architecture whitepaper of the GPU
 tile-m = 128 # cuBLAS's large CTA tile
 tile-n = 256
-floor-s = 3.451e-06
-peak-frac = 0.7433
-split-k = 2558
-wave-frac = 0.2076
-ramp-k = 235.9
-small-tile-frac = 0.7778
-bandwidth-frac = 1
-serial-frac = 0.5447
-quantize-bytes = 4.955
-transferred = h100-sxm
-source = kernels_gemm/gemm_h100_fp8*.csv, with the operand's quantisation; short runs at full clocks, warm; robust fit
+floor-s = 1e-06
+peak-frac = 0.7111
+split-k = 4648
+wave-frac = 0.2914
+ramp-k = 1610
+small-tile-frac = 0.8754
+bandwidth-frac = 0.6879
+serial-frac = 0.04415
+quantize-bytes = 3.989
+transferred = l40s
+source = kernels_gemm/gemm_l40s_fp8*.csv, with the operand's quantisation; short runs at full clocks, warm; robust fit
 range = m 1..32768; n, k 128..65536; batch 1
-rows = 21546
-held-out = not measured: no second GPU has rows of it; law gemm.bf16, carried likewise from the h100-sxm to the a100-sxm, is off its rows by 0.106 median, 0.311 p90
+rows = 12114
+held-out = not measured: no second GPU has rows of it
 error-median = -
 error-p90 = -
 
@@ -85,9 +85,9 @@ source = serving_e2e_vllm/profile/rtx4090_*, amid a layer of vLLM's; robust fit
 range = batch 1..256; length 1..16384; heads 1..64; head_dim 64, 128
 rows = 73
 outliers = 2
-held-out = the h100-sxm's, transferred, on these rows before they were fitted: they are one line, of which nothing can be left out
-error-median = 0.091
-error-p90 = 0.254
+held-out = the l40s's, transferred, on these rows before they were fitted: they are one line, of which nothing can be left out
+error-median = 0.093
+error-p90 = 0.229
 
 [table attention] # thousandths of ln(measured / law)
 axis-1 = length 16 32 48 64 80 96 128 144 160 192 256 272 288 320 384 512 528 544 640 1024 1056 1088 1152 1280 1536 2048 2064 2080 2112 2176 2304 2560 3072 4096 4128 4224 4352 4608 5120 8208 8224 8256 8320 8704 9216 10240 16400 16448 16512 16640 17408 18432
@@ -119,9 +119,9 @@ source = serving_e2e_vllm/profile/rtx4090_*, amid a layer of vLLM's; robust fit
 range = batch 1..2048; length 2..131072; heads 1..64; head_dim 64, 128
 rows = 82
 outliers = 2
-held-out = the h100-sxm's, transferred, on these rows before they were fitted: they are one line, of which nothing can be left out
-error-median = 0.199
-error-p90 = 0.328
+held-out = the l40s's, transferred, on these rows before they were fitted: they are one line, of which nothing can be left out
+error-median = 0.100
+error-p90 = 0.197
 
 [table decode-attention] # thousandths of ln(measured / law)
 axis-1 = length 16 32 64 128 256 512 1024 2048 4096 8192 16384
@@ -426,10 +426,10 @@ error-median = -
 error-p90 = -
 
 [law inter-node.fabric]
-node-bytes-per-s = 4e+11
-link-bytes-per-s = 4.5e+11
-host-bytes-per-s = 6.4e+10
-path-frac = 0.4892
+node-bytes-per-s = 2e+11
+link-bytes-per-s = 3e+11
+host-bytes-per-s = 3.2e+10
+path-frac = 0.4827
 source = comm_nccltests/tables.csv, the NICs of the measured tables; the way to them: law inter-node, high, as a share of the links to the host
 range = InfiniBand, 8 NICs a node; on other fabrics closed forms scale law inter-node (NCCL 2.27, src/graph/tuning.cc)
 rows = 0
@@ -477,8 +477,8 @@ error-median = -
 error-p90 = -
 
 [law host]
-eager-launch-s = 1.83e-05
-graph-launch-s = 1.83e-05 # a graph is launched by one call as well
+eager-launch-s = 3.872e-05
+graph-launch-s = 3.872e-05 # a graph is launched by one call as well
 graph-gap-s = 0 # the floors of graph replays hold the gap
 source = comm_nccl/aic_custom_allreduce.csv, vLLM eager less graph, median up to 65536 elements
 range = one framework call and kernel; Megatron-DeepSpeed in train_vtrain takes several kernels where the op list has one
