@@ -83,11 +83,27 @@ describe(RaAccelerator *a, GError **error)
   return TRUE;
 }
 
+/* Variables that the driver and NCCL read at their first call, unless the
+ * user has set them.  A kernel's first launch loads its module, which may
+ * wait for the device while a receive spins on it (CUDA C Programming Guide,
+ * lazy loading, concurrent execution).  Streams beyond 8 share hardware
+ * queues, so that a compute stream may stand behind a receive.  Shared
+ * resources: see nccl_cuda.c, split(). */
+static void
+set_environment(void)
+{
+  g_setenv("CUDA_MODULE_LOADING", "EAGER", FALSE);
+  g_setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", FALSE);
+  g_setenv("NCCL_COMM_SPLIT_SHARE_RESOURCES", "0", TRUE);
+}
+
 const RaAccelerator *
 ra_accelerator_open(GError **error)
 {
   static RaAccelerator accelerator;
 
+  if (!accelerator.backend)
+    set_environment();
   if (!accelerator.backend &&
       (!ra_cuda_open(error) || !describe(&accelerator, error)))
     return NULL;

@@ -11,6 +11,22 @@
  */
 #define RECEIVES 3
 
+/* Over a communicator between devices a receive that is posted occupies
+ * multiprocessors and one of the device's queues until its sender comes.  If
+ * the sender still needs an op of this rank that waits behind it, both stand
+ * still: memory that is freed, a kernel's first load, or a queue that is
+ * shared. So only the message of the task at hand is received, before which
+ * the rank has no other work. */
+static RaTaskId
+receives_until(const RaRank *rank, RaTaskId task)
+{
+  const RaComm *comm = rank->messages.forward;
+
+  return comm && comm->table->device && !rank->run->backend->is_host
+             ? task + 1
+             : rank->run->graph->n_tasks;
+}
+
 /* Version of the parameters that @call reads in @iteration: the number of
  * trainings before it; 0 for a model that is not trained. */
 static uint32_t
@@ -176,8 +192,9 @@ ra_rank_receive_ahead(RaRank *rank, RaTaskId task)
 {
   const RaTaskGraph *g = rank->run->graph;
   RaTaskId at = MAX(rank->messages.looked, task);
+  RaTaskId end = receives_until(rank, task);
 
-  for (; at < g->n_tasks && g->node[at] == g->node[task] &&
+  for (; at < end && g->node[at] == g->node[task] &&
          rank->messages.receives->len < RECEIVES;
        at++) {
     if (!ra_rank_has_turn(rank, at))

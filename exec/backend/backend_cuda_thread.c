@@ -25,6 +25,8 @@ typedef struct {
 typedef struct {
   void *rooms[RA_CUDA_N_ROOMS]; /* device memory, owned */
   gsize sizes[RA_CUDA_N_ROOMS]; /* bytes */
+  GSList *outgrown;             /* smaller ones that these replaced; owned */
+  gsize n_outgrown;             /* their bytes */
   guint64 n_moves;              /* moves of any scratch buffer: graphs have
                                    their addresses */
   const uint32_t *kept;         /* (n_kept) of the host, in RA_CUDA_KEPT */
@@ -51,6 +53,7 @@ mine_free(gpointer data)
   for (int i = 0; i < RA_CUDA_N_ROOMS; i++)
     if (m->rooms[i])
       ra_device_free(m->rooms[i]);
+  g_slist_free_full(m->outgrown, ra_device_free);
   if (m->flag)
     ra_device_free_host(m->flag);
   if (m->stage.memory)
@@ -103,6 +106,9 @@ ra_cuda_failure(void)
 
 /* --- rooms --- */
 
+/* A buffer that is too small stays until the thread ends: to free it waits for
+ * every stream of the device, so also for a receive whose sender may wait for
+ * this rank.  Sizes at least double, so all that stay are smaller than it. */
 void *
 ra_cuda_scratch(RaCudaRoom which, gsize n_bytes)
 {
@@ -110,9 +116,9 @@ ra_cuda_scratch(RaCudaRoom which, gsize n_bytes)
 
   if (n_bytes > m->sizes[which]) {
     ra_cuda_spill();
-    ra_cuda_check(ra_device_wait(), "an op");
     if (m->rooms[which])
-      ra_device_free(m->rooms[which]);
+      m->outgrown = g_slist_prepend(m->outgrown, m->rooms[which]);
+    m->n_outgrown += m->sizes[which];
     m->sizes[which] = MAX(2 * n_bytes, 4096);
     m->rooms[which] = ra_backend_cuda()->alloc(m->sizes[which]);
     m->n_moves++;
@@ -216,7 +222,8 @@ gsize
 ra_cuda_held_bytes(void)
 {
   const Mine *m = mine();
-  gsize n_bytes = m->gemm ? ra_cuda_gemm_workspace_bytes() : 0;
+  gsize n_bytes =
+      m->n_outgrown + (m->gemm ? ra_cuda_gemm_workspace_bytes() : 0);
 
   for (int i = 0; i < RA_CUDA_N_ROOMS; i++)
     n_bytes += m->sizes[i];

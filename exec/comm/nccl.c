@@ -243,6 +243,18 @@ ra_nccl_new(const RaNcclOptions *options, const RaNcclId *id, uint32_t n_ranks,
   return NULL;
 }
 
+/* A block of the library takes a whole multiprocessor beside our kernels, for
+ * as long as it waits for its peer: it has 640 threads, our kernels nearly all
+ * registers.  NEEDSWORK: 4 is a guess; no GPU has shown with how many a message
+ * between two ranks reaches its link's rate. */
+static uint32_t
+most_blocks(const RaCommGroups *splits, guint group)
+{
+  return g_array_index(splits->groups, RaCommGroup, group).kind == RA_GROUP_PAIR
+             ? 4
+             : 0;
+}
+
 gboolean
 ra_nccl_split(RaNccl *nccl, const RaCommGroups *splits, const RaPlan *plan,
               GError **error)
@@ -256,8 +268,9 @@ ra_nccl_split(RaNccl *nccl, const RaCommGroups *splits, const RaPlan *plan,
   for (uint32_t i = 0; i < splits->n_splits; i++) {
     int key, colour = ra_comm_groups_colour(splits, i, nccl->rank, &key);
     RaNcclHandle *made = colour < 0 ? &nccl->no_group : &nccl->handles[colour];
-    int result = api->split(
-        nccl->world, colour < 0 ? RA_NCCL_NO_COLOUR : colour, key, made);
+    int result =
+        api->split(nccl->world, colour < 0 ? RA_NCCL_NO_COLOUR : colour, key,
+                   colour < 0 ? 0 : most_blocks(splits, (guint)colour), made);
 
     /* The library writes *made when the split is over, not before. */
     if (!finish(nccl, result, nccl->world, "a split", error) ||

@@ -38,8 +38,11 @@ typedef struct {
               uint32_t rank);
   /* By all of @comm: makes the communicator of the members with the same
    * @colour, ordered by @key.  *@out_comm is written when @comm is ready again,
-   * after this call has returned RA_NCCL_BUSY; without a colour it is NULL. */
-  int (*split)(RaNcclHandle comm, int colour, int key, RaNcclHandle *out_comm);
+   * after this call has returned RA_NCCL_BUSY; without a colour it is NULL.
+   * @most_blocks: thread blocks of an operation at most; 0: as many as the
+   * library likes. */
+  int (*split)(RaNcclHandle comm, int colour, int key, uint32_t most_blocks,
+               RaNcclHandle *out_comm);
   int (*async_error)(RaNcclHandle comm, int *out_result);
   int (*drop)(RaNcclHandle comm); /* ncclCommAbort() */
   /* ncclCommFinalize(), by all of @comm, then ncclCommDestroy() */

@@ -56,15 +56,18 @@ init(RaNcclHandle *out_comm, uint32_t n_ranks, const RaNcclId *id,
                                      nccl_id, (int)rank, &config);
 }
 
-/* Resources are the parent's where the library can share them: a plan has
- * dozens of communicators. */
+/* Resources are not shared with the parent: communicators that share them have
+ * one stream inside the library, so that a receive would hold up every
+ * collective behind it (NCCL 2.28, enqueue.cc, ncclLaunchPrepare()). */
 static int
-split(RaNcclHandle comm, int colour, int key, RaNcclHandle *out_comm)
+split(RaNcclHandle comm, int colour, int key, uint32_t most_blocks,
+      RaNcclHandle *out_comm)
 {
   ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
 
   config.blocking = 0;
-  config.splitShare = 1;
+  if (most_blocks > 0)
+    config.maxCTAs = (int)most_blocks;
   return (int)ncclCommSplit(comm, colour, key, (ncclComm_t *)out_comm, &config);
 }
 

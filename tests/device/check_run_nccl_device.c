@@ -31,10 +31,14 @@ typedef struct {
   const char *config, *all, *generate;
 } Ranks;
 
+enum { PIPELINE = 3 };
+
 static const Ranks ranks[] = {
     {"run-wide.json", GPUS("0-1") "tp = 2\n", GPUS("0-1") "dp = 2\n"},
     {"run-device-moe.json", GPUS("0-1") "dp = 2\nep = 2\n", NULL},
     {"run-device.json", GPUS("0-1") "cp = 2\n", GPUS("0-1") "dp = 2\n"},
+    {"run-device.json", GPUS("0-1") "pp = 2\nmicro-batches = 2\n",
+     GPUS("0-1") "dp = 2\n"},
 };
 
 static RunFixture *
@@ -121,11 +125,11 @@ END_TEST
  * one order of a sum.  The slabs are enrolled in the groups that sum in them,
  * and withdrawn before they are freed.  Once with messages, once with copies
  * between peers; experts, which stay where they are, with messages, and ranks
- * whose keys go round. */
+ * whose keys go round; stages of a pipeline, which receive nothing ahead. */
 static const struct {
   guint ranks;
   gboolean by_peers;
-} moves[] = {{0, TRUE}, {1, FALSE}, {2, FALSE}, {0, FALSE}};
+} moves[] = {{0, TRUE}, {1, FALSE}, {2, FALSE}, {0, FALSE}, {PIPELINE, FALSE}};
 
 START_TEST(test_moved)
 {
@@ -144,6 +148,7 @@ START_TEST(test_moved)
   for (guint i = 0; i < x->len; i++)
     n_changed += bf16_at(x, i) != bf16_at(before, i);
   ck_assert_uint_gt(n_changed, x->len / 2);
+  ck_assert_uint_eq(ra_run_n_ahead(device->run, RA_AHEAD_STAGES), 0);
   run_fixture_free(seeded);
   run_fixture_free(local);
   run_fixture_free(device);
@@ -151,7 +156,8 @@ START_TEST(test_moved)
   ck_assert_uint_eq(tally.n_peer_copies > 0, moves[_i].by_peers);
   ck_assert_uint_gt(tally.n_enrolled, 0);
   ck_assert_uint_eq(tally.n_enrolled, tally.n_withdrawn);
-  ck_assert_uint_gt(tally.n_shown, 0);
+  if (moves[_i].ranks != PIPELINE) /* without sums in the slab */
+    ck_assert_uint_gt(tally.n_shown, 0);
   ck_assert_uint_eq(tally.n_misuses, 0);
   nccl_double_end();
 }

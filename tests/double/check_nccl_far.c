@@ -237,7 +237,7 @@ split(Side *s)
   RaNcclHandle made = NULL;
   uint32_t x = s->rank;
 
-  g_assert_cmpint(s->api->split(s->comm, 5, 1 - (int)s->rank, &made), ==,
+  g_assert_cmpint(s->api->split(s->comm, 5, 1 - (int)s->rank, 0, &made), ==,
                   RA_NCCL_BUSY);
   g_assert_cmpint(settled(s, s->comm), ==, RA_NCCL_OK);
   g_assert_cmpint(settled(s, made), ==, RA_NCCL_OK);

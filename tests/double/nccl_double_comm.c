@@ -195,7 +195,8 @@ nccl_double_split(Comm *c, int colour, int key, Comm *made)
 }
 
 static int
-split(RaNcclHandle comm, int colour, int key, RaNcclHandle *out_comm)
+split(RaNcclHandle comm, int colour, int key, uint32_t most_blocks,
+      RaNcclHandle *out_comm)
 {
   Comm *c = comm, *made = NULL;
 
