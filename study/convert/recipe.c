@@ -261,11 +261,18 @@ ra_recipe_read(RaSettings *settings, RaFramework framework, GError **error)
   return g_steal_pointer(&recipe);
 }
 
+#define VALUE_MAX 40 /* bytes of a value in the table */
+
 /* A row of the table; %NULL: nothing there. */
 static void
 put_row(RaTable *table, const char *what, const char *effect,
         const RaSetting *setting, const char *taken)
 {
+  const char *whole = setting ? setting->value : "";
+  gboolean is_long = strlen(whole) > VALUE_MAX;
+  g_autofree char *value = g_strdup_printf(
+      "%.*s%s", ra_text_head(whole, VALUE_MAX), whole, is_long ? "..." : "");
+
   ra_table_row(table);
   ra_table_text(table, what);
   if (effect)
@@ -275,7 +282,7 @@ put_row(RaTable *table, const char *what, const char *effect,
   if (setting) {
     ra_table_text(table, setting->place);
     ra_table_text(table, setting->key);
-    ra_table_text(table, setting->value);
+    ra_table_text(table, value);
   } else {
     for (guint k = 0; k < 3; k++)
       ra_table_missing(table);

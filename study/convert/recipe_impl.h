@@ -92,7 +92,7 @@ gboolean ra_recipe_megatron(RaSettings *settings, const char *prefix,
 gboolean ra_recipe_refuse(const RaSettings *settings, const char *what,
                           GError **error);
 
-/* Reads the adapters of @model: the rank from key @rank, 0 if it is not set;
+/* Reads the adapters of @model: the rank from key @rank, else the recipe's;
  * the targets from key @targets, `all-linear` or a list of modules as in peft.
  */
 gboolean ra_recipe_lora(RaRecipe *recipe, RaSettings *settings,

@@ -94,8 +94,8 @@ ra_recipe_lora(RaRecipe *recipe, RaSettings *settings, RaRecipeModel model,
   RaRecipeLora *lora = &recipe->lora[model];
 
   g_clear_pointer(&lora->targets, g_free);
-  return ra_settings_uint32(settings, rank, 0, 0, RA_LORA_RANK_MAX, &lora->rank,
-                            error) &&
+  return ra_settings_uint32(settings, rank, lora->rank, 0, RA_LORA_RANK_MAX,
+                            &lora->rank, error) &&
          (lora->rank == 0 ||
           read_targets(settings, targets, &lora->targets, error));
 }

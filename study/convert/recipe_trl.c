@@ -456,11 +456,10 @@ read_adapters(RaRecipe *recipe, RaSettings *s, GError **error)
     return TRUE;
   recipe->lora_ref = TRUE;
   recipe->lora_merged = TRUE; /* merge_adapter() before weights are sent */
+  lora->rank = 16;            /* ModelConfig.lora_r */
   if (!ra_recipe_lora(recipe, s, RA_RECIPE_ACTOR, "lora_r",
                       "lora_target_modules", error))
     return FALSE;
-  if (lora->rank == 0)
-    lora->rank = 16;
   if (!named)
     lora->targets = g_strdup("q, v");
   return TRUE;

@@ -6,10 +6,10 @@
  * hydra's list); the file itself overrides it.  A shell script is evaluated
  * (study/shell/shell.h), and the arguments of the program that it launches
  * (study/shell/launch.h) are settings: `a.b=c`, `+a.b=c`, `~a.b` (null),
- * `--a=b`, `--a b` and `--a` (true).  Lists and mappings of hydra, `a=[x,y]`
- * and `a={b:1}`, are settings as YAML has them.  `launcher.nnodes` is a flag
- * of torchrun or its like.  What only a run can tell stays as text and is
- * marked, `$(nproc)`; overrides `KEY=VALUE` say it.
+ * `--a=b`, `--a b c` (one value) and `--a` (true).  Lists and mappings of
+ * hydra, `a=[x,y]` and `a={b:1}`, are settings as YAML has them.
+ * `launcher.nnodes` is a flag of torchrun or its like.  What only a run can
+ * tell stays as text and is marked, `$(nproc)`; overrides `KEY=VALUE` say it.
  *
  *     g_autoptr(RaSettings) s = ra_settings_load("run.sh", &error);
  *     const char *model = ra_settings_get(s, "actor.path");

@@ -37,7 +37,7 @@ is_value(const char *text)
   return !ra_launch_override(text, &key, &value);
 }
 
-/* `--a=b`, `--a b`, `--a` at @at; moves it behind the value. */
+/* `--a=b`, `--a b c`, `--a` at @at; moves it behind the values. */
 static gboolean
 add_flag(RaSettings *settings, const RaLaunch *launch, guint *at,
          GError **error)
@@ -49,6 +49,7 @@ add_flag(RaSettings *settings, const RaLaunch *launch, guint *at,
   g_autofree char *raw =
       equals ? g_strndup(name, (gsize)(equals - name)) : g_strdup(name);
   g_autofree char *key = ra_shell_plain(raw);
+  g_autoptr(GString) values = NULL;
 
   if (!*key)
     return TRUE;
@@ -56,8 +57,12 @@ add_flag(RaSettings *settings, const RaLaunch *launch, guint *at,
     return add_word(settings, key, word, equals + 1, FALSE, error);
   if (!next || !is_value(next->text))
     return add_word(settings, key, word, "true", FALSE, error);
-  (*at)++;
-  return add_word(settings, key, word, next->text, FALSE, error);
+  values = g_string_new(next->text);
+  for (*at += 1;
+       *at + 1 < launch->n_words && is_value(launch->words[*at + 1].text);
+       *at += 1)
+    g_string_append_printf(values, " %s", launch->words[*at + 1].text);
+  return add_word(settings, key, word, values->str, FALSE, error);
 }
 
 /* TRUE for `a.b.c` among overrides: hydra refuses it, and a script that ends

@@ -233,6 +233,13 @@ is 2 actor_train micro-batches trl-sft
 answers 'trl kto --model_name_or_path a --dataset_name b' \
   'is kto, expected training by RL, SFT, DPO'
 
+# A flag's words are one list; the rank is TRL's default.
+echo 'trl dpo --model_name_or_path Qwen/Qwen2.5-7B --use_peft' \
+  '--lora_target_modules "q_proj", "k_proj" v_proj --num_processes 4' >peft.sh
+run import peft.sh -o . --force
+says 'lora-rank = 16' peft
+says 'lora-targets = q, k, v' peft
+
 printf '%s\n' 'trl vllm-serve --model m --a 1 --b 2 --c 3 --d 4 &' \
   'trl grpo --model_name_or_path Qwen/Qwen2.5-7B --num_processes 4 --beta 0' \
   >command.sh
