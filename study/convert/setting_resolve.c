@@ -335,11 +335,10 @@ static char *
 resolve_inside(Resolver *resolver, const char *key, const char *raw,
                guint depth)
 {
-  g_autofree char *inside = resolve(resolver, key, raw, depth + 1);
+  g_autofree char *inside = g_strstrip(resolve(resolver, key, raw, depth + 1));
   const char *colon = strchr(inside, ':');
   g_autofree char *name = NULL;
 
-  g_strstrip(inside);
   if (!colon)
     return look_up(resolver, key, inside, depth);
   name = g_strndup(inside, (gsize)(colon - inside));

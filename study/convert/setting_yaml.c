@@ -274,8 +274,8 @@ read_command(RaSettings *settings, const RaNode *program, const RaNode *words,
   g_string_append(text, program->value);
   for (guint i = 0; i < words->nodes->len; i++) {
     const RaNode *word = words->nodes->pdata[i];
-    g_autofree char *quoted =
-        ra_quote_shell(word->kind == RA_NODE_SCALAR ? word->value : "");
+    g_autofree char *quoted = ra_quote_shell(
+        word->kind == RA_NODE_SCALAR && word->value ? word->value : "");
 
     g_string_append_printf(text, " %s", quoted);
   }
@@ -304,7 +304,7 @@ ra_settings_read_composed(RaSettings *settings, const char *path,
     return FALSE;
   program = ra_node_child(root, "program");
   words = ra_node_child(root, "args");
-  if (program && words && program->kind == RA_NODE_SCALAR &&
+  if (program && words && program->kind == RA_NODE_SCALAR && program->value &&
       words->kind == RA_NODE_SEQUENCE)
     return read_command(settings, program, words, error);
   unwrap(forest, root);

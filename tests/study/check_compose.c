@@ -120,6 +120,7 @@ START_TEST(test_references)
       "k: ${oc.decode:${oc.env:NO_SUCH,'9'}}\n"
       "l: ${oc.select:a.no,${oc.select:a.n,1}}\n"
       "m: ${oc.select:a.no}\n"
+      "blank: ${  mul:2, ${ a.n } }\n" /* 2 x 3 */
       "o: ${a.b.list[1].x} and ${a.n}\n"
       "p: ???\n"
       "q: ${unknown:1}\n"
@@ -128,8 +129,9 @@ START_TEST(test_references)
   s = load("a.yaml", NULL);
   CHECK(s, "a.near=3", "a.b.near=5", "a.b.above=3", "a.b.root=8",
         "a.b.list.1.x=5", "copy.n=5", "copy.near=5", "copy.above=3",
-        "copy.list.1.x=5", "f=15", "g=0.5", "h=3", "i=1", "j=7", "k=9", "l=3",
-        "m", "o=5 and 3", "p", "q=${unknown:1}", "r.above=3", "x.half=32");
+        "copy.list.1.x=5", "f=15", "g=0.5", "h=3", "blank=6", "i=1", "j=7",
+        "k=9", "l=3", "m", "o=5 and 3", "p", "q=${unknown:1}", "r.above=3",
+        "x.half=32");
 }
 END_TEST
 
