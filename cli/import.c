@@ -232,9 +232,13 @@ run(int argc, char **argv, GError **error)
       {"set", 0, 0, G_OPTION_ARG_STRING_ARRAY, &texts.sets,
        "Override a key or a variable of the script (repeatable)", "KEY=VALUE"},
       {"prompt-length", 0, 0, G_OPTION_ARG_FILENAME, &texts.prompt,
-       "Distribution of prompt lengths (default: the maximum, fixed)", "LAW"},
+       "Distribution of prompt lengths (default: a mean of a tenth of the "
+       "maximum)",
+       "LAW"},
       {"response-length", 0, 0, G_OPTION_ARG_FILENAME, &texts.response,
-       "Distribution of response lengths (default: the maximum, fixed)", "LAW"},
+       "Distribution of response lengths (default: a mean of 0.39 of the "
+       "maximum)",
+       "LAW"},
       {"all", 0, 0, G_OPTION_ARG_NONE, &texts.all,
        "List also keys that are unknown or have no effect", NULL},
       {"strict", 0, 0, G_OPTION_ARG_NONE, &texts.strict,
