@@ -227,8 +227,8 @@ is known for '([^']*(/path/|path_to|your_|instructions|checkpoint|ckpt|\
 global_step)[^']*|[a-z_]*model_path|\\$\{[a-z_]+\})')"
 }
 
-# The commands of TRL's texts below FOLDER, a file each: from `trl`,
-# `accelerate launch` or `python` to the line that no backslash ends.
+# The commands of TRL's texts below FOLDER, a file each, whose names it prints:
+# from `trl`, `accelerate launch` or `python` to the line that no backslash ends.
 commands_of() { # FOLDER
   [ -d "$1/trl/trainer" ] || return
   mkdir -p "$tmp/trl"
@@ -240,6 +240,7 @@ commands_of() { # FOLDER
       at { line = $0; sub(/\\\\$/, "\\", line); print line >(out at) }
       at && !/\\$/ { close(out at); at = 0 }' "$text"
   done
+  find "$tmp/trl" -type f
 }
 
 # What becomes of one file: a row.
@@ -289,8 +290,7 @@ for folder; do
   commands_of "$folder"
   find -L "$folder" -path '*/.*' -prune -o -type f \
     \( -name '*.sh' -o -name '*.yaml' -o -name '*.yml' \) -print
-done | cat - <(find "$tmp/trl" -type f 2>/dev/null) |
-  awk '!/\/tests\// || /\/tests\/special_/' | sort -u | classify >"$tmp/list"
+done | awk '!/\/tests\// || /\/tests\/special_/' | sort -u | classify >"$tmp/list"
 n=$(wc -l <"$tmp/list")
 for worker in 0 1; do
   awk -v w=$worker 'NR % 2 == w' "$tmp/list" |
