@@ -192,15 +192,27 @@ read_entry(const Composer *composer, const RaNode *node, Entry *out)
 }
 
 /* (transfer full): @name of group @group, as a path from the top: "/x" is of
- * the top, "../x" of the group above. */
+ * the top, "../x" of the group above; above the top it is a folder. */
 static char *
 path_of(const char *group, const char *name)
 {
   g_autofree char *joined =
       *name == '/' ? g_strdup(name) : g_strconcat("/", group, "/", name, NULL);
-  g_autofree char *plain = g_canonicalize_filename(joined, "/");
+  g_auto(GStrv) parts = g_strsplit(joined, "/", -1);
+  GString *out = g_string_new(NULL);
 
-  return g_strdup(plain + strspn(plain, "/"));
+  for (guint i = 0; parts[i]; i++) {
+    const char *slash = strrchr(out->str, '/');
+    const char *last = slash ? slash + 1 : out->str;
+
+    if (!*parts[i] || g_str_equal(parts[i], "."))
+      continue;
+    if (g_str_equal(parts[i], "..") && *last && !g_str_equal(last, ".."))
+      g_string_truncate(out, slash ? (gsize)(slash - out->str) : 0);
+    else
+      g_string_append_printf(out, "%s%s", out->len ? "/" : "", parts[i]);
+  }
+  return g_string_free(out, FALSE);
 }
 
 /* (transfer full): where a configuration is put: @package, else the folder of
