@@ -53,12 +53,14 @@ ra_recipe_halve(RaRecipe *recipe, uint32_t length)
 void
 ra_recipe_turns(RaRecipe *recipe, uint32_t turns, uint32_t each, uint32_t room)
 {
-  uint64_t most = (uint64_t)turns * each + (uint64_t)(turns - 1) * TOOL_TOKENS;
+  uint32_t tokens = MIN(TOOL_TOKENS, room / (2 * MAX(1, turns)));
+  uint64_t most =
+      (uint64_t)turns * each + (uint64_t)(MAX(1, turns) - 1) * tokens;
 
   if (turns < 2)
     return;
   recipe->turns.most = turns;
-  recipe->turns.tool_tokens = MIN(TOOL_TOKENS, room / (2 * turns));
+  recipe->turns.tool_tokens = tokens;
   recipe->max_response = (uint32_t)MIN(most, room);
   ra_recipe_note(recipe,
                  "turns: environments answer with %u tokens; set 'tool-tokens' "
