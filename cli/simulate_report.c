@@ -126,8 +126,11 @@ append_staleness(GString *out, const RaServiceReport *service)
 
 static void
 append_results(GString *out, const RaSimResult *result,
-               const RaBreakdown *breakdown)
+               const RaOutcome *outcome)
 {
+  const RaBreakdown *breakdown = outcome->breakdown;
+  g_autofree char *low = ra_quantity_format(outcome->low_s, RA_UNIT_SECONDS);
+  g_autofree char *high = ra_quantity_format(outcome->high_s, RA_UNIT_SECONDS);
   g_autofree char *time =
       ra_quantity_format(breakdown->iteration_s, RA_UNIT_SECONDS);
   g_autofree char *rate =
@@ -146,6 +149,8 @@ append_results(GString *out, const RaSimResult *result,
   else
     append_line(out, "price", breakdown->usd < 1 ? "%.4f USD" : "%.2f USD",
                 breakdown->usd);
+  if (isfinite(outcome->low_s))
+    append_line(out, "90 % interval", "%s to %s", low, high);
   append_line(out, "fingerprint", "%016" PRIx64, result->fingerprint);
   g_string_append_c(out, '\n');
 }
@@ -210,7 +215,7 @@ append_text(GString *out, const RaSetup *setup, const RaOptions *options,
 {
   append_head(out, setup, options, replay->graph, outcome->breakdown);
   append_staleness(out, ra_sim_service(replay->sim));
-  append_results(out, ra_sim_result(replay->sim), outcome->breakdown);
+  append_results(out, ra_sim_result(replay->sim), outcome);
   append_extrapolated(out, outcome->extrapolated);
   ra_output_titled(out, outcome->calls,
                    "Calls (begin: time in the iteration; share: of it)");

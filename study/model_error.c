@@ -2,19 +2,119 @@
 #include "config.h"
 
 #include <math.h>
+#include <string.h>
 
+#include "base/hash.h"
+#include "estimator/fit.h"
+#include "sim/path_share.h"
 #include "study/model_error.h"
+#include "traces/law.h"
 
-double
-ra_model_error(const RaSetup *setup, const char **out_source)
+/* The law that costs @share; NULL: none does, or nobody knows which. */
+static const char *
+law_of(const RaProfile *profile, const RaPathShare *share)
 {
-  RaProfileError laws;
+  RaOp op = {.kind = share->op, .dtype = RA_DTYPE_BF16};
 
-  if (setup->system && isfinite(setup->system->error_median_frac)) {
-    *out_source = "held-out median error of the system's iterations";
-    return setup->system->error_median_frac;
+  switch ((RaCause)share->cause) {
+  case RA_CAUSE_COMPUTE:
+  case RA_CAUSE_COMM:
+  case RA_CAUSE_CONTENTION:
+    break;
+  case RA_CAUSE_HOST:
+    return share->task == RA_TASK_HOST ? NULL : "host";
+  case RA_CAUSE_DATA:
+    return "realloc";
+  case RA_CAUSE_MEMORY:
+    return "host-copy";
+  default:
+    return NULL;
   }
-  laws = ra_profile_error(setup->profile);
-  *out_source = "largest held-out median error of the GPU's laws";
-  return laws.most_frac;
+  if (share->op == RA_N_OPS)
+    return share->task == RA_TASK_DECODE && share->cause == RA_CAUSE_COMM
+               ? "all-reduce"
+               : NULL;
+  if (share->op == RA_OP_ATTENTION_CORE)
+    return "attention";
+  if (share->op == RA_OP_ATTENTION_CORE_BACKWARD)
+    return "attention-backward";
+  if (share->op == RA_OP_HOST)
+    return "host";
+  op.dim[1] = 2; /* ranks, of which a node has one or both */
+  op.dim[2] = share->reach == RA_REACH_NETWORK ? 1 : 2;
+  return ra_fit_law_in(profile, &op);
+}
+
+/* Index of the law @name; RA_ERROR_LAWS_MAX: there is none. */
+static guint
+index_of(const char *name)
+{
+  guint n = MIN(ra_law_n_specs(), RA_ERROR_LAWS_MAX);
+
+  for (guint i = 0; name && i < n; i++)
+    if (g_str_equal(ra_law_spec_at(i)->name, name))
+      return i;
+  return RA_ERROR_LAWS_MAX;
+}
+
+/* Time on the path by law, as fractions of all that laws have. */
+static void
+weigh(const RaSetup *setup, const GArray *shares, double *out_share)
+{
+  double given_s = 0, sum_s = 0, all_s = 0;
+
+  for (guint i = 0; i < shares->len; i++) {
+    const RaPathShare *share = &g_array_index(shares, RaPathShare, i);
+    guint law = index_of(law_of(setup->profile, share));
+
+    all_s += share->time_s;
+    if (share->op == RA_N_OPS && share->task == RA_TASK_DECODE &&
+        share->cause == RA_CAUSE_COMPUTE) {
+      out_share[index_of("gemm.bf16")] += share->time_s / 2;
+      out_share[index_of("decode-attention")] += share->time_s / 2;
+      sum_s += share->time_s;
+    } else if (law < RA_ERROR_LAWS_MAX) {
+      out_share[law] += share->time_s;
+      sum_s += share->time_s;
+    } else if (share->cause == RA_CAUSE_HOST) {
+      given_s += share->time_s;
+    }
+  }
+  for (guint law = 0; law < RA_ERROR_LAWS_MAX && sum_s > 0; law++)
+    out_share[law] *= (1 - given_s / all_s) / sum_s;
+}
+
+void
+ra_model_error(const RaSetup *setup, const RaEstimator *estimator,
+               const RaTaskGraph *graph, const RaSim *sim,
+               RaModelError *out_error)
+{
+  g_autoptr(GArray) shares = NULL;
+  RaProfileError known = ra_profile_error(setup->profile);
+  const RaSystem *system = setup->system;
+  double squares;
+
+  memset(out_error, 0, sizeof *out_error);
+  out_error->gpu = ra_hash_text(RA_HASH_INIT, setup->profile->device);
+  out_error->chip = ra_hash_u64(
+      RA_HASH_INIT, (uint64_t)setup->cluster->device.bf16_flop_per_s);
+  out_error->whole_frac = system && isfinite(system->error_median_frac)
+                              ? system->error_median_frac
+                              : RA_ERROR_FRAMEWORK;
+  if (known.n_measured == 0) {
+    out_error->frac = NAN;
+    return;
+  }
+  shares = ra_critical_path_shares(sim, graph, estimator);
+  weigh(setup, shares, out_error->law_frac);
+  squares = out_error->whole_frac * out_error->whole_frac;
+  for (guint i = 0; i < MIN(ra_law_n_specs(), RA_ERROR_LAWS_MAX); i++) {
+    const RaLaw *law = ra_profile_law(setup->profile, ra_law_spec_at(i)->name);
+
+    out_error->law_frac[i] *= law && isfinite(law->error_median_frac)
+                                  ? law->error_median_frac
+                                  : known.most_frac;
+    squares += out_error->law_frac[i] * out_error->law_frac[i];
+  }
+  out_error->frac = sqrt(squares);
 }

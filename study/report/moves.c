@@ -168,6 +168,9 @@ ra_moves_table(const RaTaskGraph *graph, const RaSim *sim, uint32_t first)
       add(row_of(rows, &graph->augmented->nodes[graph->node[t]]), &ends, t,
           first);
   g_array_sort(rows, compare_rows);
+  for (guint i = 0; first > 0 && i < rows->len; i++)
+    g_array_index(rows, Row, i).begin_s -=
+        ra_sim_result(sim)->iteration_end_s[first - 1];
   for (guint i = 0; i < rows->len; i++)
     write_row(table, graph->augmented->plan->workload,
               &g_array_index(rows, Row, i));

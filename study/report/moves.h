@@ -8,7 +8,7 @@
  *   bytes          moved per iteration
  *   per_gpu_bytes  of the busiest GPU; for reallocations and transfers in or
  *                  out, within its node and across nodes
- *   begin_s        begin of the first
+ *   begin_s        begin of the first, in its iteration
  *   wall_s         per iteration
  *   exposed_s      the part of it by which the calls that follow are delayed:
  *                  from the end of everything else that they wait for to the

@@ -9,6 +9,7 @@
 #include "graph/augment/augment.h"
 #include "graph/input/plan_write.h"
 #include "study/extrapolation_note.h"
+#include "study/model_error.h"
 #include "study/report/moves.h"
 #include "study/report/outcome.h"
 #include "study/report/path_cause.h"
@@ -48,6 +49,8 @@ summary_columns(RaTable *table)
       {"n_tasks_replayed", RA_UNIT_NONE, RA_CELL_INTEGER},
       {"n_lanes", RA_UNIT_NONE, RA_CELL_INTEGER},
       {"iteration_s", RA_UNIT_SECONDS, RA_CELL_REAL},
+      {"low_s", RA_UNIT_SECONDS, RA_CELL_REAL},
+      {"high_s", RA_UNIT_SECONDS, RA_CELL_REAL},
       {"tokens", RA_UNIT_NONE, RA_CELL_REAL},
       {"tokens_per_s", RA_UNIT_NONE, RA_CELL_REAL},
       {"flop_per_s_per_gpu", RA_UNIT_FLOP_PER_S, RA_CELL_REAL},
@@ -72,7 +75,7 @@ add_name(RaTable *table, const char *path)
 
 static RaTable *
 make_summary(const RaSetup *setup, const RaTaskGraph *graph, const RaSim *sim,
-             const RaBreakdown *breakdown, const char *extrapolated)
+             const RaBreakdown *breakdown, const RaOutcome *outcome)
 {
   const RaSimResult *result = ra_sim_result(sim);
   RaProfileError profile = ra_profile_error(setup->profile);
@@ -100,14 +103,16 @@ make_summary(const RaSetup *setup, const RaTaskGraph *graph, const RaSim *sim,
   ra_table_integer(table, graph->n_tasks);
   ra_table_integer(table, graph->n_lanes);
   ra_table_real(table, breakdown->iteration_s);
+  ra_table_real(table, outcome->low_s);
+  ra_table_real(table, outcome->high_s);
   ra_table_real(table, breakdown->tokens);
   ra_table_real(table, breakdown->tokens_per_s);
   ra_table_real(table, breakdown->flop_per_s_per_gpu);
   ra_table_real(table, breakdown->mfu_frac);
   ra_table_real(table, breakdown->usd);
   ra_table_real(table, result->makespan_s);
-  if (*extrapolated)
-    ra_table_text(table, extrapolated);
+  if (*outcome->extrapolated)
+    ra_table_text(table, outcome->extrapolated);
   else
     ra_table_missing(table);
   ra_table_text(table, fingerprint);
@@ -339,6 +344,20 @@ make_staleness(const RaServiceReport *service)
   return table;
 }
 
+/* The 90 % interval; the logarithm's error is normal, as in a study. */
+static void
+bound(const RaSetup *setup, const RaTaskGraph *graph, const RaSim *sim,
+      RaOutcome *outcome)
+{
+  RaModelError error;
+  double factor;
+
+  ra_model_error(setup, setup->estimator, graph, sim, &error);
+  factor = exp(RA_ERROR_NINE_OF_TEN * error.frac);
+  outcome->low_s = outcome->breakdown->iteration_s / factor;
+  outcome->high_s = outcome->breakdown->iteration_s * factor;
+}
+
 RaOutcome *
 ra_outcome_new(const RaSetup *setup, const RaTaskGraph *graph, const RaSim *sim)
 {
@@ -354,8 +373,9 @@ ra_outcome_new(const RaSetup *setup, const RaTaskGraph *graph, const RaSim *sim)
   rows = ra_critical_path_rows(graph, sim);
   outcome->extrapolated =
       ra_extrapolation_note(setup->profile, setup->estimator, graph);
-  outcome->summary = make_summary(setup, graph, sim, outcome->breakdown,
-                                  outcome->extrapolated);
+  bound(setup, graph, sim, outcome);
+  outcome->summary =
+      make_summary(setup, graph, sim, outcome->breakdown, outcome);
   outcome->calls = make_calls(setup, outcome->breakdown);
   outcome->gpu_time = make_gpu_time(setup, outcome->breakdown);
   outcome->moves =

@@ -39,7 +39,9 @@ typedef struct {
   RaBreakdown *breakdown; /* owned: source of the tables */
   char *sentence; /* owned: one sentence about what the run waits for, and where
                      GPU time goes */
-  char *extrapolated; /* owned: ra_extrapolation_note() */
+  double low_s, high_s; /* 90 % interval of an iteration's time
+                           (study/model_error.h); NAN: not known */
+  char *extrapolated;   /* owned: ra_extrapolation_note() */
 } RaOutcome;
 
 /**

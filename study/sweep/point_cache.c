@@ -35,7 +35,8 @@ static const struct {
     {"usd", FIELD(usd)},
     {"peak_bytes", FIELD(peak_bytes)},
     {"capacity_bytes", FIELD(capacity_bytes)},
-    {"error_frac", FIELD(error_frac)},
+    {"error_frac", FIELD(error.frac)},
+    {"whole_error_frac", FIELD(error.whole_frac)},
 };
 
 /* 0: the file cannot be read. */
@@ -169,6 +170,17 @@ is_unchanged(RaPointCache *cache, const char *text)
   return path && hash != 0 && hash_file(cache, path + 1) == hash;
 }
 
+/* `INDEX FRACTION` of RaModelError's laws. */
+static void
+take_law(const char *value, RaTrial *trial)
+{
+  char *end;
+  uint64_t law = g_ascii_strtoull(value, &end, 10);
+
+  if (law < RA_ERROR_LAWS_MAX)
+    trial->error.law_frac[law] = g_ascii_strtod(end, NULL);
+}
+
 /* One line of an entry that is whole; FALSE: a file has changed. */
 static gboolean
 take_line(RaPointCache *cache, const char *line, RaTrial *trial)
@@ -181,6 +193,12 @@ take_line(RaPointCache *cache, const char *line, RaTrial *trial)
           g_ascii_strtod(value, NULL);
   if ((value = value_of(line, "gpus")))
     trial->n_gpus = (uint32_t)g_ascii_strtoull(value, NULL, 10);
+  if ((value = value_of(line, "law_error")))
+    take_law(value, trial);
+  if ((value = value_of(line, "gpu_laws")))
+    trial->error.gpu = g_ascii_strtoull(value, NULL, 16);
+  if ((value = value_of(line, "chip")))
+    trial->error.chip = g_ascii_strtoull(value, NULL, 16);
   if ((value = value_of(line, "fingerprint")))
     trial->fingerprint = g_ascii_strtoull(value, NULL, 16);
   if ((value = value_of(line, "refusal")))
@@ -249,6 +267,12 @@ ra_point_cache_put(RaPointCache *cache, uint64_t key, const RaTrial *trial)
                            G_STRUCT_MEMBER(double, trial, reals[i].offset));
   g_string_append_printf(body, "gpus %" PRIu32 "\nfingerprint %016" PRIx64 "\n",
                          trial->n_gpus, trial->fingerprint);
+  g_string_append_printf(body, "gpu_laws %016" PRIx64 "\nchip %016" PRIx64 "\n",
+                         trial->error.gpu, trial->error.chip);
+  for (guint i = 0; i < RA_ERROR_LAWS_MAX; i++)
+    if (trial->error.law_frac[i] > 0)
+      g_string_append_printf(body, "law_error %u %.17g\n", i,
+                             trial->error.law_frac[i]);
   if (trial->refusal) {
     g_autofree char *line = g_strdelimit(g_strdup(trial->refusal), "\n", ' ');
 

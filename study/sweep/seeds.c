@@ -42,12 +42,13 @@ measure(const RaSetup *setup, const RaReplay *replay, RaSeedRun *run)
       ra_breakdown_new(replay->sim, replay->graph);
   g_autoptr(RaMemoryTable) table = ra_memory_table_new(replay->graph);
   g_autoptr(RaMemoryReplay) memory = ra_memory_replay_new(replay->sim, table);
-  const char *source;
+  RaModelError error;
 
   run->iteration_s = breakdown->iteration_s;
   run->tokens_per_s = breakdown->tokens_per_s;
   run->usd = breakdown->usd;
-  run->error_frac = ra_model_error(setup, &source);
+  ra_model_error(setup, replay->estimator, replay->graph, replay->sim, &error);
+  run->error_frac = error.frac;
   run->n_gpus = breakdown->n_gpus;
   run->calls_s = g_new(double, breakdown->n_calls);
   for (guint c = 0; c < breakdown->n_calls; c++)

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/hash.h"
 #include "base/rng.h"
 #include "estimator/robust.h"
 #include "study/model_error.h"
@@ -51,6 +52,66 @@ ra_spread_metric(const RaSweep *sweep, guint point, const RaMetric *metric,
   return ra_metric_value(metric, &figures);
 }
 
+/* Axes whose value makes another plan of it. */
+static gboolean
+is_of_plan(const RaStudyAxis *axis)
+{
+  for (guint k = 0; k < axis->n_keys; k++)
+    if (axis->kinds[k] == RA_AXIS_PLAN || axis->kinds[k] == RA_AXIS_PLACEMENT ||
+        axis->kinds[k] == RA_AXIS_SPLIT || axis->kinds[k] == RA_AXIS_BATCHING ||
+        axis->kinds[k] == RA_AXIS_SYSTEM ||
+        g_str_has_prefix(axis->keys[k], "call "))
+      return TRUE;
+  return FALSE;
+}
+
+/* The plan of @point: equal for points that only differ in what it runs on or
+ * with. */
+static uint64_t
+plan_of(const RaStudy *study, guint point)
+{
+  uint64_t h = RA_HASH_INIT;
+
+  for (guint a = 0; a < study->n_axes; a++)
+    if (is_of_plan(&study->axes[a]))
+      h = ra_hash_u64(ra_hash_u64(h, a), ra_study_value(study, point, a));
+  return h;
+}
+
+/* Normal number of @draw for what @key and @part have in common. */
+static double
+common(guint draw, uint64_t key, uint64_t part)
+{
+  RaRng rng = ra_rng_init(SEED, ra_hash_u64(ra_hash_u64(key, part), draw));
+
+  return ra_rng_normal(&rng);
+}
+
+/* How wrong draw @draw has @point, in median errors of 1: its plan's part, its
+ * GPU's laws', and what is left, @own of it. */
+static double
+error_of(const RaSweep *sweep, guint point, guint draw, double own)
+{
+  const RaSweepPoint *p = &sweep->points[point];
+  const RaModelError *error = &p->trial.error;
+  double known = error->whole_frac * error->whole_frac;
+  double e =
+      error->whole_frac > 0
+          ? error->whole_frac *
+                common(draw,
+                       ra_hash_u64(plan_of(sweep->study, point), error->chip),
+                       0)
+          : 0;
+
+  for (guint i = 0; i < RA_ERROR_LAWS_MAX; i++) {
+    if (!(error->law_frac[i] > 0))
+      continue;
+    known += error->law_frac[i] * error->law_frac[i];
+    e += error->law_frac[i] * common(draw, error->gpu, i + 1);
+  }
+  return e + own * sqrt(fmax(p->error_frac * p->error_frac - known, 0));
+}
+
 /* @out: points of @sweep, each as wrong as draw @draw has it; shallow. */
 static void
 draw_points(const RaSweep *sweep, guint draw, RaSweepPoint *out)
@@ -65,7 +126,8 @@ draw_points(const RaSweep *sweep, guint draw, RaSweepPoint *out)
     p->figures.trial = &p->trial;
     if (p->trial.refusal || !(p->error_frac > 0))
       continue;
-    scale_trial(&p->trial, ra_exp(e * RA_ERROR_SIGMA * p->error_frac));
+    scale_trial(&p->trial,
+                ra_exp(RA_ERROR_SIGMA * error_of(sweep, i, draw, e)));
     p->is_allowed = ra_study_allows(sweep->study, &p->figures);
   }
 }

@@ -8,9 +8,11 @@
  *
  * The question is answered RA_SPREAD_DRAWS times, for points whose iterations
  * take exp(e) times as long.  e is normal, with the standard deviation that
- * gives the point's median error, independently for each point.  Points on one
- * GPU are in part wrong alike, so comparisons of them are more certain than
- * this shows.  Memory, and whether a point fits, are not varied.  Ranges
+ * gives the point's median error.  Parts of it are common (study/model_error.h):
+ * points on one GPU have the same error of each law, weighed by its share of
+ * each point's critical path; points of one plan on one chip the same error of what no law
+ * has; what is left, such as that of sampled seeds, is each point's own.  So
+ * what compares a plan with itself on one GPU hardly varies.  Memory, and whether a point fits, are not varied.  Ranges
  * contain nine of ten samples (quantiles 0.05 and 0.95).  The samples are the
  * same on every machine.
  *

@@ -165,7 +165,7 @@ put_together(Job *job, guint i)
     square += (draws[d].iteration_s - s) * (draws[d].iteration_s - s);
   out->trial = draws[0];
   out->draws_frac = n > 1 ? sqrt(square / (n - 1)) / s : (double)NAN;
-  out->error_frac = draws[0].error_frac;
+  out->error_frac = draws[0].error.frac;
   for (guint d = 1; d < n; d++) {
     out->trial.peak_bytes = MAX(out->trial.peak_bytes, draws[d].peak_bytes);
     ra_trial_clear(&draws[d]);

@@ -11,7 +11,6 @@
 #include "sim/breakdown.h"
 #include "sim/memory_replay.h"
 #include "study/contest/contest.h"
-#include "study/model_error.h"
 #include "study/sweep/trial.h"
 
 /* --- a plan by a family or by search --- */
@@ -133,13 +132,13 @@ measure(const RaSetup *setup, const RaReplay *replay, RaTrial *trial)
       ra_breakdown_new(replay->sim, replay->graph);
   g_autoptr(RaMemoryTable) table = ra_memory_table_new(replay->graph);
   g_autoptr(RaMemoryReplay) memory = ra_memory_replay_new(replay->sim, table);
-  const char *source;
 
   trial->iteration_s = breakdown->iteration_s;
   trial->tokens_per_s = breakdown->tokens_per_s;
   trial->mfu_frac = breakdown->mfu_frac;
   trial->usd = breakdown->usd;
-  trial->error_frac = ra_model_error(setup, &source);
+  ra_model_error(setup, replay->estimator, replay->graph, replay->sim,
+                 &trial->error);
   trial->n_gpus = breakdown->n_gpus;
   trial->capacity_bytes = memory->capacity_bytes;
   if (memory->fullest != RA_NONE)

@@ -16,6 +16,7 @@
 #ifndef RA_STUDY_SWEEP_TRIAL_H
 #define RA_STUDY_SWEEP_TRIAL_H
 
+#include "study/model_error.h"
 #include "study/replay.h"
 
 /* Specification of a trial; borrows everything. */
@@ -42,7 +43,7 @@ typedef struct {
   double usd;            /* per iteration; NAN: no price */
   double peak_bytes;     /* of the fullest GPU */
   double capacity_bytes; /* of that GPU */
-  double error_frac;     /* ra_model_error() of the iteration; NAN: not known */
+  RaModelError error;    /* of the iteration */
   uint32_t n_gpus;       /* used by the plan */
   uint64_t fingerprint;  /* of the replay */
   char **files; /* owned: all files that were read, NULL-terminated; NULL: not

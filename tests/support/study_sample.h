@@ -45,7 +45,7 @@ sweep_by_hand(const RaStudy *study, const double *s, const uint32_t *gpus)
                          .n_gpus = gpus ? gpus[i] : 1,
                          .tokens_per_s = 1000 / s[i],
                          .usd = s[i] * (gpus ? gpus[i] : 1),
-                         .error_frac = (double)NAN,
+                         .error.frac = (double)NAN,
                          .capacity_bytes = 1};
     p->error_frac = (double)NAN;
     if (isnan(s[i]))
