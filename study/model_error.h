@@ -25,10 +25,10 @@
  * comparisons are more certain than the steps (study/sweep/spread.h).  GPUs of
  * the same dense peak are one chip: H100 and H200 differ in memory.
  *
- * Held against 23 pairs of runs of llm-foundry that differ in the GPU alone (A100
- * and H100, train_tables): the 90 % interval of their ratio, sqrt(2) x 6 % and
- * laws of 2 % each, contains 91 %.  If what no law has were common to both
- * chips, it would contain 26 %.
+ * Held against 23 pairs of runs of llm-foundry that differ in the GPU alone
+ * (A100 and H100, train_tables): the 90 % interval of their ratio, sqrt(2) x
+ * 6 % and laws of 2 % each, contains 91 %.  If what no law has were common to
+ * both chips, it would contain 26 %.
  */
 #ifndef RA_STUDY_MODEL_ERROR_H
 #define RA_STUDY_MODEL_ERROR_H

@@ -8,13 +8,18 @@
  *
  * The question is answered RA_SPREAD_DRAWS times, for points whose iterations
  * take exp(e) times as long.  e is normal, with the standard deviation that
- * gives the point's median error.  Parts of it are common (study/model_error.h):
- * points on one GPU have the same error of each law, weighed by its share of
- * each point's critical path; points of one plan on one chip the same error of what no law
- * has; what is left, such as that of sampled seeds, is each point's own.  So
- * what compares a plan with itself on one GPU hardly varies.  Memory, and whether a point fits, are not varied.  Ranges
- * contain nine of ten samples (quantiles 0.05 and 0.95).  The samples are the
- * same on every machine.
+ * gives the point's median error.  Parts of it are common
+ * (study/model_error.h):
+ *
+ *   laws    points on one GPU have the same error of each law, weighed by its
+ *           share of each point's critical path
+ *   the     points of one plan on one chip have the same error of what no law
+ *   rest    has
+ *   own     what is left, such as the error of sampled seeds
+ *
+ * So what compares a plan with itself on one GPU hardly varies.  Memory, and
+ * whether a point fits, are not varied.  Ranges contain nine of ten samples
+ * (quantiles 0.05 and 0.95).  The samples are the same on every machine.
  *
  * Cost: RA_SPREAD_DRAWS answers.
  */

@@ -159,9 +159,9 @@ run_draws(guint n_draws, guint seed, RaStudy **out_study)
 
 /* Points of 10 and 10.1 s of one plan: with errors of 10 % in common the first
  * is the least in every draw, whether it is of a law of their GPU or of what no
- * law has.  The faults: of two GPUs whose laws are off by themselves it is so in
- * some 53 % of the draws (1 % of 10 % x 1.48 x sqrt(2) is 0.05 deviations), of
- * errors of their own likewise. */
+ * law has.  The faults: of two GPUs whose laws are off by themselves it is so
+ * in some 53 % of the draws (1 % of 10 % x 1.48 x sqrt(2) is 0.05 deviations),
+ * of errors of their own likewise. */
 START_TEST(in_common)
 {
   const double s[] = {10, 10.1};
