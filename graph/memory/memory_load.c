@@ -91,11 +91,9 @@ add_micro_batches(const RaPlan *plan, uint32_t call, const RaSequenceSet *set,
                    ra_sequence_set_batch(set, i * size, (i + 1) * size));
 }
 
-/* Adds the load of @call of one iteration; for calls of a trip, in all
- * trips. */
-static void
-add_call(const RaPlan *plan, uint32_t call, const RaSequenceSet *set,
-         RaCallLoad *load)
+void
+ra_call_load_add(const RaPlan *plan, uint32_t call, const RaSequenceSet *set,
+                 RaCallLoad *load)
 {
   if (plan->workload->calls[call].kind == RA_CALL_GENERATE)
     add_generate(plan, call, set, load);
@@ -112,10 +110,11 @@ add_trips(const RaPlan *plan, uint32_t call, uint32_t k, uint64_t seed,
   for (uint32_t trip = 0; trip < n_trips; trip++) {
     RaArena *arena = ra_arena_new(0);
 
-    add_call(plan, call,
-             ra_sequence_set_new_trip(
-                 arena, plan, plan->workload->calls[call].set, k, trip, seed),
-             load);
+    ra_call_load_add(plan, call,
+                     ra_sequence_set_new_trip(arena, plan,
+                                              plan->workload->calls[call].set,
+                                              k, trip, seed),
+                     load);
     ra_arena_free(arena);
   }
 }
@@ -140,7 +139,7 @@ ra_call_loads_new(const RaPlan *plan, uint32_t n_iterations, uint64_t seed)
       }
       if (!sets[set])
         sets[set] = ra_sequence_set_new(arena, plan, set, k, seed);
-      add_call(plan, i, sets[set], &loads[i]);
+      ra_call_load_add(plan, i, sets[set], &loads[i]);
     }
     ra_arena_free(arena);
   }

@@ -21,6 +21,7 @@
 #ifndef RA_GRAPH_MEMORY_MEMORY_PEAK_H
 #define RA_GRAPH_MEMORY_MEMORY_PEAK_H
 
+#include "graph/expand/sequence.h"
 #include "graph/memory/memory.h"
 
 /* Largest load of a call over the sampled lengths. */
@@ -44,6 +45,20 @@ typedef struct {
  */
 RaCallLoad *ra_call_loads_new(const RaPlan *plan, uint32_t n_iterations,
                               uint64_t seed);
+
+/**
+ * ra_call_load_add:
+ * @call: not of a trip
+ * @set: sequences of @call in an iteration
+ * @inout_load: raised to the loads of that iteration
+ *
+ * What ra_call_loads_new() does for one call and iteration, for callers that
+ * keep the sequences, as sampling them takes most of its time.
+ *
+ * Cost: O(sequences).
+ */
+void ra_call_load_add(const RaPlan *plan, uint32_t call,
+                      const RaSequenceSet *set, RaCallLoad *inout_load);
 
 /* Peak of memory. */
 typedef struct {

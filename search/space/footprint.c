@@ -11,8 +11,11 @@ struct _RaLoads {
   const RaWorkload *workload; /* borrowed */
   uint32_t n_iterations;
   uint64_t seed;
-  GMutex lock;       /* of: */
-  GHashTable *known; /* Key -> RaCallLoad, owned */
+  GMutex lock;                /* of: */
+  GHashTable *known;          /* Key -> RaCallLoad, owned */
+  RaArena *arena;             /* owns the sets */
+  const RaSequenceSet **sets; /* (n_iterations, n_calls) sampled once, by the
+                                 call that makes them; NULL: not yet; owned */
 };
 
 typedef struct {
@@ -64,6 +67,9 @@ ra_loads_new(const RaWorkload *workload, uint32_t n_iterations, uint64_t seed)
   loads->seed = seed;
   g_mutex_init(&loads->lock);
   loads->known = g_hash_table_new_full(key_hash, key_equal, g_free, g_free);
+  loads->arena = ra_arena_new(0);
+  loads->sets = g_new0(const RaSequenceSet *,
+                       (gsize)loads->n_iterations * workload->n_calls);
   return loads;
 }
 
@@ -73,8 +79,53 @@ ra_loads_free(RaLoads *loads)
   if (!loads)
     return;
   g_hash_table_unref(loads->known);
+  ra_arena_free(loads->arena);
+  g_free(loads->sets);
   g_mutex_clear(&loads->lock);
   g_free(loads);
+}
+
+/* The sequences of @call in iteration @k: the same in all plans. */
+static const RaSequenceSet *
+set_of(RaLoads *loads, const RaPlan *plan, uint32_t call, uint32_t k)
+{
+  uint32_t set = loads->workload->calls[call].set;
+  const RaSequenceSet **at =
+      &loads->sets[(gsize)k * loads->workload->n_calls + set];
+
+  g_mutex_lock(&loads->lock);
+  if (!*at)
+    *at = ra_sequence_set_new(loads->arena, plan, set, k, loads->seed);
+  g_mutex_unlock(&loads->lock);
+  return *at;
+}
+
+/* TRUE if its sequences and their order are those of every plan: no trips, no
+ * chunks, no long tails. */
+static gboolean
+is_common(const RaLoads *loads, const RaPlan *plan, uint32_t call)
+{
+  const RaCall *calls = loads->workload->calls;
+  uint32_t set = calls[call].set;
+
+  return !calls[call].each_trip && !calls[set].each_trip &&
+         calls[set].n_parts == 1 && !ra_tail_is_set(&plan->calls[set].tail);
+}
+
+/* The largest load of @call in @plan. */
+static RaCallLoad
+new_load(RaLoads *loads, const RaPlan *plan, uint32_t call)
+{
+  RaCallLoad load = {.kv_tokens = 0};
+  g_autofree RaCallLoad *all = NULL;
+
+  if (!is_common(loads, plan, call)) {
+    all = ra_call_loads_new(plan, loads->n_iterations, loads->seed);
+    return all[call];
+  }
+  for (uint32_t k = 0; k < loads->n_iterations; k++)
+    ra_call_load_add(plan, call, set_of(loads, plan, call, k), &load);
+  return load;
 }
 
 const RaCallLoad *
@@ -87,8 +138,7 @@ ra_loads_of(RaLoads *loads, const RaPlan *plan, uint32_t call)
              .n_mini_batches = p->n_mini_batches,
              .kv_block = p->kv_block,
              .drops = p->tool_kv_drops};
-  g_autofree RaCallLoad *all = NULL;
-  RaCallLoad *load;
+  RaCallLoad *load, made;
 
   if (loads->workload->calls[call].kind == RA_CALL_GENERATE)
     key.batching = ra_call_batching(plan, call);
@@ -97,11 +147,11 @@ ra_loads_of(RaLoads *loads, const RaPlan *plan, uint32_t call)
   g_mutex_unlock(&loads->lock);
   if (load)
     return load;
-  all = ra_call_loads_new(plan, loads->n_iterations, loads->seed);
+  made = new_load(loads, plan, call);
   g_mutex_lock(&loads->lock);
   load = g_hash_table_lookup(loads->known, &key);
   if (!load) {
-    load = g_memdup2(&all[call], sizeof *load);
+    load = g_memdup2(&made, sizeof *load);
     g_hash_table_insert(loads->known, g_memdup2(&key, sizeof key), load);
   }
   g_mutex_unlock(&loads->lock);

@@ -73,17 +73,6 @@ add_host(RaSpaceCall *call)
   call->n = 1;
 }
 
-/* TRUE and sets @error if the time is up. */
-static gboolean
-is_late(const RaSpace *space, GError **error)
-{
-  if (!ra_until_is_over(space->options.until))
-    return FALSE;
-  g_set_error(error, RA_ERROR, RA_ERROR_NEGATIVE,
-              "the time was up before all layouts were prepared");
-  return TRUE;
-}
-
 static gboolean
 fill_call(RaSpace *space, uint32_t call, GError **error)
 {
@@ -105,8 +94,8 @@ fill_call(RaSpace *space, uint32_t call, GError **error)
       (RaCandidate *)(gpointer)g_array_free(sink.candidates, FALSE);
   if (out->n > 0)
     return TRUE;
-  if (is_late(space, error))
-    return FALSE;
+  if (ra_until_is_over(space->options.until))
+    return TRUE;
   rejected = ra_space_rejected(space, call);
   last = rejected->len > 0 ? ra_rejection_text(&g_array_index(
                                  rejected, RaRejection, rejected->len - 1))
@@ -214,7 +203,7 @@ ra_space_new(const RaWorkload *workload, const RaCluster *cluster,
   if (!ra_space_accepts(workload, error))
     return NULL;
   space->loads = ra_loads_new(workload, options->n_iterations, options->seed);
-  if (!fill_calls(space, error) || is_late(space, error))
+  if (!fill_calls(space, error))
     return NULL;
   ra_space_number_layouts(space);
   return g_steal_pointer(&space);

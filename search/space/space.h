@@ -148,9 +148,9 @@ typedef struct {
   guint n_threads;  /* threads that make candidates; 0: as many as processors */
   uint32_t n_gpus;  /* meshes use the first n_gpus only; 0: all */
   const RaUntil *until; /* nullable, outlives the space and tables of it: when
-                           over, no more candidates are made, which is an
-                           error, nor costs or bounds above 0 before they are
-                           asked for */
+                           over, no more candidates are made, so that a call
+                           may have none, nor costs or bounds above 0 before
+                           they are asked for */
 } RaSpaceOptions;
 
 typedef struct {
@@ -225,7 +225,7 @@ gboolean ra_space_accepts(const RaWorkload *workload, GError **error);
  * @cluster: borrowed; its device filled
  * @options: copied
  * @error: %RA_ERROR_NEGATIVE: a call has no candidate, with the reason for the
- *   last rejected shape, or the time is up; %RA_ERROR_INPUT: too many calls
+ *   last rejected shape; %RA_ERROR_INPUT: too many calls
  *
  * Cost: one footprint per candidate, about 0.1 ms.
  *

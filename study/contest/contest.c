@@ -278,22 +278,48 @@ enter_found(RaContest *contest, RaContestRound *round, const char *name,
          ra_contest_measure(contest, first, setup, options, error);
 }
 
-/* Times of the families from the tables. */
+/* The start that is next in the order of the families' times, those that fit
+ * first; RA_NONE: all are scored. */
+static guint
+next_start(const RaContest *contest, const RaField *field, const gboolean *done)
+{
+  const RaContender *best = NULL;
+  guint next = RA_NONE;
+
+  for (guint i = 0; i < field->starts->len; i++) {
+    const RaContender *c = at(contest, g_array_index(field->whose, guint, i));
+
+    if (done[i] || (best && best->fits && !c->fits) ||
+        (best && best->fits == c->fits &&
+         best->worth.iteration_s <= c->worth.iteration_s))
+      continue;
+    best = c;
+    next = i;
+  }
+  return next;
+}
+
+/* Times of the families from the tables, the best first: that one whatever the
+ * time, as the search has to be no worse. */
 static void
 score_starts(RaContest *contest, RaField *field,
              const RaContestOptions *options)
 {
   g_autoptr(RaEvaluator) evaluator = ra_evaluator_new(field->costs);
+  g_autofree gboolean *done = g_new0(gboolean, field->starts->len + 1);
+  guint next;
 
   field->best_s = (double)INFINITY;
-  for (guint i = 0; i < field->starts->len &&
-                    (options->peers || !ra_until_is_over(&field->until));
-       i++) {
-    RaPoint *point = &g_array_index(field->starts, RaPoint, i);
+  while ((next = next_start(contest, field, done)) != RA_NONE) {
+    RaPoint *point = &g_array_index(field->starts, RaPoint, next);
     RaScore score;
 
+    if (isfinite(field->best_s) && !options->peers &&
+        ra_until_is_over(&field->until))
+      return;
+    done[next] = TRUE;
     ra_evaluate(evaluator, point, &score);
-    at(contest, g_array_index(field->whose, guint, i))->call_s =
+    at(contest, g_array_index(field->whose, guint, next))->call_s =
         score.iteration_s;
     if (score.over_bytes > 0 || score.run_s >= field->best_s)
       continue;
@@ -337,6 +363,19 @@ run_tighter(RaContest *contest, RaContestRound *round, RaField *field,
   return TRUE;
 }
 
+/* A call may have none if the time is up and no plan brings one. */
+static gboolean
+has_candidates(const RaField *field, GError **error)
+{
+  for (uint32_t c = 0; c < field->setup->workload->n_calls; c++)
+    if (field->space->calls[c].n == 0) {
+      g_set_error(error, RA_ERROR, RA_ERROR_NEGATIVE,
+                  "the time was up before all layouts were prepared");
+      return FALSE;
+    }
+  return TRUE;
+}
+
 /* Space, costs and starts, while there is time. */
 static gboolean
 prepare(RaContest *contest, RaField *field, const RaContestOptions *options,
@@ -347,6 +386,8 @@ prepare(RaContest *contest, RaField *field, const RaContestOptions *options,
     return FALSE;
   contest->candidates = ra_rejected_counts(field->space);
   add_starts(field, contest);
+  if (!has_candidates(field, error))
+    return FALSE;
   field->costs = ra_cost_table_new(field->space, field->setup->estimator,
                                    options->n_threads, error);
   if (!field->costs ||
