@@ -132,6 +132,24 @@ chains_s(const RaField *field, const RaContestOptions *options)
              LEAST_CHAINS_S);
 }
 
+/* From the best start down; taken where that is lower.  Chains may have left it
+ * for a plan with a shorter run and longer iterations. */
+static void
+descend_from_start(RaContestRound *round, const RaField *field,
+                   gboolean residencies)
+{
+  RaPoint point = field->best;
+  RaScore score;
+
+  ra_neighbours_descend(field->costs, &point, residencies, &score);
+  if (score.over_bytes > 0 ||
+      ra_neighbours_value_s(field->space, &score) >=
+          ra_neighbours_value_s(field->space, &round->found.score))
+    return;
+  round->found.point = point;
+  round->found.score = score;
+}
+
 /* Chains; where none of their plans fits, once more with parameters in host
  * memory between calls.  Then down to where no single change helps.  What is to
  * be proven keeps them on the GPUs. */
@@ -170,6 +188,8 @@ run_chains(RaContestRound *round, const RaField *field,
   if (round->found.found)
     ra_neighbours_descend(field->costs, &round->found.point, !proves,
                           &round->found.score);
+  if (round->found.found && isfinite(field->best_s))
+    descend_from_start(round, field, !proves);
 }
 
 /* Of plans with the residencies of what was found; what reloads from host
@@ -321,9 +341,10 @@ score_starts(RaContest *contest, RaField *field,
     ra_evaluate(evaluator, point, &score);
     at(contest, g_array_index(field->whose, guint, next))->call_s =
         score.iteration_s;
-    if (score.over_bytes > 0 || score.run_s >= field->best_s)
+    if (score.over_bytes > 0 ||
+        ra_neighbours_value_s(field->space, &score) >= field->best_s)
       continue;
-    field->best_s = score.run_s;
+    field->best_s = ra_neighbours_value_s(field->space, &score);
     field->best = *point;
   }
 }

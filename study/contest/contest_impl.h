@@ -29,7 +29,8 @@ typedef struct {
   GArray *starts;     /* (RaPoint), owned */
   GArray *whose;      /* (guint) contender of each start; owned */
   RaPoint best;       /* the fastest start that fits by the tables */
-  double best_s;      /* its run_s; infinite: none fits */
+  double best_s;      /* its time (ra_neighbours_value_s()); infinite: none
+                         fits */
   RaUntil until;      /* end of what comes before the chains */
   gint64 begin_us;    /* of that */
 } RaField;

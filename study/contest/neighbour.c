@@ -18,7 +18,23 @@ typedef struct {
   double own_s;   /* run_s of it */
   GArray *best;   /* (RaNeighbour), the fastest first */
   guint n_wanted; /* of them */
+  gboolean lags;  /* times are of an iteration, which bounds are not of */
 } Search;
+
+double
+ra_neighbours_value_s(const RaSpace *space, const RaScore *score)
+{
+  for (uint32_t c = 0; c < space->workload->n_calls; c++)
+    if (space->workload->calls[c].staleness > 0)
+      return score->iteration_s;
+  return score->run_s;
+}
+
+static double
+value_s(const Search *s, const RaScore *score)
+{
+  return ra_neighbours_value_s(s->space, score);
+}
 
 /* Beyond this nobody looks. */
 static double
@@ -26,7 +42,9 @@ limit_s(const Search *s)
 {
   return s->best->len < s->n_wanted
              ? (double)INFINITY
-             : g_array_index(s->best, RaNeighbour, s->n_wanted - 1).score.run_s;
+             : value_s(
+                   s,
+                   &g_array_index(s->best, RaNeighbour, s->n_wanted - 1).score);
 }
 
 static gboolean
@@ -41,15 +59,15 @@ keep(Search *s, const RaPoint *point, const RaScore *score)
   RaNeighbour one = {*point, *score};
   guint at = 0;
 
-  if (score->over_bytes > 0 || is_same(score->run_s, s->own_s) ||
-      !(score->run_s < limit_s(s)))
+  if (score->over_bytes > 0 || is_same(value_s(s, score), s->own_s) ||
+      !(value_s(s, score) < limit_s(s)))
     return;
   for (guint i = 0; i < s->best->len; i++) {
-    double have_s = g_array_index(s->best, RaNeighbour, i).score.run_s;
+    double have_s = value_s(s, &g_array_index(s->best, RaNeighbour, i).score);
 
-    if (is_same(score->run_s, have_s))
+    if (is_same(value_s(s, score), have_s))
       return;
-    at += have_s < score->run_s;
+    at += have_s < value_s(s, score);
   }
   g_array_insert_val(s->best, at, one);
   if (s->best->len > s->n_wanted)
@@ -65,9 +83,9 @@ try_choice(Search *s, uint32_t call, RaChoice choice)
 
   ra_evaluator_move(s->evaluator, 0, call, choice);
   ra_evaluator_bound(s->evaluator, 1, &bound_s);
-  if (bound_s < limit_s(s)) {
+  if (s->lags || bound_s < limit_s(s)) {
     ra_evaluator_run(s->evaluator, 1, &score);
-    if (score.run_s < limit_s(s) && !score.is_exact)
+    if (value_s(s, &score) < limit_s(s) && !score.is_exact)
       ra_evaluator_exact_peak(s->evaluator, 0, &score);
     point.calls[call] = choice;
     keep(s, &point, &score);
@@ -132,7 +150,7 @@ try_model(Search *s, uint32_t model)
       continue;
     ra_evaluator_move_residency(s->evaluator, 0, model, r);
     ra_evaluator_run(s->evaluator, 1, &score);
-    if (score.run_s < limit_s(s) && !score.is_exact)
+    if (value_s(s, &score) < limit_s(s) && !score.is_exact)
       ra_evaluator_exact_peak(s->evaluator, 0, &score);
     point.residency[model] = (uint8_t)r;
     keep(s, &point, &score);
@@ -156,7 +174,8 @@ neighbours(RaCostTable *costs, const RaPoint *point, guint n,
 
   ra_evaluator_set(s.evaluator, 0, point);
   ra_evaluator_run(s.evaluator, 1, &own);
-  s.own_s = own.run_s;
+  s.own_s = value_s(&s, &own);
+  s.lags = s.own_s != own.run_s;
   for (uint32_t c = 0; n > 0 && c < space->workload->n_calls; c++)
     if (space->workload->calls[c].model != RA_NONE)
       try_call(&s, c);
@@ -176,6 +195,7 @@ guint
 ra_neighbours_descend(RaCostTable *costs, RaPoint *point, gboolean residencies,
                       RaScore *out_score)
 {
+  const RaSpace *space = ra_cost_table_space(costs);
   RaEvaluator *evaluator = ra_evaluator_new(costs);
   guint n = 0;
 
@@ -188,7 +208,8 @@ ra_neighbours_descend(RaCostTable *costs, RaPoint *point, gboolean residencies,
     if (best->len == 0)
       break;
     first = &g_array_index(best, RaNeighbour, 0);
-    if (!(first->score.run_s < out_score->run_s * (1 - SAME_FRAC)))
+    if (!(ra_neighbours_value_s(space, &first->score) <
+          ra_neighbours_value_s(space, out_score) * (1 - SAME_FRAC)))
       break;
     *point = first->point;
     *out_score = first->score;

@@ -19,6 +19,12 @@ typedef struct {
   RaScore score; /* at call fidelity */
 } RaNeighbour;
 
+/* Seconds by which plans of @space are compared: of a run, which chains
+ * minimize, by its iterations; where calls lag behind training, of an iteration
+ * between the first and the last, as the first rollouts have nothing to overlap
+ * with. */
+double ra_neighbours_value_s(const RaSpace *space, const RaScore *score);
+
 /**
  * ra_neighbours:
  * @costs: of the space of @point; borrowed
