@@ -55,6 +55,7 @@ noinst_PROGRAMS += $(bench_programs)
 EXTRA_DIST += %D%/README.md
 EXTRA_DIST += %D%/peer/exports.py
 EXTRA_DIST += %D%/peer/simgrid_peer.cc
+EXTRA_DIST += %D%/search_today.sh
 EXTRA_DIST += %D%/validation.sh
 EXTRA_DIST += %D%/peer/torch_peer.py
 EXTRA_DIST += %D%/front_door.sh
