@@ -212,7 +212,7 @@ model_for() { # MESSAGE FILE
       if (b == 0) b = moe ? 235 : 8
       if (moe)
         config = b < 50 ? "qwen3-30b-a3b" : b < 400 ? "qwen3-235b-a22b" : \
-          "deepseek-v3-shape"
+          "deepseek-v3"
       else
         config = b < 1.3 ? "llama-3.2-1b" : b < 4 ? "qwen2.5-1.5b" : \
           b < 20 ? "qwen3-8b" : b < 50 ? "qwen3-32b" : "qwen2.5-72b"

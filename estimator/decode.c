@@ -2,6 +2,7 @@
 #include "config.h"
 
 #include "estimator/estimator_impl.h"
+#include "estimator/nearest.h"
 #include "graph/op/op_reuse.h"
 
 uint64_t
@@ -14,20 +15,41 @@ ra_crossing_tokens(uint64_t from_tokens, double rise_s, double slope)
   return from_tokens + (uint64_t)ahead;
 }
 
+/* The first total of tokens from @kv_tokens on at which the sequences of some
+ * layer fill its window. */
+static uint64_t
+until_window(const RaModel *model, const RaBatch *batch)
+{
+  uint64_t n = batch->n_sequences, until = UINT64_MAX;
+
+  for (uint32_t k = 0; k <= ra_model_n_kinds(model); k++) {
+    uint64_t full = n * (k < ra_model_n_kinds(model) ? model->kinds[k].window
+                                                     : model->index_top_k);
+
+    if (full >= batch->kv_tokens && full > 0)
+      until = MIN(until, full);
+  }
+  return until;
+}
+
 double
-ra_estimator_device_line(const RaEstimator *estimator, const RaOp *ops,
-                         guint n_ops, uint64_t *out_until_tokens)
+ra_estimator_device_line(const RaEstimator *estimator, const RaModel *model,
+                         const RaBatch *batch, const RaOp *ops, guint n_ops,
+                         uint64_t *out_until_tokens)
 {
   double slope = 0;
 
-  *out_until_tokens = UINT64_MAX;
+  *out_until_tokens = until_window(model, batch);
   for (guint i = 0; i < n_ops; i++) {
     uint64_t until;
+    RaOp near;
 
-    if (ops[i].kind != RA_OP_DECODE_ATTENTION)
+    ra_op_nearest(&ops[i], &near);
+    /* Full windows see no more tokens. */
+    if (near.kind != RA_OP_DECODE_ATTENTION || near.dim[2] < batch->kv_tokens)
       continue;
-    slope += ops[i].count * ra_decode_attention_line(
-                                &estimator->decode_attention, &ops[i], &until);
+    slope += near.count * ra_decode_attention_line(&estimator->decode_attention,
+                                                   &near, &until);
     *out_until_tokens = MIN(*out_until_tokens, until);
   }
   return slope;
@@ -81,8 +103,8 @@ decode_whole(const RaEstimator *estimator, const RaShard *shard,
   if (ra_estimator_has_reuse(estimator))
     ra_op_set_reuse(ops, n_ops, ra_op_reuse_mib(shard, piece, batch, &until));
   out_line->cost = (RaCost){0};
-  out_line->s_per_token =
-      ra_estimator_device_line(estimator, ops, n_ops, &out_line->until_tokens);
+  out_line->s_per_token = ra_estimator_device_line(
+      estimator, shard->model, batch, ops, n_ops, &out_line->until_tokens);
   out_line->until_tokens =
       MIN(out_line->until_tokens, MAX(until, batch->kv_tokens));
   n_launches = ra_estimator_sum_ops(estimator, ops, n_ops, &out_line->cost);

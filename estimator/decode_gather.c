@@ -17,7 +17,7 @@ typedef struct {
 } Unit;
 
 /* Units of a kind cost the same. */
-enum { EMBEDDING, DENSE, MOE, HEAD, N_KINDS };
+enum { EMBEDDING, HEAD, LAYER, N_KINDS = LAYER + RA_MODEL_MAX_KINDS };
 
 static Unit
 make_unit(const RaEstimator *estimator, const RaShard *shard,
@@ -27,8 +27,8 @@ make_unit(const RaEstimator *estimator, const RaShard *shard,
   RaOp ops[RA_OP_LIST_MAX], gather = ra_op_gather(shard, piece);
   guint n_ops = ra_op_list(shard, piece, RA_PHASE_DECODE, batch, ops);
 
-  unit.s_per_token =
-      ra_estimator_device_line(estimator, ops, n_ops, &unit.until_tokens);
+  unit.s_per_token = ra_estimator_device_line(estimator, shard->model, batch,
+                                              ops, n_ops, &unit.until_tokens);
   unit.n_launches = ra_estimator_sum_ops(estimator, ops, n_ops, &unit.cost);
   unit.gather_s = ra_estimator_op_s(estimator, &gather);
   unit.n_launches += unit.gather_s > 0;
@@ -99,9 +99,8 @@ ra_estimator_decode_gathered(const RaEstimator *estimator, const RaShard *shard,
                     .has_head = i == n - 1};
     guint kind = i == 0       ? EMBEDDING
                  : i == n - 1 ? HEAD
-                 : ra_model_layer_is_moe(shard->model, part.first_layer)
-                     ? MOE
-                     : DENSE;
+                              : LAYER + ra_model_layer_kind(shard->model,
+                                                            part.first_layer);
     if ((i == 0 && !piece->has_embedding) || (i == n - 1 && !piece->has_head))
       continue;
     if (!known[kind])

@@ -2,6 +2,7 @@
 #include "config.h"
 
 #include "estimator/estimator_impl.h"
+#include "estimator/nearest.h"
 #include "estimator/resolve.h"
 
 static const char *const memory_names[RA_N_MEMORY_LAWS] = {
@@ -254,6 +255,24 @@ product_s(const RaEstimator *estimator, const RaOp *op)
          (op->flags & RA_OP_RAGGED ? RA_GEMM_RAGGED_FACTOR : 1);
 }
 
+static double law_s(const RaEstimator *estimator, const RaOp *op);
+
+/* Time of an op without a law of its own (estimator/nearest.h). */
+static double
+nearest_s(const RaEstimator *estimator, const RaOp *op)
+{
+  const RaMemoryLaw *memory = &estimator->memory[RA_MEMORY_OTHER];
+  gboolean scan = op->kind == RA_OP_SCAN || op->kind == RA_OP_SCAN_BACKWARD;
+  RaOp near;
+
+  if (op->dim[0] == 0 || op->dim[1] == 0)
+    return 0;
+  if (!ra_op_nearest(op, &near))
+    return ra_memory_op_s(memory, op);
+  return scan ? MAX(law_s(estimator, &near), ra_memory_op_s(memory, op))
+              : law_s(estimator, &near);
+}
+
 /* ra_estimator_op_s(), by the laws. */
 static double
 law_s(const RaEstimator *estimator, const RaOp *op)
@@ -302,6 +321,16 @@ law_s(const RaEstimator *estimator, const RaOp *op)
     return ra_host_copy_s(&estimator->links, (double)op->dim[0]);
   case RA_OP_HOST:
     return (double)op->dim[0] * 1e-9;
+  case RA_OP_LATENT:
+  case RA_OP_LATENT_BACKWARD:
+  case RA_OP_LATENT_DECODE:
+  case RA_OP_INDEXER:
+  case RA_OP_CONV:
+  case RA_OP_CONV_BACKWARD:
+  case RA_OP_SCAN:
+  case RA_OP_SCAN_BACKWARD:
+  case RA_OP_SCAN_STEP:
+    return nearest_s(estimator, op);
   case RA_N_OPS:
     break;
   }

@@ -84,10 +84,12 @@ void ra_estimator_scale(const RaEstimator *estimator, const RaOp *ops,
 void ra_estimator_segments(const RaEstimator *estimator, const RaShard *shard,
                            const RaWork *work, RaCost *out_cost);
 
-/* Slope of the device time of decode @ops, s per token, and the last number of
- * tokens for which it is valid. */
-double ra_estimator_device_line(const RaEstimator *estimator, const RaOp *ops,
-                                guint n_ops, uint64_t *out_until_tokens);
+/* Slope of the device time of decode @ops of @batch, s per token, and the last
+ * number of tokens for which it is valid. */
+double ra_estimator_device_line(const RaEstimator *estimator,
+                                const RaModel *model, const RaBatch *batch,
+                                const RaOp *ops, guint n_ops,
+                                uint64_t *out_until_tokens);
 
 /* The last whole number of tokens at which a line that rises by @slope from
  * @from_tokens has risen by at most @rise_s. */

@@ -28,6 +28,13 @@ static const RaResidual *
 table_of(const RaEstimator *e, const RaOp *op)
 {
   switch ((RaOpKind)op->kind) {
+  case RA_OP_LATENT:
+  case RA_OP_LATENT_BACKWARD:
+  case RA_OP_LATENT_DECODE:
+  case RA_OP_INDEXER:
+  case RA_OP_SCAN:
+  case RA_OP_SCAN_BACKWARD:
+    return NULL;
   case RA_OP_GEMM:
     return product_table(e, op);
   case RA_OP_ATTENTION:

@@ -29,6 +29,7 @@ libestimator_a_SOURCES += %D%/memo.c %D%/memo.h
 libestimator_a_SOURCES += %D%/memory_op.c %D%/memory_op.h
 libestimator_a_SOURCES += %D%/overlap.c %D%/overlap.h
 libestimator_a_SOURCES += %D%/mixed.c
+libestimator_a_SOURCES += %D%/nearest.c %D%/nearest.h
 libestimator_a_SOURCES += %D%/extrapolation.c %D%/extrapolation.h
 libestimator_a_SOURCES += %D%/real.c %D%/real.h
 libestimator_a_SOURCES += %D%/real_realloc.c

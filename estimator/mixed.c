@@ -27,29 +27,9 @@ ra_op_list_mixed(const RaShard *shard, const RaPiece *piece,
                  .q_tokens = batch->chunks.q_tokens + batch->decode.q_tokens,
                  .kv_tokens = batch->chunks.kv_tokens,
                  .pairs = batch->chunks.pairs};
-  guint n = ra_op_list(shard, piece, RA_PHASE_FORWARD, &all, out_ops);
-  guint n_ops = n;
 
-  for (guint i = 0; i < n; i++) {
-    RaOp *op = &out_ops[i];
-
-    if (op->kind != RA_OP_ATTENTION)
-      continue;
-    op->dim[0] = batch->chunks.n_sequences;
-    op->dim[1] = batch->chunks.q_tokens;
-    if (batch->decode.n_sequences == 0)
-      continue;
-    g_assert(n_ops < RA_OP_LIST_MAX);
-    out_ops[n_ops] = *op;
-    out_ops[n_ops].kind = RA_OP_DECODE_ATTENTION;
-    out_ops[n_ops].dtype = ra_op_dtype(RA_OP_DECODE_ATTENTION, shard->dtype);
-    out_ops[n_ops].dim[0] = batch->decode.n_sequences;
-    out_ops[n_ops].dim[1] = batch->decode.q_tokens;
-    out_ops[n_ops].dim[2] = batch->decode.kv_tokens;
-    out_ops[n_ops].dim[3] = batch->decode.pairs;
-    n_ops++;
-  }
-  return n_ops;
+  return ra_op_list_step(shard, piece, &all, &batch->chunks, &batch->decode,
+                         out_ops);
 }
 
 void

@@ -8,8 +8,7 @@ double
 ra_estimator_factor(const RaEstimator *estimator, const RaOp *op)
 {
   const RaSystemConstants *system = &estimator->system;
-  gboolean attention =
-      op->kind >= RA_OP_ATTENTION && op->kind <= RA_OP_ATTENTION_CORE_BACKWARD;
+  gboolean attention = ra_op_is_attention((RaOpKind)op->kind);
 
   switch (ra_op_class((RaOpKind)op->kind)) {
   case RA_OP_CLASS_COMPUTE:
@@ -28,8 +27,7 @@ attention_s(const RaEstimator *estimator, const RaOp *ops, guint n_ops)
   double s = 0;
 
   for (guint i = 0; i < n_ops; i++)
-    if (ops[i].kind >= RA_OP_ATTENTION &&
-        ops[i].kind <= RA_OP_ATTENTION_CORE_BACKWARD)
+    if (ra_op_is_attention((RaOpKind)ops[i].kind))
       s += ra_estimator_op_s(estimator, &ops[i]) * ops[i].count;
   return s;
 }

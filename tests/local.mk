@@ -178,6 +178,7 @@ check_programs += %D%/traces/check_nccl_log
 check_programs += %D%/sim/check_network
 check_programs += %D%/sim/check_network_dense
 check_programs += %D%/sim/check_network_hub
+check_programs += %D%/graph/check_model_families
 check_programs += %D%/graph/check_model_bad
 check_programs += %D%/graph/check_model_find
 check_programs += %D%/graph/check_model_text
@@ -498,6 +499,7 @@ AM_TESTS_ENVIRONMENT = \
 
 ## Outputs that tests/cli/cli*.sh expect to the letter.
 EXTRA_DIST += %D%/golden/fingerprints.tsv
+EXTRA_DIST += %D%/graph/families.tsv %D%/graph/make_families.py
 EXTRA_DIST += %D%/golden/help.txt
 EXTRA_DIST += %D%/golden/inspect-model.json
 EXTRA_DIST += %D%/golden/inspect-model.text

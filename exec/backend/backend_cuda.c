@@ -343,7 +343,9 @@ supports(const RaModel *model, uint32_t n_tp, GError **error)
   uint32_t kv_heads = MAX(model->n_kv_heads / n_tp, 1u);
   const char *what = NULL;
 
-  if (!ra_k_attention_head_ok(model->head_dim))
+  if (model->family == RA_FAMILY_OTHER)
+    what = "layers of a family for plans alone";
+  else if (!ra_k_attention_head_ok(model->head_dim))
     what = "heads of a dimension that is not 64 or 128";
   else if (model->hidden % 8 != 0 || model->ffn / n_tp % 8 != 0 ||
            model->expert_ffn / n_tp % 8 != 0 || model->n_experts % 8 != 0)

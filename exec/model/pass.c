@@ -263,13 +263,12 @@ recompute(RaPass *pass, uint32_t i, RaLayerKept *kept)
 {
   RaStage *s = pass->stage;
   gsize room = ra_stage_room(s, pass->tokens->n_tokens);
+  uint32_t layer = pass->piece.first_layer + i;
   RaElem *out;
 
-  ra_stage_enter(s,
-                 ra_model_layer_is_moe(s->model, pass->piece.first_layer + i)
-                     ? RA_BLOCK_EXPERTS
-                     : RA_BLOCK_DENSE,
-                 pass->piece.first_layer + i);
+  ra_stage_enter(
+      s, (RaBlock)(RA_BLOCK_LAYER + ra_model_layer_kind(s->model, layer)),
+      layer);
   if (s->recompute == RA_RECOMPUTE_SELECTIVE)
     ra_layer_attention(s, pass->tokens, kept);
   if (s->recompute != RA_RECOMPUTE_FULL)

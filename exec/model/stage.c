@@ -8,19 +8,23 @@
 gboolean
 ra_stage_supports(const RaModel *model, GError **error)
 {
-  static const char *const families[RA_FAMILY_SHAPE + 1] = {
+  static const char *const families[RA_FAMILY_OTHER + 1] = {
       [RA_FAMILY_NEMOTRON] = "norms whose scale is stored less one",
       [RA_FAMILY_SMOLLM3] = "layers without rotary positions",
       [RA_FAMILY_GRANITE] = "factors on embeddings, residuals and logits",
       [RA_FAMILY_PHI3] = "heads of which a part rotates",
       [RA_FAMILY_MINISTRAL] = "attention within windows",
       [RA_FAMILY_MINISTRAL3] = "queries that are scaled by their position"};
-  const char *what = families[model->family];
+  const char *what = model->family == RA_FAMILY_OTHER
+                         ? "layers of a family for plans alone"
+                         : families[model->family];
 
   if (!what && model->mlp != RA_MLP_GATED && model->n_experts > 0)
     what = "experts without a gate";
   if (!what && model->qk_norm && model->norm != RA_NORM_RMS)
     what = "norms of heads beside LayerNorm";
+  if (!what && !ra_model_is_plain(model))
+    what = "attention within windows";
   if (!what)
     return TRUE;
   g_set_error(error, RA_ERROR, RA_ERROR_INPUT,

@@ -159,8 +159,9 @@ keeps_rows(const RaStage *s, gint32 layer)
 static void
 enter(RaStage *s, gint32 layer)
 {
-  ra_stage_enter(s, is_moe(s, layer) ? RA_BLOCK_EXPERTS : RA_BLOCK_DENSE,
-                 (uint32_t)layer);
+  uint32_t kind = ra_model_layer_kind(s->model, (uint32_t)layer);
+
+  ra_stage_enter(s, (RaBlock)(RA_BLOCK_LAYER + kind), (uint32_t)layer);
 }
 
 /* @rows (n_tokens) of the cache, in a layer of it. */

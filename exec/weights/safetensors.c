@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/json_index.h"
 #include "exec/weights/safetensors.h"
-#include "graph/input/json_index.h"
 #include "kernels/cpu/bf16.h"
 
 enum { LENGTH_BYTES = 8, ALIGN_BYTES = 8 };

@@ -3,11 +3,11 @@
 
 #include <string.h>
 
+#include "base/config_reader.h"
 #include "base/error.h"
 #include "base/text.h"
 #include "exec/weights/stored.h"
 #include "exec/weights/weights_impl.h"
-#include "graph/input/config_reader.h"
 
 /* Largest index that is read: 10^5 tensors of 150 bytes each. */
 #define MAX_INDEX_BYTES ((gsize)16 << 20)

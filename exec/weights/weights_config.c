@@ -3,9 +3,9 @@
 
 #include <math.h>
 
+#include "base/config_reader.h"
 #include "base/text.h"
 #include "exec/weights/weights_impl.h"
-#include "graph/input/config_reader.h"
 
 /* LayerNorm, GELU and fused q, k and v. */
 static gboolean

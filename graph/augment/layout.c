@@ -41,18 +41,20 @@ add_layer(GArray *classes, const RaModel *model, RaUnitKind kind, uint32_t base)
   return n_tensors - base;
 }
 
-/* An expert's tensors recur after as many places as it has of them. */
+/* An expert's tensors recur after as many places as its layer has of them. */
 static void
 set_strides(GArray *classes)
 {
-  uint32_t n_expert = 0;
+  uint32_t n_expert[RA_N_UNIT_KINDS] = {0};
 
-  for (guint i = 0; i < classes->len; i++)
-    n_expert += g_array_index(classes, RaTensorClass, i).tensor.expert == 0;
+  for (guint i = 0; i < classes->len; i++) {
+    const RaTensorClass *c = &g_array_index(classes, RaTensorClass, i);
+    n_expert[c->unit] += c->tensor.expert == 0;
+  }
   for (guint i = 0; i < classes->len; i++) {
     RaTensorClass *c = &g_array_index(classes, RaTensorClass, i);
     if (c->tensor.expert == 0)
-      c->stride = n_expert;
+      c->stride = n_expert[c->unit];
   }
 }
 
@@ -80,7 +82,7 @@ add_before(GArray *classes, const RaModel *model)
 static RaUnitKind
 layer_kind(const RaModel *model, uint32_t layer)
 {
-  return ra_model_layer_is_moe(model, layer) ? RA_UNIT_MOE : RA_UNIT_DENSE;
+  return (RaUnitKind)(RA_UNIT_LAYER + ra_model_layer_kind(model, layer));
 }
 
 /* Appends the classes of the layers and of what follows, and fills the

@@ -33,9 +33,9 @@
 typedef enum {
   RA_UNIT_EMBEDDING, /* first stage; the last too where the lm head is tied */
   RA_UNIT_FIRST,     /* positions, norm of the embedding: first stage */
-  RA_UNIT_DENSE,     /* a layer with a dense MLP */
-  RA_UNIT_MOE,       /* a layer of experts */
-  RA_UNIT_LAST,      /* final norm and head: last stage */
+  RA_UNIT_LAYER,     /* a layer of kind 0; those of kind k have number + k */
+  RA_UNIT_LAST = RA_UNIT_LAYER + RA_MODEL_MAX_KINDS, /* final norm and head:
+                                                        last stage */
   RA_N_UNIT_KINDS
 } RaUnitKind;
 

@@ -8,8 +8,6 @@ static gboolean
 block_piece(const RaShard *shard, const RaPiece *piece, RaBlock block,
             RaPiece *out)
 {
-  gboolean experts = block == RA_BLOCK_EXPERTS;
-
   *out = (RaPiece){.first_layer = piece->first_layer};
   switch (block) {
   case RA_BLOCK_EMBEDDING:
@@ -22,7 +20,8 @@ block_piece(const RaShard *shard, const RaPiece *piece, RaBlock block,
     out->n_layers = 1;
     for (uint32_t i = 0; i < piece->n_layers; i++) {
       out->first_layer = piece->first_layer + i;
-      if (ra_model_layer_is_moe(shard->model, out->first_layer) == experts)
+      if (ra_model_layer_kind(shard->model, out->first_layer) ==
+          block - RA_BLOCK_LAYER)
         return TRUE;
     }
     return FALSE;
@@ -50,6 +49,9 @@ ra_op_program(const RaShard *shard, const RaPiece *piece, RaPhase phase,
       block = RA_BLOCK_EMBEDDING;
     out->first[block] = out->n_ops;
     out->n[block] = 0;
+    if (i >= RA_BLOCK_LAYER + ra_model_n_kinds(shard->model) &&
+        i < RA_BLOCK_HEAD)
+      continue;
     if (!block_piece(shard, piece, block, &part))
       continue;
     out->n[block] =
@@ -105,8 +107,8 @@ ra_op_program_block(const RaOpProgram *program, uint32_t block,
     return program->backward ? RA_BLOCK_EMBEDDING : RA_BLOCK_HEAD;
   *out_layer =
       piece->first_layer + (program->backward ? piece->n_layers - 1 - i : i);
-  return ra_model_layer_is_moe(program->model, *out_layer) ? RA_BLOCK_EXPERTS
-                                                           : RA_BLOCK_DENSE;
+  return (RaBlock)(RA_BLOCK_LAYER +
+                   ra_model_layer_kind(program->model, *out_layer));
 }
 
 /* Turns: ops of one count above 1 that follow each other. */

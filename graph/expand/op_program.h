@@ -6,8 +6,8 @@
  * there is one lowering.  At op fidelity every step is a task of its own: task
  * t of the graph, step i of its work's program.
  *
- * A *block* is a sequence of ops without a jump: the embedding, a dense layer,
- * a layer with experts, the head.  A *step* is one run of one op of a block.
+ * A *block* is a sequence of ops without a jump: the embedding, a layer of one
+ * kind, the head.  A *step* is one run of one op of a block.
  *
  *     RaOpProgram program;
  *     ra_op_program(shard, &piece, phase, &batch, &program);
@@ -16,8 +16,8 @@
  *       run(&program.ops[at.op], at.layer);
  *
  * Works of one shard, phase and kind of piece differ only in the ops'
- * dimensions.  Their blocks are equal, so a program has at most 100 ops for any
- * number of layers.  Nothing is allocated.
+ * dimensions.  Their blocks are equal, so a program has at most RA_OP_LIST_MAX
+ * ops for any number of layers.  Nothing is allocated.
  */
 #ifndef RA_GRAPH_EXPAND_OP_PROGRAM_H
 #define RA_GRAPH_EXPAND_OP_PROGRAM_H
@@ -26,9 +26,8 @@
 
 typedef enum {
   RA_BLOCK_EMBEDDING,
-  RA_BLOCK_DENSE,   /* a layer */
-  RA_BLOCK_EXPERTS, /* a layer with a mixture of experts */
-  RA_BLOCK_HEAD,
+  RA_BLOCK_LAYER, /* a layer of kind 0; those of kind k have number + k */
+  RA_BLOCK_HEAD = RA_BLOCK_LAYER + RA_MODEL_MAX_KINDS,
   RA_N_BLOCKS
 } RaBlock;
 

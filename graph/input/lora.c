@@ -67,8 +67,8 @@ copy_of(const RaModel *model)
   copy->name = g_strdup(model->name);
   copy->path = NULL;
   copy->notes = NULL;
-  copy->layer_is_moe =
-      g_memdup2(model->layer_is_moe, model->layer_is_moe ? model->n_layers : 0);
+  copy->layer_kind =
+      g_memdup2(model->layer_kind, model->layer_kind ? model->n_layers : 0);
   return copy;
 }
 
@@ -230,6 +230,12 @@ ra_lora_read(RaWorkload *workload, RaWorkloadModel *model,
                             "'lora-rank' of '%s', which nothing trains, "
                             "expected 'trainable = true'",
                             model->name);
+  if (!ra_model_is_plain(model->model))
+    return ra_key_file_fail(file, model->group, "lora-rank", error,
+                            "'lora-rank' of '%s', whose layers are not plain "
+                            "attention, expected none: adapters of '%s' are "
+                            "not modelled",
+                            model->name, ra_model_type(model->model));
   for (guint i = 0; keys->targets && keys->targets[i]; i++)
     if (!read_target(workload, model, keys->targets[i], &bits, error))
       return FALSE;

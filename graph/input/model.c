@@ -2,6 +2,7 @@
 #include "config.h"
 
 #include <stdarg.h>
+#include <string.h>
 
 #include "base/error.h"
 #include "graph/input/lora.h"
@@ -26,7 +27,8 @@ ra_model_family_name(RaModelFamily family)
                                       [RA_FAMILY_PHI3] = "phi3",
                                       [RA_FAMILY_MINISTRAL] = "ministral",
                                       [RA_FAMILY_MINISTRAL3] = "ministral3",
-                                      [RA_FAMILY_SHAPE] = "shape"};
+                                      [RA_FAMILY_SHAPE] = "shape",
+                                      [RA_FAMILY_OTHER] = "other"};
   g_return_val_if_fail((guint)family < G_N_ELEMENTS(names), NULL);
   return names[family];
 }
@@ -38,7 +40,7 @@ ra_model_free(RaModel *model)
     return;
   g_free(model->name);
   g_free(model->path);
-  g_free(model->layer_is_moe);
+  g_free(model->layer_kind);
   g_clear_pointer(&model->notes, g_ptr_array_unref);
   g_free(model);
 }
@@ -55,21 +57,167 @@ ra_model_note(RaModel *model, const char *format, ...)
   va_end(arguments);
 }
 
+const char *
+ra_model_type(const RaModel *model)
+{
+  return model->family == RA_FAMILY_OTHER && model->type
+             ? model->type
+             : ra_model_family_name(model->family);
+}
+
+/* ---- kinds of layers ------------------------------------------------- */
+
+guint32
+ra_model_n_kinds(const RaModel *model)
+{
+  return MAX(model->n_kinds, 1);
+}
+
+guint32
+ra_model_layer_kind(const RaModel *model, guint32 layer)
+{
+  g_return_val_if_fail(model && layer < model->n_layers, 0);
+  return model->layer_kind ? model->layer_kind[layer] : 0;
+}
+
+void
+ra_model_count_kinds(const RaModel *model, guint32 first_layer,
+                     guint32 n_layers, guint32 *out_n)
+{
+  memset(out_n, 0, RA_MODEL_MAX_KINDS * sizeof *out_n);
+  if (!model->layer_kind)
+    out_n[0] = n_layers;
+  for (guint32 i = 0; model->layer_kind && i < n_layers; i++)
+    out_n[model->layer_kind[first_layer + i]]++;
+}
+
+guint32
+ra_model_kind_heads(const RaModel *model, guint32 kind)
+{
+  guint32 n = model->kinds[kind].n_heads;
+
+  return n > 0 ? n : model->n_heads;
+}
+
+guint32
+ra_model_kind_kv_heads(const RaModel *model, guint32 kind)
+{
+  guint32 n = model->kinds[kind].n_kv_heads;
+
+  return n > 0 ? n : model->n_kv_heads;
+}
+
+guint32
+ra_model_kind_head_dim(const RaModel *model, guint32 kind)
+{
+  guint32 n = model->kinds[kind].head_dim;
+
+  return n > 0 ? n : model->head_dim;
+}
+
+char *
+ra_model_kind_text(const RaModel *model, guint32 kind)
+{
+  static const char *const mixers[RA_N_MIXERS] = {"attention",
+                                                  "latent attention",
+                                                  "gated delta net",
+                                                  "kimi delta attention",
+                                                  "mamba-2",
+                                                  "convolution",
+                                                  NULL};
+  const RaLayerKind *k = &model->kinds[kind];
+  GString *text = g_string_new(mixers[k->mixer]);
+
+  if (k->window > 0)
+    g_string_append_printf(text, " to %u tokens", k->window);
+  if (k->nope)
+    g_string_append(text, " without positions");
+  if (k->indexer)
+    g_string_append_printf(text, ", indexer of %u", model->index_top_k);
+  if (text->len > 0 && k->ffn != RA_FFN_NONE)
+    g_string_append(text, " + ");
+  if (k->ffn == RA_FFN_DENSE)
+    g_string_append(text, "mlp");
+  if (k->ffn == RA_FFN_EXPERTS)
+    g_string_append_printf(text, "%u experts%s", model->n_experts,
+                           model->shared_ffn > 0 ? " and shared ones" : "");
+  return g_string_free(text, FALSE);
+}
+
+static gboolean
+is_moe_kind(const RaModel *model, guint32 kind)
+{
+  return model->kinds[kind].ffn == RA_FFN_EXPERTS;
+}
+
 gboolean
 ra_model_layer_is_moe(const RaModel *model, guint32 layer)
 {
-  g_return_val_if_fail(model && layer < model->n_layers, FALSE);
-  return model->layer_is_moe && model->layer_is_moe[layer];
+  return is_moe_kind(model, ra_model_layer_kind(model, layer));
 }
 
 guint32
 ra_model_n_moe_layers(const RaModel *model)
 {
+  guint32 n_of[RA_MODEL_MAX_KINDS], n = 0;
+
   g_return_val_if_fail(model, 0);
-  guint32 n = 0;
-  for (guint32 i = 0; model->layer_is_moe && i < model->n_layers; i++)
-    n += model->layer_is_moe[i] != 0;
+  ra_model_count_kinds(model, 0, model->n_layers, n_of);
+  for (guint32 k = 0; k < ra_model_n_kinds(model); k++)
+    n += is_moe_kind(model, k) ? n_of[k] : 0;
   return n;
+}
+
+gboolean
+ra_model_set_layer(RaModel *model, guint32 layer, const RaLayerKind *kind)
+{
+  guint32 k = 0;
+
+  while (k < model->n_kinds &&
+         memcmp(&model->kinds[k], kind, sizeof *kind) != 0)
+    k++;
+  if (k == RA_MODEL_MAX_KINDS)
+    return FALSE;
+  model->kinds[k] = *kind;
+  model->n_kinds = MAX(model->n_kinds, k + 1);
+  if (k > 0 && !model->layer_kind)
+    model->layer_kind = g_malloc0(model->n_layers);
+  if (model->layer_kind)
+    model->layer_kind[layer] = (guint8)k;
+  return TRUE;
+}
+
+void
+ra_model_set_moe_layers(RaModel *model, const guint8 *is_moe)
+{
+  guint32 n = 0;
+
+  for (guint32 i = 0; i < model->n_layers; i++)
+    n += is_moe[i] != 0;
+  g_clear_pointer(&model->layer_kind, g_free);
+  memset(model->kinds, 0, sizeof model->kinds);
+  model->n_kinds = 1;
+  if (n == model->n_layers)
+    model->kinds[0].ffn = RA_FFN_EXPERTS;
+  if (n == 0 || n == model->n_layers)
+    return;
+  model->n_kinds = 2;
+  model->kinds[1].ffn = RA_FFN_EXPERTS;
+  model->layer_kind = g_memdup2(is_moe, model->n_layers);
+}
+
+gboolean
+ra_model_is_plain(const RaModel *model)
+{
+  for (guint32 k = 0; k < ra_model_n_kinds(model); k++) {
+    const RaLayerKind *kind = &model->kinds[k];
+
+    if (kind->mixer != RA_MIXER_ATTENTION || kind->ffn == RA_FFN_NONE ||
+        kind->window > 0 || kind->nope || kind->n_heads > 0 ||
+        kind->n_kv_heads > 0 || kind->head_dim > 0)
+      return FALSE;
+  }
+  return model->family != RA_FAMILY_OTHER;
 }
 
 void
@@ -113,57 +261,35 @@ ra_model_embedding_norm_n_params(const RaModel *model)
 }
 
 guint64
-ra_model_attention_n_params(const RaModel *model)
+ra_model_mixer_n_params(const RaModel *model, guint32 layer)
 {
-  g_return_val_if_fail(model, 0);
-  guint64 q = (guint64)model->n_heads * model->head_dim;
-  guint64 kv = (guint64)model->n_kv_heads * model->head_dim;
-  guint64 n = (2 * q + 2 * kv) * model->hidden;
-  if (model->qkv_bias)
-    n += q + 2 * kv;
-  if (model->out_bias)
-    n += model->hidden;
-  if (model->qk_norm)
-    n += 2 * (guint64)model->head_dim;
-  return n;
+  return ra_model_kind_n_params(model, ra_model_layer_kind(model, layer),
+                                RA_PART_MIXER, 1);
 }
 
 guint64
 ra_model_expert_n_params(const RaModel *model)
 {
   g_return_val_if_fail(model, 0);
-  guint64 n_matrices = model->mlp == RA_MLP_GATED ? 3 : 2;
-  return n_matrices * model->hidden * model->expert_ffn;
+  for (guint32 k = 0; model->n_experts > 0 && k < ra_model_n_kinds(model); k++)
+    if (is_moe_kind(model, k))
+      return ra_model_kind_n_params(model, k, RA_PART_EXPERTS, 1) /
+             model->n_experts;
+  return 0;
 }
 
 guint64
 ra_model_mlp_n_params(const RaModel *model, guint32 layer)
 {
-  g_return_val_if_fail(model && layer < model->n_layers, 0);
-  if (ra_model_layer_is_moe(model, layer))
-    return model->n_experts *
-           ((guint64)model->hidden + ra_model_expert_n_params(model));
-  guint64 n_wide = model->mlp == RA_MLP_GATED ? 2 : 1; /* hidden to ffn */
-  guint64 n = (n_wide + 1) * model->hidden * model->ffn;
-  if (model->mlp_bias)
-    n += n_wide * model->ffn + model->hidden;
-  return n;
-}
-
-guint64
-ra_model_layer_norms_n_params(const RaModel *model)
-{
-  g_return_val_if_fail(model, 0);
-  return 2 * norm_n_params(model);
+  return ra_model_kind_n_params(model, ra_model_layer_kind(model, layer),
+                                RA_PART_FFN | RA_PART_EXPERTS, 1);
 }
 
 guint64
 ra_model_layer_n_params(const RaModel *model, guint32 layer)
 {
-  g_return_val_if_fail(model && layer < model->n_layers, 0);
-  return ra_model_attention_n_params(model) +
-         ra_model_mlp_n_params(model, layer) +
-         ra_model_layer_norms_n_params(model);
+  return ra_model_kind_n_params(model, ra_model_layer_kind(model, layer),
+                                RA_PART_ALL, 1);
 }
 
 guint64
@@ -179,13 +305,14 @@ ra_model_head_n_params(const RaModel *model)
   g_return_val_if_fail(model, 0);
   if (model->head == RA_HEAD_VALUE)
     return model->hidden;
-  return model->tied_embeddings ? 0 : ra_model_embedding_n_params(model);
+  return (model->tied_embeddings ? 0 : ra_model_embedding_n_params(model)) +
+         (model->head_bias ? model->vocab : 0);
 }
 
 /* ---- sums ------------------------------------------------------------ */
 
-/* The sum, which stops growing once it is past RA_MODEL_MAX_PARAMS: one more
- * layer then still fits 64 bits. */
+/* The sum; RA_MODEL_MAX_PARAMS + 1 if the layers of one kind alone have more:
+ * the layers of all kinds then fit 64 bits. */
 static guint64
 sum_params(const RaModel *model)
 {
@@ -193,8 +320,15 @@ sum_params(const RaModel *model)
       ra_model_embedding_n_params(model) + ra_model_position_n_params(model) +
       ra_model_embedding_norm_n_params(model) +
       ra_model_final_norm_n_params(model) + ra_model_head_n_params(model);
-  for (guint32 i = 0; i < model->n_layers && n <= RA_MODEL_MAX_PARAMS; i++)
-    n += ra_model_layer_n_params(model, i);
+  guint32 n_of[RA_MODEL_MAX_KINDS];
+  ra_model_count_kinds(model, 0, model->n_layers, n_of);
+  for (guint32 k = 0; k < ra_model_n_kinds(model); k++) {
+    guint64 of_layer = ra_model_kind_n_params(model, k, RA_PART_ALL, 1);
+
+    if (n_of[k] > 0 && of_layer > RA_MODEL_MAX_PARAMS / n_of[k])
+      return RA_MODEL_MAX_PARAMS + 1;
+    n += n_of[k] * of_layer;
+  }
   n += model->n_layers * ra_lora_layer_n_params(model);
   return n;
 }
@@ -217,12 +351,89 @@ ra_model_n_active_params(const RaModel *model)
                                  ra_model_expert_n_params(model);
 }
 
-guint64
-ra_model_kv_layer_bytes(const RaModel *model, guint32 tp, guint element_bytes)
-{
-  guint64 heads = (model->n_kv_heads + tp - 1) / tp;
+/* ---- caches and states ----------------------------------------------- */
 
-  return 2 * heads * model->head_dim * element_bytes;
+/* Elements that share a scale in the fp8 cache of an indexer, and its bytes. */
+#define INDEX_SCALE_ELEMENTS 128
+#define INDEX_SCALE_BYTES 4
+/* Element of a recurrent state: fp32. */
+#define STATE_BYTES 4
+
+static guint64
+ceil_div(guint64 a, guint64 b)
+{
+  return (a + b - 1) / b;
+}
+
+/* Cache of one token in one layer of kind @kind. */
+static guint64
+kv_layer_bytes(const RaModel *model, guint32 kind, guint32 tp,
+               guint element_bytes)
+{
+  const RaLayerKind *k = &model->kinds[kind];
+  guint64 n = 0;
+
+  if (k->mixer == RA_MIXER_ATTENTION)
+    n = 2 * ceil_div(ra_model_kind_kv_heads(model, kind), tp) *
+        ra_model_kind_head_dim(model, kind) * element_bytes;
+  if (k->mixer == RA_MIXER_LATENT)
+    n = ((guint64)model->kv_rank + model->rope_dim) * element_bytes;
+  if (k->indexer)
+    n += model->index_dim +
+         INDEX_SCALE_BYTES * ceil_div(model->index_dim, INDEX_SCALE_ELEMENTS);
+  return n;
+}
+
+guint64
+ra_model_conv_width(const RaModel *model, guint32 kind)
+{
+  switch ((RaMixer)model->kinds[kind].mixer) {
+  case RA_MIXER_DELTA:
+  case RA_MIXER_KIMI:
+  case RA_MIXER_MAMBA:
+    return 2 * (guint64)model->n_key_heads * model->key_dim +
+           (guint64)model->n_value_heads * model->state_dim;
+  case RA_MIXER_CONV:
+    return model->hidden;
+  default:
+    return 0;
+  }
+}
+
+/* State of one sequence in one layer of kind @kind. */
+static guint64
+state_layer_bytes(const RaModel *model, guint32 kind, guint32 tp,
+                  guint element_bytes)
+{
+  guint64 width = ra_model_conv_width(model, kind);
+  guint64 n = width == 0 ? 0
+                         : ((guint64)model->conv_taps - 1) *
+                               ceil_div(width, tp) * element_bytes;
+
+  if (width > 0 && model->kinds[kind].mixer != RA_MIXER_CONV)
+    n += ceil_div(model->n_value_heads, tp) * model->key_dim *
+         model->state_dim * STATE_BYTES;
+  return n;
+}
+
+void
+ra_model_cache_bytes(const RaModel *model, guint32 first_layer,
+                     guint32 n_layers, guint32 tp, guint element_bytes,
+                     guint64 n_tokens, guint64 *out_token,
+                     guint64 *out_sequence)
+{
+  guint32 n_of[RA_MODEL_MAX_KINDS];
+
+  *out_token = *out_sequence = 0;
+  ra_model_count_kinds(model, first_layer, n_layers, n_of);
+  for (guint32 k = 0; k < ra_model_n_kinds(model); k++) {
+    guint64 kept = MIN(model->kinds[k].window, n_tokens);
+    guint64 token = n_of[k] * kv_layer_bytes(model, k, tp, element_bytes);
+
+    *out_token += model->kinds[k].window == 0 ? token : 0;
+    *out_sequence +=
+        kept * token + n_of[k] * state_layer_bytes(model, k, tp, element_bytes);
+  }
 }
 
 /* ---- validation ------------------------------------------------------ */
@@ -316,9 +527,7 @@ shape_experts(const RaModelShape *shape, RaModel *model)
     return;
   if (shape->expert_ffn == 0)
     model->expert_ffn = model->ffn;
-  model->layer_is_moe = g_malloc(model->n_layers);
-  for (guint32 i = 0; i < model->n_layers; i++)
-    model->layer_is_moe[i] = 1;
+  model->kinds[0].ffn = RA_FFN_EXPERTS;
 }
 
 RaModel *

@@ -11,10 +11,12 @@
  *
  * Invariants: n_layers, hidden, n_heads, n_kv_heads, head_dim, ffn, vocab
  * are > 0; n_heads is a multiple of n_kv_heads; n_experts > 0 exactly if
- * some layer is a mixture of experts; ra_model_n_params() <= 2^56 for either
- * head, so that params * (bytes per parameter) never overflows 64 bits.
- * Typical sizes: 12 to 126 layers, 10^8 to 4*10^11 parameters, 150 to 37,000
- * tensors.  A record is 220 bytes; every function but the tensor iterator
+ * some layer is a mixture of experts; layers[i] < n_kinds; ra_model_n_params()
+ * <= 2^56 for either head, so that params * (bytes per parameter) never
+ * overflows 64 bits.  What differs between layers is data: a layer has a kind
+ * (RaLayerKind), models have 1 to 4 of them.
+ * Typical sizes: 12 to 126 layers, 10^8 to 10^12 parameters, 150 to 50,000
+ * tensors.  A record is 600 bytes; every function but the tensor iterator
  * is O(n_layers) or better and none but the readers allocates.
  */
 #ifndef RA_GRAPH_INPUT_MODEL_H
@@ -31,6 +33,7 @@
 #define RA_MODEL_MAX_HIDDEN (1u << 20) /* hidden, heads, head_dim */
 #define RA_MODEL_MAX_INNER (1u << 24)  /* ffn, vocab, positions, q's width */
 #define RA_MODEL_MAX_EXPERTS 65536u    /* experts of a layer */
+#define RA_MODEL_MAX_KINDS 8u          /* kinds of layers of a model */
 #define RA_MODEL_MAX_PARAMS (G_GUINT64_CONSTANT(1) << 56) /* of a model */
 
 /* Family, which decides checkpoint format and defaults. */
@@ -51,7 +54,8 @@ typedef enum {
   RA_FAMILY_PHI3,
   RA_FAMILY_MINISTRAL,
   RA_FAMILY_MINISTRAL3,
-  RA_FAMILY_SHAPE /* from bare shape keys; tensor names as in llama */
+  RA_FAMILY_SHAPE, /* from bare shape keys; tensor names as in llama */
+  RA_FAMILY_OTHER  /* graph/input/model_layers.c: `type` says which */
 } RaModelFamily;
 
 typedef enum {
@@ -75,8 +79,50 @@ typedef enum {
   RA_HEAD_VALUE /* (1, hidden), no bias: critics and reward models */
 } RaModelHead;
 
+/* Part of a layer that mixes tokens. */
+typedef enum {
+  RA_MIXER_ATTENTION, /* softmax attention, query heads that share keys */
+  RA_MIXER_LATENT,    /* multi-head latent attention (MLA, arXiv 2405.04434) */
+  RA_MIXER_DELTA,     /* gated delta net (arXiv 2412.06464) */
+  RA_MIXER_KIMI,      /* Kimi delta attention (KDA, arXiv 2510.26692) */
+  RA_MIXER_MAMBA,     /* Mamba-2 (arXiv 2405.21060) */
+  RA_MIXER_CONV,      /* gated short convolution: lfm2 */
+  RA_MIXER_NONE,      /* the layer is a feed-forward part alone */
+  RA_N_MIXERS
+} RaMixer;
+
+/* Feed-forward part of a layer. */
+typedef enum {
+  RA_FFN_DENSE,   /* one MLP */
+  RA_FFN_EXPERTS, /* routed experts, perhaps with shared ones */
+  RA_FFN_NONE     /* the layer is a mixer alone */
+} RaFfn;
+
+/* Norms on queries and keys. */
+typedef enum {
+  RA_QK_NORM_NONE,
+  RA_QK_NORM_HEAD,  /* (head_dim), one for all heads */
+  RA_QK_NORM_WIDE,  /* over the heads together: (heads * head_dim) */
+  RA_QK_NORM_HEADS, /* (heads, head_dim): each head its own */
+  RA_QK_NORM_BARE   /* no parameters */
+} RaQkNorm;
+
+/* Kind of layer: layers of one kind have equal tensors, ops and caches. */
+typedef struct {
+  guint8 mixer;       /* RaMixer */
+  guint8 ffn;         /* RaFfn */
+  guint8 indexer;     /* 1: has an indexer of its own (RaModel.index_heads) */
+  guint8 nope;        /* 1: attention without positions */
+  guint32 window;     /* keys that a query attends to at most, its own
+                         included; 0: all */
+  guint32 n_heads;    /* of attention; 0: RaModel.n_heads */
+  guint32 n_kv_heads; /* 0: RaModel.n_kv_heads */
+  guint32 head_dim;   /* 0: RaModel.head_dim */
+} RaLayerKind;
+
 typedef struct {
   char *name;               /* owned; file name without .json, or given */
+  const char *type;         /* static, nullable: `model_type` of OTHER */
   RaModelFamily family;     /* naming and layout of the tensors */
   guint32 n_layers;         /* transformer layers */
   guint32 hidden;           /* width of the residual stream, elements */
@@ -96,18 +142,52 @@ typedef struct {
   gboolean out_bias;        /* bias (hidden) of the attention output */
   gboolean mlp_bias;        /* biases (ffn) and (hidden) of a dense MLP */
   gboolean norm_bias;       /* offset (hidden) of every LayerNorm */
-  gboolean qk_norm;         /* RMS norms (head_dim) on q and on k */
+  RaQkNorm qk_norm;         /* on queries and keys, RMS but of OTHER */
   gboolean embedding_norm;  /* norm (hidden) after the embedding: bloom */
-  guint32 n_experts;        /* experts of a MoE layer, all routed; 0: dense */
+  guint8 n_norms;           /* norms of a layer with both parts: 2, but of
+                               OTHER also 1 (parallel parts) and 4 (before and
+                               after both); 0 counts as 2 */
+  guint32 n_experts;        /* routed experts of a MoE layer; 0: dense */
   guint32 experts_per_token; /* experts that a token visits; 0: dense */
   guint32 expert_ffn;        /* inner width of one expert, elements; 0: dense */
-  guint8 *layer_is_moe;      /* (n_layers), owned, 1: MoE; NULL: all dense */
-  guint32 param_bytes;       /* bytes of one parameter as published: 1, 2, 4 */
-  guint32 lora_rank;         /* of its adapters, graph/input/lora.h; 0: none */
-  guint32 lora_targets;      /* matrices with adapters: bits by RaTensorKind */
-  gboolean lora_only;        /* its tensors are the adapters alone */
-  char *path;                /* owned, nullable: file that states the shape */
-  GPtrArray *notes;          /* (element-type utf8) owned, nullable: what the
+  guint32 shared_ffn;        /* inner width of all shared experts together */
+  guint32 expert_hidden;     /* width at which experts work (latent MoE); 0:
+                                hidden */
+  guint8 shared_gate;        /* 1: a gate (1, hidden) scales the shared ones */
+  guint8 router_bias;        /* 1: the router has a bias (n_experts) */
+  guint8 expert_bias;        /* 1: experts have biases */
+  guint8 head_bias;          /* 1: the lm head has a bias (vocab) */
+  guint8 attention_gate;     /* 1: a gate (q's width) scales the output of
+                                attention; 2: one value a head */
+  guint8 sinks;              /* 1: a learned score (n_heads) that no key has */
+  /* latent attention; 0: there is none */
+  guint32 q_rank;    /* width of the latent queries; 0: not latent */
+  guint32 kv_rank;   /* width of the latent keys and values */
+  guint32 nope_dim;  /* of a head's query and key, elements without positions */
+  guint32 rope_dim;  /* and with; the keys' part is shared by all heads */
+  guint32 value_dim; /* elements of a head's value */
+  /* sparse attention over the keys that an indexer chooses; 0: there is none */
+  guint32 index_heads; /* heads of the indexer */
+  guint32 index_dim;   /* elements of one */
+  guint32 index_top_k; /* keys that a query keeps */
+  /* linear mixers; of Mamba-2: groups, heads, state, head; 0: there are none */
+  guint32 n_key_heads;   /* heads of queries and keys */
+  guint32 n_value_heads; /* heads of values, each with a state */
+  guint32 key_dim;       /* elements of a key, rows of a state */
+  guint32 state_dim;     /* elements of a value, columns of a state */
+  guint32 conv_taps;     /* taps of the causal convolution */
+  guint32 scan_chunk;    /* tokens of a chunk of the scan */
+  guint8 conv_bias;      /* 1: the convolution has a bias */
+  guint8 mixer_bias;     /* 1: the projections of linear mixers have biases */
+  guint32 n_kinds;       /* kinds of layers, 0 counts as 1 */
+  RaLayerKind kinds[RA_MODEL_MAX_KINDS]; /* in the order of their op lists */
+  guint8 *layer_kind;   /* (n_layers), owned, index into kinds; NULL: all 0 */
+  guint32 param_bytes;  /* bytes of one parameter as published: 1, 2, 4 */
+  guint32 lora_rank;    /* of its adapters, graph/input/lora.h; 0: none */
+  guint32 lora_targets; /* matrices with adapters: bits by RaTensorKind */
+  gboolean lora_only;   /* its tensors are the adapters alone */
+  char *path;           /* owned, nullable: file that states the shape */
+  GPtrArray *notes;     /* (element-type utf8) owned, nullable: what the
                                 file says and the record does not express */
 } RaModel;
 
@@ -147,6 +227,8 @@ typedef enum {
   RA_LORA_B     /* (out, r) */
 } RaLoraPart;
 
+/* Shapes of a plain layer; where a layer's kind has others, its row in
+ * graph/input/model_tensor.c says them. */
 typedef enum {
   RA_TENSOR_EMBEDDING, /* (vocab, hidden) */
   RA_TENSOR_POSITION,  /* (max_positions, hidden) */
@@ -159,7 +241,8 @@ typedef enum {
   RA_TENSOR_GATE,      /* (ffn or expert_ffn, hidden) */
   RA_TENSOR_UP,        /* (ffn or expert_ffn, hidden) */
   RA_TENSOR_DOWN,      /* (hidden, ffn or expert_ffn) */
-  RA_TENSOR_HEAD       /* (vocab, hidden), or (1, hidden) of a value head */
+  RA_TENSOR_HEAD,      /* (vocab, hidden), or (1, hidden) of a value head */
+  RA_TENSOR_MIXER      /* any other tensor of a mixer */
 } RaTensorKind;
 
 #define RA_TENSOR_NAME_BYTES 96
@@ -265,11 +348,46 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(RaModel, ra_model_free)
 /* "llama", ... as in the model_type of a config file; or "shape". */
 const char *ra_model_family_name(RaModelFamily family);
 
+/* The same of @model: `type` if its family is OTHER. */
+const char *ra_model_type(const RaModel *model);
+
+/* Number of kinds of layers, >= 1. */
+guint32 ra_model_n_kinds(const RaModel *model);
+
+/* Kind of layer @layer, from 0: an index into kinds. */
+guint32 ra_model_layer_kind(const RaModel *model, guint32 layer);
+
+/* Numbers of the layers of each kind among @n_layers from @first_layer on.
+ * @out_n: (out) (array length=RA_MODEL_MAX_KINDS). */
+void ra_model_count_kinds(const RaModel *model, guint32 first_layer,
+                          guint32 n_layers, guint32 *out_n);
+
+/* Sizes of attention in layers of kind @kind: the kind's or the model's. */
+guint32 ra_model_kind_heads(const RaModel *model, guint32 kind);
+guint32 ra_model_kind_kv_heads(const RaModel *model, guint32 kind);
+guint32 ra_model_kind_head_dim(const RaModel *model, guint32 kind);
+
+/* (transfer full): kind @kind in words, "mla + 256 experts". */
+char *ra_model_kind_text(const RaModel *model, guint32 kind);
+
 /* TRUE if layer @layer, from 0, is a mixture of experts. */
 gboolean ra_model_layer_is_moe(const RaModel *model, guint32 layer);
 
 /* Number of layers that are mixtures of experts: 0 to n_layers. */
 guint32 ra_model_n_moe_layers(const RaModel *model);
+
+/* Gives layer @layer the kind @kind, a new one if no layer has had it.  FALSE:
+ * it would be one more than RA_MODEL_MAX_KINDS. */
+gboolean ra_model_set_layer(RaModel *model, guint32 layer,
+                            const RaLayerKind *kind);
+
+/* Makes the layers that @is_moe (array length=n_layers) marks mixtures of
+ * experts, the others dense; otherwise they are plain. */
+void ra_model_set_moe_layers(RaModel *model, const guint8 *is_moe);
+
+/* TRUE if all layers are a plain attention of the model's sizes with all
+ * positions and keys, and a dense MLP or routed experts. */
+gboolean ra_model_is_plain(const RaModel *model);
 
 /**
  * ra_model_n_params:
@@ -297,28 +415,66 @@ guint64 ra_model_n_active_params(const RaModel *model);
 guint64 ra_model_embedding_n_params(const RaModel *model);
 guint64 ra_model_position_n_params(const RaModel *model);
 guint64 ra_model_embedding_norm_n_params(const RaModel *model);
-guint64 ra_model_attention_n_params(const RaModel *model); /* with qk_norm */
+guint64 ra_model_mixer_n_params(const RaModel *model, guint32 layer);
 guint64 ra_model_mlp_n_params(const RaModel *model, guint32 layer);
-guint64 ra_model_expert_n_params(const RaModel *model);      /* 0 if dense */
-guint64 ra_model_layer_norms_n_params(const RaModel *model); /* both */
+guint64 ra_model_expert_n_params(const RaModel *model); /* 0 if dense */
 guint64 ra_model_layer_n_params(const RaModel *model, guint32 layer);
 guint64 ra_model_final_norm_n_params(const RaModel *model);
 guint64 ra_model_head_n_params(const RaModel *model); /* 0 if tied lm */
 
+/* Parts of a layer's parameters. */
+typedef enum {
+  RA_PART_MIXER = 1,   /* with norms on queries and keys */
+  RA_PART_FFN = 2,     /* dense MLP, router, shared experts */
+  RA_PART_EXPERTS = 4, /* routed experts */
+  RA_PART_NORMS = 8,   /* of the residual stream */
+  RA_PART_ALL = 15
+} RaParts;
+
 /**
- * ra_model_kv_layer_bytes:
- * @tp: ranks that share the heads of keys and values, >= 1
- * @element_bytes: bytes of one element of the cache
+ * ra_model_kind_n_params:
+ * @kind: < ra_model_n_kinds()
+ * @parts: sum of RaParts
+ * @tp: ranks of tensor parallelism, >= 1
  *
- * Key and value cache of one token in one layer, on one rank; a rank has at
- * least one head.
- *
- *     2 ceil(n_kv_heads / tp) head_dim element_bytes
- *
- * Returns: bytes
+ * Parameters of one layer of kind @kind on the rank that has most: replicated
+ * tensors count in full, cut ones are rounded up to whole heads.  Routed
+ * experts count once each, cut as @tp cuts a dense MLP.  Adapters do not count.
+ * O(rows of the family's table).
  */
-guint64 ra_model_kv_layer_bytes(const RaModel *model, guint32 tp,
-                                guint element_bytes);
+guint64 ra_model_kind_n_params(const RaModel *model, guint32 kind, guint parts,
+                               guint32 tp);
+
+/* Weights of matrices that a token meets in one layer of kind @kind, which is
+ * half of their FLOP: of the experts those that it visits. */
+guint64 ra_model_kind_n_weights(const RaModel *model, guint32 kind);
+
+/* Cache of @n_layers layers from @first_layer on, on one rank of @tp: of each
+ * token, where no window limits it, and of each sequence of at most @n_tokens
+ * tokens, whatever its length: full windows, and states.
+ *
+ * A token in a layer; a rank has at least one head:
+ *
+ *     attention   2 ceil(n_kv_heads / tp) head_dim element_bytes
+ *     latent      (kv_rank + rope_dim) element_bytes, on every rank
+ *     an indexer  index_dim + 4 ceil(index_dim / 128) more: fp8 with a scale
+ *                 for every 128 elements (vLLM, DeepseekV32IndexerCache)
+ *
+ * A state in a layer:
+ *
+ *     delta rules, Mamba-2   ceil(n_value_heads / tp) key_dim state_dim 4
+ *       and a convolution    (conv_taps - 1) width / tp element_bytes
+ *
+ * The recurrent state is fp32 (SGLang's MambaPool, and what `mamba_ssm_dtype`
+ * of Qwen3.5 and Nemotron-H says to vLLM).  The width is that of queries, keys
+ * and values; of Mamba-2 heads x head + 2 groups x state; of lfm2 hidden. */
+void ra_model_cache_bytes(const RaModel *model, guint32 first_layer,
+                          guint32 n_layers, guint32 tp, guint element_bytes,
+                          guint64 n_tokens, guint64 *out_token,
+                          guint64 *out_sequence);
+
+/* Channels of the causal convolution of a layer of kind @kind; 0: none. */
+guint64 ra_model_conv_width(const RaModel *model, guint32 kind);
 
 /* Tensors of the checkpoint; a fused qkv tensor counts as three. */
 guint32 ra_model_n_tensors(const RaModel *model);

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "graph/input/model_family.h"
+#include "graph/input/model_layers.h"
 
 /* ---- bare shapes ----------------------------------------------------- */
 
@@ -140,13 +141,17 @@ static const struct {
 static RaModelFamily
 read_type(RaConfigReader *reader)
 {
-  const char *words[RA_FAMILY_SHAPE + 1] = {NULL};
+  const char *words[RA_FAMILY_SHAPE + 128] = {NULL};
   const char *type = ra_config_reader_text(reader, "model_type");
   for (guint i = 0; type && i < G_N_ELEMENTS(text_types); i++)
     if (strcmp(type, text_types[i].type) == 0)
       return text_types[i].family;
   for (guint i = 0; i < RA_FAMILY_SHAPE; i++)
     words[i] = ra_model_family_name((RaModelFamily)i);
+  for (guint i = 0;
+       ra_model_other_type(i) && RA_FAMILY_SHAPE + i + 1 < G_N_ELEMENTS(words);
+       i++)
+    words[RA_FAMILY_SHAPE + i] = ra_model_other_type(i);
   if (!type)
     ra_config_reader_fail(reader, "model_type", "'model_type' is missing");
   return (RaModelFamily)ra_config_reader_word(reader, "model_type", words, 0);
@@ -215,7 +220,11 @@ read_notes(RaConfigReader *reader, RaModel *model)
 static void
 read_object(RaConfigReader *reader, RaModel *model)
 {
-  model->family = read_type(reader);
+  const char *type = ra_config_reader_text(reader, "model_type");
+  gboolean other = type && ra_model_read_other(reader, type, model);
+
+  if (!other)
+    model->family = read_type(reader);
   if (!reader->failed)
     ra_model_read_family(reader, model);
   if (!reader->failed)

@@ -188,12 +188,12 @@ read_mixtral(RaConfigReader *reader, RaModel *model)
   model->expert_ffn = model->ffn;
   if (reader->failed)
     return;
-  model->layer_is_moe = g_malloc(model->n_layers);
-  memset(model->layer_is_moe, 1, model->n_layers);
+  model->kinds[0].ffn = RA_FFN_EXPERTS;
 }
 
 static void
-read_mlp_only_layers(RaConfigReader *reader, RaModel *model)
+read_mlp_only_layers(RaConfigReader *reader, const RaModel *model,
+                     guint8 *is_moe)
 {
   const char *key = "mlp_only_layers";
   JsonArray *array = ra_config_reader_array(reader, key);
@@ -210,7 +210,7 @@ read_mlp_only_layers(RaConfigReader *reader, RaModel *model)
           "element %u of '%s' is not a layer, expected an integer from 0 to %u",
           i, key, model->n_layers - 1);
     else
-      model->layer_is_moe[layer] = 0;
+      is_moe[layer] = 0;
   }
 }
 
@@ -231,16 +231,15 @@ read_qwen3_moe(RaConfigReader *reader, RaModel *model)
                                           RA_MODEL_MAX_LAYERS, 1);
   if (reader->failed)
     return;
-  model->layer_is_moe = g_malloc(model->n_layers);
+  g_autofree guint8 *is_moe = g_malloc(model->n_layers);
   for (guint32 i = 0; i < model->n_layers; i++)
-    model->layer_is_moe[i] = n_experts > 0 && (i + 1) % step == 0;
-  read_mlp_only_layers(reader, model);
+    is_moe[i] = n_experts > 0 && (i + 1) % step == 0;
+  read_mlp_only_layers(reader, model, is_moe);
+  ra_model_set_moe_layers(model, is_moe);
   if (ra_model_n_moe_layers(model) > 0) {
     model->n_experts = n_experts;
     model->experts_per_token = per_token;
     model->expert_ffn = ffn;
-  } else {
-    g_clear_pointer(&model->layer_is_moe, g_free);
   }
 }
 
@@ -388,7 +387,9 @@ ra_model_read_family(RaConfigReader *reader, RaModel *model)
       [RA_FAMILY_PHI3] = read_llama,
       [RA_FAMILY_MINISTRAL] = read_llama,
       [RA_FAMILY_MINISTRAL3] = read_llama};
-  g_return_if_fail((guint)model->family < G_N_ELEMENTS(readers));
   model->param_bytes = read_param_bytes(reader);
+  if (model->family == RA_FAMILY_OTHER)
+    return; /* graph/input/model_layers.h has read it */
+  g_return_if_fail((guint)model->family < G_N_ELEMENTS(readers));
   readers[model->family](reader, model);
 }

@@ -10,7 +10,7 @@
 #ifndef RA_GRAPH_INPUT_MODEL_FAMILY_H
 #define RA_GRAPH_INPUT_MODEL_FAMILY_H
 
-#include "graph/input/config_reader.h"
+#include "base/config_reader.h"
 #include "graph/input/model.h"
 
 /* Fills @model, whose name and family are set, from the reader's object. */

@@ -1,294 +1,161 @@
-/* Tensors of a checkpoint, family by family, from tables of rows. */
+/* Tensors of a checkpoint: those of the rows of a family's tables that the
+ * model has, their shapes and their sums. */
 #include "config.h"
 
 #include <string.h>
 
 #include "graph/input/lora.h"
+#include "graph/input/model_row.h"
 
-/* When a row of a table below is in the checkpoint.  Beside that, a bias
- * must be switched on in the model and a gate needs a gated MLP. */
-typedef enum {
-  WHEN_ALWAYS,
-  WHEN_LEARNED,        /* learned positions */
-  WHEN_EMBEDDING_NORM, /* model has one */
-  WHEN_QK_NORM,        /* model has them */
-  WHEN_DENSE,          /* layer is not a MoE */
-  WHEN_MOE,            /* once in a MoE layer */
-  WHEN_EXPERT,         /* once for each expert; such rows are neighbours */
-  WHEN_LM_HEAD,        /* untied head of a language model */
-  WHEN_VALUE_HEAD      /* head of a critic or reward model */
-} When;
-
-typedef struct {
-  const char *name;  /* under the layer's prefix; * is the expert */
-  RaTensorKind kind; /* what it is */
-  When when;         /* whether it is there */
-  gboolean bias;     /* offset of its kind */
-  gboolean qk;       /* a norm of head_dim, not of hidden */
-} Row;
-
-/* How a family names and orders its tensors. */
-typedef struct {
-  const Row *before;        /* ends in a NULL name */
-  const char *layer_prefix; /* the layer follows */
-  const Row *layer;         /* ends in a NULL name */
-  const Row *after;         /* ends in a NULL name */
-  gboolean transposed;      /* matrices of layers are stored (cols, rows) */
-} Naming;
-
-/* clang-format off */
-#define EMBEDDING RA_TENSOR_EMBEDDING
-#define NORM RA_TENSOR_NORM
-#define Q RA_TENSOR_Q
-#define K RA_TENSOR_K
-#define V RA_TENSOR_V
-#define O RA_TENSOR_O
-#define GATE RA_TENSOR_GATE
-#define UP RA_TENSOR_UP
-#define DOWN RA_TENSOR_DOWN
-#define HEAD RA_TENSOR_HEAD
-
-/* Source of all names and their order: the state_dict of each family's
- * modeling_*.py in huggingface/transformers 4.51. */
-
-static const Row llama_before[] = {
-  {"model.embed_tokens.weight", EMBEDDING, WHEN_ALWAYS, 0, 0},
-  /* no llama has it: a bare shape may */
-  {"model.embed_positions.weight", RA_TENSOR_POSITION, WHEN_LEARNED, 0, 0},
-  {NULL, 0, 0, 0, 0}
+/* Outputs, inputs, split and grain.  A rank has whole heads. */
+static const struct {
+  guint8 rows, cols, split, grain;
+} sizes[] = {
+    [SIZE_HEAD] = {HEAD_DIM, ONE, RA_SPLIT_NONE, ONE},
+    [SIZE_Q_NORM] = {Q_WIDTH, ONE, RA_SPLIT_COLUMN, HEAD_DIM},
+    [SIZE_K_NORM] = {K_WIDTH, ONE, RA_SPLIT_COLUMN, HEAD_DIM},
+    [SIZE_GATE] = {Q_WIDTH, HIDDEN, RA_SPLIT_COLUMN, HEAD_DIM},
+    [SIZE_HEADS] = {HEADS, ONE, RA_SPLIT_COLUMN, ONE},
+    [SIZE_HEADS_IN] = {HEADS, HIDDEN, RA_SPLIT_COLUMN, ONE},
+    [SIZE_Q_DOWN] = {Q_RANK, HIDDEN, RA_SPLIT_NONE, ONE},
+    [SIZE_Q_RANK] = {Q_RANK, ONE, RA_SPLIT_NONE, ONE},
+    [SIZE_Q_UP] = {QK_ALL, Q_RANK, RA_SPLIT_COLUMN, QK_DIM},
+    [SIZE_Q_WHOLE] = {QK_ALL, HIDDEN, RA_SPLIT_COLUMN, QK_DIM},
+    [SIZE_KV_DOWN] = {KV_DOWN, HIDDEN, RA_SPLIT_NONE, ONE},
+    [SIZE_KV_RANK] = {KV_RANK, ONE, RA_SPLIT_NONE, ONE},
+    [SIZE_KV_UP] = {KV_ALL, KV_RANK, RA_SPLIT_COLUMN, KV_DIM},
+    [SIZE_LATENT_OUT] = {HIDDEN, VALUE_ALL, RA_SPLIT_ROW, VALUE_DIM},
+    [SIZE_INDEX_Q] = {INDEX_ALL, Q_RANK, RA_SPLIT_NONE, ONE},
+    [SIZE_INDEX_K] = {INDEX_DIM, HIDDEN, RA_SPLIT_NONE, ONE},
+    [SIZE_INDEX_NORM] = {INDEX_DIM, ONE, RA_SPLIT_NONE, ONE},
+    [SIZE_INDEX_WEIGHTS] = {INDEX_HEADS, HIDDEN, RA_SPLIT_NONE, ONE},
+    [SIZE_KEYS_IN] = {KEYS, HIDDEN, RA_SPLIT_COLUMN, KEY_DIM},
+    [SIZE_STATES_IN] = {STATES, HIDDEN, RA_SPLIT_COLUMN, STATE_DIM},
+    [SIZE_VALUE_HEADS_IN] = {VALUE_HEADS, HIDDEN, RA_SPLIT_COLUMN, ONE},
+    [SIZE_VALUE_HEADS] = {VALUE_HEADS, ONE, RA_SPLIT_COLUMN, ONE},
+    [SIZE_CONV] = {CONV, TAPS, RA_SPLIT_COLUMN, ONE},
+    [SIZE_CONV_BIAS] = {CONV, ONE, RA_SPLIT_COLUMN, ONE},
+    [SIZE_STATE_NORM] = {STATE_DIM, ONE, RA_SPLIT_NONE, ONE},
+    [SIZE_STATES_NORM] = {STATES, ONE, RA_SPLIT_COLUMN, STATE_DIM},
+    [SIZE_STATES_OUT] = {HIDDEN, STATES, RA_SPLIT_ROW, STATE_DIM},
+    [SIZE_KEYS] = {KEYS, ONE, RA_SPLIT_COLUMN, KEY_DIM},
+    [SIZE_NARROW_IN] = {STATE_DIM, HIDDEN, RA_SPLIT_NONE, ONE},
+    [SIZE_NARROW_KEYS] = {KEYS, STATE_DIM, RA_SPLIT_COLUMN, KEY_DIM},
+    [SIZE_NARROW_STATES] = {STATES, STATE_DIM, RA_SPLIT_COLUMN, STATE_DIM},
+    [SIZE_SCAN_IN] = {SCAN_IN, ONE, RA_SPLIT_COLUMN, ONE},
+    [SIZE_HIDDEN] = {HIDDEN, ONE, RA_SPLIT_NONE, ONE},
+    [SIZE_SHORT_CONV] = {HIDDEN, TAPS, RA_SPLIT_COLUMN, ONE},
+    [SIZE_THRICE_IN] = {HIDDEN_3, HIDDEN, RA_SPLIT_COLUMN, ONE},
+    [SIZE_SQUARE] = {HIDDEN, HIDDEN, RA_SPLIT_ROW, ONE},
+    [SIZE_SHARED_IN] = {SHARED, HIDDEN, RA_SPLIT_COLUMN, ONE},
+    [SIZE_SHARED_OUT] = {HIDDEN, SHARED, RA_SPLIT_ROW, ONE},
+    [SIZE_SHARED_GATE] = {ONE, HIDDEN, RA_SPLIT_NONE, ONE},
+    [SIZE_EXPERTS_IN] = {EXPERT_HIDDEN, HIDDEN, RA_SPLIT_NONE, ONE},
+    [SIZE_EXPERTS_OUT] = {HIDDEN, EXPERT_HIDDEN, RA_SPLIT_NONE, ONE},
 };
-
-#define LLAMA_ATTENTION \
-  {"self_attn.q_proj.weight", Q, WHEN_ALWAYS, 0, 0}, \
-  {"self_attn.q_proj.bias", Q, WHEN_ALWAYS, 1, 0}, \
-  {"self_attn.k_proj.weight", K, WHEN_ALWAYS, 0, 0}, \
-  {"self_attn.k_proj.bias", K, WHEN_ALWAYS, 1, 0}, \
-  {"self_attn.v_proj.weight", V, WHEN_ALWAYS, 0, 0}, \
-  {"self_attn.v_proj.bias", V, WHEN_ALWAYS, 1, 0}, \
-  {"self_attn.o_proj.weight", O, WHEN_ALWAYS, 0, 0}, \
-  {"self_attn.o_proj.bias", O, WHEN_ALWAYS, 1, 0}, \
-  {"self_attn.q_norm.weight", NORM, WHEN_QK_NORM, 0, 1}, \
-  {"self_attn.k_norm.weight", NORM, WHEN_QK_NORM, 0, 1}
-
-#define LLAMA_NORMS \
-  {"input_layernorm.weight", NORM, WHEN_ALWAYS, 0, 0}, \
-  {"input_layernorm.bias", NORM, WHEN_ALWAYS, 1, 0}, \
-  {"post_attention_layernorm.weight", NORM, WHEN_ALWAYS, 0, 0}, \
-  {"post_attention_layernorm.bias", NORM, WHEN_ALWAYS, 1, 0}
-
-static const Row llama_layer[] = {
-  LLAMA_ATTENTION,
-  {"mlp.gate.weight", RA_TENSOR_ROUTER, WHEN_MOE, 0, 0},
-  {"mlp.experts.*.gate_proj.weight", GATE, WHEN_EXPERT, 0, 0},
-  {"mlp.experts.*.up_proj.weight", UP, WHEN_EXPERT, 0, 0},
-  {"mlp.experts.*.down_proj.weight", DOWN, WHEN_EXPERT, 0, 0},
-  {"mlp.gate_proj.weight", GATE, WHEN_DENSE, 0, 0},
-  {"mlp.gate_proj.bias", GATE, WHEN_DENSE, 1, 0},
-  {"mlp.up_proj.weight", UP, WHEN_DENSE, 0, 0},
-  {"mlp.up_proj.bias", UP, WHEN_DENSE, 1, 0},
-  {"mlp.down_proj.weight", DOWN, WHEN_DENSE, 0, 0},
-  {"mlp.down_proj.bias", DOWN, WHEN_DENSE, 1, 0},
-  LLAMA_NORMS,
-  {NULL, 0, 0, 0, 0}
-};
-
-static const Row phi3_layer[] = {
-  {"self_attn.o_proj.weight", O, WHEN_ALWAYS, 0, 0},
-  {"self_attn.qkv_proj.weight[q]", Q, WHEN_ALWAYS, 0, 0},
-  {"self_attn.qkv_proj.weight[k]", K, WHEN_ALWAYS, 0, 0},
-  {"self_attn.qkv_proj.weight[v]", V, WHEN_ALWAYS, 0, 0},
-  {"mlp.gate_up_proj.weight[gate]", GATE, WHEN_ALWAYS, 0, 0},
-  {"mlp.gate_up_proj.weight[up]", UP, WHEN_ALWAYS, 0, 0},
-  {"mlp.down_proj.weight", DOWN, WHEN_ALWAYS, 0, 0},
-  LLAMA_NORMS,
-  {NULL, 0, 0, 0, 0}
-};
-
-static const Row mixtral_layer[] = {
-  LLAMA_ATTENTION,
-  {"block_sparse_moe.gate.weight", RA_TENSOR_ROUTER, WHEN_MOE, 0, 0},
-  {"block_sparse_moe.experts.*.w1.weight", GATE, WHEN_EXPERT, 0, 0},
-  {"block_sparse_moe.experts.*.w2.weight", DOWN, WHEN_EXPERT, 0, 0},
-  {"block_sparse_moe.experts.*.w3.weight", UP, WHEN_EXPERT, 0, 0},
-  LLAMA_NORMS,
-  {NULL, 0, 0, 0, 0}
-};
-
-static const Row llama_after[] = {
-  {"model.norm.weight", NORM, WHEN_ALWAYS, 0, 0},
-  {"model.norm.bias", NORM, WHEN_ALWAYS, 1, 0},
-  {"lm_head.weight", HEAD, WHEN_LM_HEAD, 0, 0},
-  {"score.weight", HEAD, WHEN_VALUE_HEAD, 0, 0},
-  {NULL, 0, 0, 0, 0}
-};
-
-static const Row gpt2_before[] = {
-  {"transformer.wte.weight", EMBEDDING, WHEN_ALWAYS, 0, 0},
-  {"transformer.wpe.weight", RA_TENSOR_POSITION, WHEN_LEARNED, 0, 0},
-  {NULL, 0, 0, 0, 0}
-};
-
-static const Row gpt2_layer[] = {
-  {"ln_1.weight", NORM, WHEN_ALWAYS, 0, 0},
-  {"ln_1.bias", NORM, WHEN_ALWAYS, 1, 0},
-  {"attn.c_attn.weight[q]", Q, WHEN_ALWAYS, 0, 0},
-  {"attn.c_attn.weight[k]", K, WHEN_ALWAYS, 0, 0},
-  {"attn.c_attn.weight[v]", V, WHEN_ALWAYS, 0, 0},
-  {"attn.c_attn.bias[q]", Q, WHEN_ALWAYS, 1, 0},
-  {"attn.c_attn.bias[k]", K, WHEN_ALWAYS, 1, 0},
-  {"attn.c_attn.bias[v]", V, WHEN_ALWAYS, 1, 0},
-  {"attn.c_proj.weight", O, WHEN_ALWAYS, 0, 0},
-  {"attn.c_proj.bias", O, WHEN_ALWAYS, 1, 0},
-  {"ln_2.weight", NORM, WHEN_ALWAYS, 0, 0},
-  {"ln_2.bias", NORM, WHEN_ALWAYS, 1, 0},
-  {"mlp.c_fc.weight", UP, WHEN_ALWAYS, 0, 0},
-  {"mlp.c_fc.bias", UP, WHEN_ALWAYS, 1, 0},
-  {"mlp.c_proj.weight", DOWN, WHEN_ALWAYS, 0, 0},
-  {"mlp.c_proj.bias", DOWN, WHEN_ALWAYS, 1, 0},
-  {NULL, 0, 0, 0, 0}
-};
-
-static const Row gpt2_after[] = {
-  {"transformer.ln_f.weight", NORM, WHEN_ALWAYS, 0, 0},
-  {"transformer.ln_f.bias", NORM, WHEN_ALWAYS, 1, 0},
-  {"lm_head.weight", HEAD, WHEN_LM_HEAD, 0, 0},
-  {"score.weight", HEAD, WHEN_VALUE_HEAD, 0, 0},
-  {NULL, 0, 0, 0, 0}
-};
-
-static const Row bloom_before[] = {
-  {"transformer.word_embeddings.weight", EMBEDDING, WHEN_ALWAYS, 0, 0},
-  {"transformer.word_embeddings_layernorm.weight", NORM,
-   WHEN_EMBEDDING_NORM, 0, 0},
-  {"transformer.word_embeddings_layernorm.bias", NORM,
-   WHEN_EMBEDDING_NORM, 1, 0},
-  {NULL, 0, 0, 0, 0}
-};
-
-static const Row bloom_layer[] = {
-  {"input_layernorm.weight", NORM, WHEN_ALWAYS, 0, 0},
-  {"input_layernorm.bias", NORM, WHEN_ALWAYS, 1, 0},
-  /* stored head by head as (n_heads, 3, head_dim, hidden) */
-  {"self_attention.query_key_value.weight[q]", Q, WHEN_ALWAYS, 0, 0},
-  {"self_attention.query_key_value.weight[k]", K, WHEN_ALWAYS, 0, 0},
-  {"self_attention.query_key_value.weight[v]", V, WHEN_ALWAYS, 0, 0},
-  {"self_attention.query_key_value.bias[q]", Q, WHEN_ALWAYS, 1, 0},
-  {"self_attention.query_key_value.bias[k]", K, WHEN_ALWAYS, 1, 0},
-  {"self_attention.query_key_value.bias[v]", V, WHEN_ALWAYS, 1, 0},
-  {"self_attention.dense.weight", O, WHEN_ALWAYS, 0, 0},
-  {"self_attention.dense.bias", O, WHEN_ALWAYS, 1, 0},
-  {"post_attention_layernorm.weight", NORM, WHEN_ALWAYS, 0, 0},
-  {"post_attention_layernorm.bias", NORM, WHEN_ALWAYS, 1, 0},
-  {"mlp.dense_h_to_4h.weight", UP, WHEN_ALWAYS, 0, 0},
-  {"mlp.dense_h_to_4h.bias", UP, WHEN_ALWAYS, 1, 0},
-  {"mlp.dense_4h_to_h.weight", DOWN, WHEN_ALWAYS, 0, 0},
-  {"mlp.dense_4h_to_h.bias", DOWN, WHEN_ALWAYS, 1, 0},
-  {NULL, 0, 0, 0, 0}
-};
-
-static const Row mpt_layer[] = {
-  {"norm_1.weight", NORM, WHEN_ALWAYS, 0, 0},
-  {"norm_1.bias", NORM, WHEN_ALWAYS, 1, 0},
-  {"attn.Wqkv.weight[q]", Q, WHEN_ALWAYS, 0, 0},
-  {"attn.Wqkv.weight[k]", K, WHEN_ALWAYS, 0, 0},
-  {"attn.Wqkv.weight[v]", V, WHEN_ALWAYS, 0, 0},
-  {"attn.Wqkv.bias[q]", Q, WHEN_ALWAYS, 1, 0},
-  {"attn.Wqkv.bias[k]", K, WHEN_ALWAYS, 1, 0},
-  {"attn.Wqkv.bias[v]", V, WHEN_ALWAYS, 1, 0},
-  {"attn.out_proj.weight", O, WHEN_ALWAYS, 0, 0},
-  {"attn.out_proj.bias", O, WHEN_ALWAYS, 1, 0},
-  {"norm_2.weight", NORM, WHEN_ALWAYS, 0, 0},
-  {"norm_2.bias", NORM, WHEN_ALWAYS, 1, 0},
-  {"ffn.up_proj.weight", UP, WHEN_ALWAYS, 0, 0},
-  {"ffn.up_proj.bias", UP, WHEN_ALWAYS, 1, 0},
-  {"ffn.down_proj.weight", DOWN, WHEN_ALWAYS, 0, 0},
-  {"ffn.down_proj.bias", DOWN, WHEN_ALWAYS, 1, 0},
-  {NULL, 0, 0, 0, 0}
-};
-
-static const Row mpt_after[] = {
-  {"transformer.norm_f.weight", NORM, WHEN_ALWAYS, 0, 0},
-  {"transformer.norm_f.bias", NORM, WHEN_ALWAYS, 1, 0},
-  {"lm_head.weight", HEAD, WHEN_LM_HEAD, 0, 0},
-  {"score.weight", HEAD, WHEN_VALUE_HEAD, 0, 0},
-  {NULL, 0, 0, 0, 0}
-};
-
-static const Naming llama_naming = {
-  llama_before, "model.layers.", llama_layer, llama_after, FALSE};
-static const Naming phi3_naming = {
-  llama_before, "model.layers.", phi3_layer, llama_after, FALSE};
-static const Naming mixtral_naming = {
-  llama_before, "model.layers.", mixtral_layer, llama_after, FALSE};
-static const Naming gpt2_naming = {
-  gpt2_before, "transformer.h.", gpt2_layer, gpt2_after, TRUE};
-static const Naming bloom_naming = {
-  bloom_before, "transformer.h.", bloom_layer, gpt2_after, FALSE};
-static const Naming mpt_naming = {
-  gpt2_before, "transformer.blocks.", mpt_layer, mpt_after, FALSE};
-/* clang-format on */
-
-static const Naming *
-naming_of(const RaModel *model)
-{
-  switch (model->family) {
-  case RA_FAMILY_MIXTRAL:
-    return &mixtral_naming;
-  case RA_FAMILY_PHI3:
-    return &phi3_naming;
-  case RA_FAMILY_GPT2:
-    return &gpt2_naming;
-  case RA_FAMILY_BLOOM:
-    return &bloom_naming;
-  case RA_FAMILY_MPT:
-    return &mpt_naming;
-  default:
-    return &llama_naming;
-  }
-}
 
 static gboolean
-has_bias(const RaModel *model, RaTensorKind kind)
+has_bias(const RaModel *model, const Row *row)
 {
-  switch (kind) {
-  case Q:
-  case K:
-  case V:
+  switch (row->kind) {
+  case RA_TENSOR_Q:
+  case RA_TENSOR_K:
+  case RA_TENSOR_V:
     return model->qkv_bias;
-  case O:
+  case RA_TENSOR_O:
     return model->out_bias;
-  case GATE:
-  case UP:
-  case DOWN:
-    return model->mlp_bias;
-  case NORM:
+  case RA_TENSOR_GATE:
+  case RA_TENSOR_UP:
+  case RA_TENSOR_DOWN:
+    return row->when == WHEN_EXPERT ? model->expert_bias : model->mlp_bias;
+  case RA_TENSOR_NORM:
     return model->norm_bias;
+  case RA_TENSOR_ROUTER:
+    return model->router_bias;
+  case RA_TENSOR_HEAD:
+    return model->head_bias;
+  case RA_TENSOR_MIXER:
+    return model->mixer_bias;
   default:
     return FALSE;
   }
 }
 
+/* TRUE for a row of a table of layers that layers of kind @k have. */
 static gboolean
-is_there(const RaModel *model, const Row *row, gboolean moe)
+layer_has(const RaModel *model, const Row *row, const RaLayerKind *k)
 {
-  if (row->bias && !has_bias(model, row->kind))
+  gboolean moe = k->ffn == RA_FFN_EXPERTS;
+  gboolean latent = k->mixer == RA_MIXER_LATENT;
+  gboolean attention = k->mixer == RA_MIXER_ATTENTION;
+  gboolean both = k->mixer != RA_MIXER_NONE && k->ffn != RA_FFN_NONE;
+
+  switch (row->when) {
+  case WHEN_QK_NORM:
+    return attention && model->qk_norm != RA_QK_NORM_NONE &&
+           model->qk_norm != RA_QK_NORM_BARE;
+  case WHEN_DENSE:
+    return k->ffn == RA_FFN_DENSE;
+  case WHEN_MOE:
+  case WHEN_EXPERT:
+    return moe;
+  case WHEN_TWO_NORMS:
+    return both && model->n_norms != 1;
+  case WHEN_FOUR_NORMS:
+    return both && model->n_norms == 4;
+  case WHEN_GATE:
+    return attention && model->attention_gate == 1;
+  case WHEN_HEAD_GATE:
+    return attention && model->attention_gate == 2;
+  case WHEN_SINKS:
+    return attention && model->sinks;
+  case WHEN_SHARED:
+    return moe && model->shared_ffn > 0;
+  case WHEN_SHARED_GATE:
+    return moe && model->shared_gate;
+  case WHEN_LATENT_EXPERTS:
+    return moe && model->expert_hidden > 0;
+  case WHEN_LATENT:
+    return latent;
+  case WHEN_LATENT_Q:
+    return latent && model->q_rank > 0;
+  case WHEN_WHOLE_Q:
+    return latent && model->q_rank == 0;
+  case WHEN_INDEXER:
+    return k->indexer;
+  case WHEN_DELTA:
+    return k->mixer == RA_MIXER_DELTA;
+  case WHEN_KIMI:
+    return k->mixer == RA_MIXER_KIMI;
+  case WHEN_MAMBA:
+    return k->mixer == RA_MIXER_MAMBA;
+  case WHEN_TAP_BIAS:
+    return k->mixer == RA_MIXER_MAMBA && model->conv_bias;
+  case WHEN_CONV:
+    return k->mixer == RA_MIXER_CONV;
+  default:
+    return attention || (row->kind != RA_TENSOR_Q && row->kind != RA_TENSOR_K &&
+                         row->kind != RA_TENSOR_V && row->kind != RA_TENSOR_O);
+  }
+}
+
+/* @k: NULL outside layers. */
+static gboolean
+is_there(const RaModel *model, const Row *row, const RaLayerKind *k)
+{
+  if (row->bias && !has_bias(model, row))
     return FALSE;
-  if (row->kind == GATE && model->mlp != RA_MLP_GATED)
+  if (row->kind == RA_TENSOR_GATE && model->mlp != RA_MLP_GATED)
     return FALSE;
+  if (k)
+    return layer_has(model, row, k);
   switch (row->when) {
   case WHEN_LEARNED:
     return model->position == RA_POSITION_LEARNED;
   case WHEN_EMBEDDING_NORM:
     return model->embedding_norm;
-  case WHEN_QK_NORM:
-    return model->qk_norm;
-  case WHEN_DENSE:
-    return !moe;
-  case WHEN_MOE:
-  case WHEN_EXPERT:
-    return moe;
   case WHEN_LM_HEAD:
-    return model->head == RA_HEAD_LM && !model->tied_embeddings;
+    return model->head == RA_HEAD_LM && (row->bias || !model->tied_embeddings);
   case WHEN_VALUE_HEAD:
     return model->head == RA_HEAD_VALUE;
   default:
@@ -302,7 +169,7 @@ row_n_tensors(const RaModel *model, const Row *row)
 {
   guint32 n_adapters = 0;
 
-  if (!row->bias && row->when != WHEN_EXPERT && row->kind != NORM &&
+  if (!row->bias && row->when != WHEN_EXPERT && row->kind != RA_TENSOR_NORM &&
       ra_lora_has(model, row->kind))
     n_adapters = 2;
   if (model->lora_only)
@@ -310,13 +177,13 @@ row_n_tensors(const RaModel *model, const Row *row)
   return (row->when == WHEN_EXPERT ? model->n_experts : 1) + n_adapters;
 }
 
-/* Tensors that a table stands for in a layer of the given sort. */
+/* Tensors that a table stands for in a layer of kind @k, or outside layers. */
 static guint32
-count_rows(const RaModel *model, const Row *rows, gboolean moe)
+count_rows(const RaModel *model, const Row *rows, const RaLayerKind *k)
 {
   guint32 n = 0;
   for (const Row *row = rows; row->name; row++)
-    if (is_there(model, row, moe))
+    if (is_there(model, row, k))
       n += row_n_tensors(model, row);
   return n;
 }
@@ -324,12 +191,12 @@ count_rows(const RaModel *model, const Row *rows, gboolean moe)
 /* The row of tensor @index of a table; sets of @t its expert or -1, and which
  * adapter it is. */
 static const Row *
-find_row(const RaModel *model, const Row *rows, gboolean moe, guint32 index,
-         RaTensor *t)
+find_row(const RaModel *model, const Row *rows, const RaLayerKind *k,
+         guint32 index, RaTensor *t)
 {
   t->expert = RA_TENSOR_NO_EXPERT;
   for (const Row *row = rows; row->name;) {
-    if (!is_there(model, row, moe)) {
+    if (!is_there(model, row, k)) {
       row++;
     } else if (row->when != WHEN_EXPERT || model->lora_only) {
       guint32 n = row_n_tensors(model, row);
@@ -341,10 +208,10 @@ find_row(const RaModel *model, const Row *rows, gboolean moe, guint32 index,
       index -= n;
       row++;
     } else { /* the checkpoint goes expert by expert, not row by row */
-      const Row *group[3];
+      const Row *group[6];
       guint32 n = 0;
       for (; row->name && row->when == WHEN_EXPERT; row++)
-        if (is_there(model, row, moe))
+        if (is_there(model, row, k))
           group[n++] = row;
       if (index < n * model->n_experts) {
         t->expert = (gint32)(index / n);
@@ -370,47 +237,113 @@ set_dims(RaTensor *t, guint64 rows, guint64 cols, RaTensorSplit split,
   t->grain = split == RA_SPLIT_NONE ? 1 : grain;
 }
 
+static guint64
+dim_of(const RaModel *model, guint32 kind, guint8 dim)
+{
+  guint64 heads = ra_model_kind_heads(model, kind);
+  guint64 qk = (guint64)model->nope_dim + model->rope_dim;
+  guint64 kv = (guint64)model->nope_dim + model->value_dim;
+  guint64 keys = (guint64)model->n_key_heads * model->key_dim;
+  guint64 states = (guint64)model->n_value_heads * model->state_dim;
+  guint32 head_dim = ra_model_kind_head_dim(model, kind);
+  const guint64 dims[] = {
+      [ONE] = 1,
+      [HIDDEN] = model->hidden,
+      [HEAD_DIM] = head_dim,
+      [HEADS] = heads,
+      [Q_WIDTH] = heads * head_dim,
+      [K_WIDTH] = (guint64)ra_model_kind_kv_heads(model, kind) * head_dim,
+      [Q_RANK] = model->q_rank,
+      [KV_RANK] = model->kv_rank,
+      [KV_DOWN] = (guint64)model->kv_rank + model->rope_dim,
+      [QK_DIM] = qk,
+      [QK_ALL] = heads * qk,
+      [KV_DIM] = kv,
+      [KV_ALL] = heads * kv,
+      [VALUE_DIM] = model->value_dim,
+      [VALUE_ALL] = heads * model->value_dim,
+      [INDEX_DIM] = model->index_dim,
+      [INDEX_HEADS] = model->index_heads,
+      [INDEX_ALL] = (guint64)model->index_heads * model->index_dim,
+      [KEY_DIM] = model->key_dim,
+      [KEYS] = keys,
+      [STATE_DIM] = model->state_dim,
+      [STATES] = states,
+      [VALUE_HEADS] = model->n_value_heads,
+      [CONV] = 2 * keys + states,
+      [TAPS] = model->conv_taps,
+      [SCAN_IN] = 2 * (keys + states) + model->n_value_heads,
+      [HIDDEN_3] = 3 * (guint64)model->hidden,
+      [SHARED] = model->shared_ffn,
+      [EXPERT_HIDDEN] = model->expert_hidden,
+  };
+  return dims[dim];
+}
+
+/* The shape of a row that states it. */
 static void
-set_shape(const RaModel *model, const Row *row, RaTensor *t)
+set_size(const RaModel *model, guint32 kind, const Row *row, RaTensor *t)
+{
+  Size size = row->size;
+
+  if (row->when == WHEN_QK_NORM && model->qk_norm == RA_QK_NORM_HEAD)
+    size = SIZE_HEAD;
+  set_dims(t, dim_of(model, kind, sizes[size].rows),
+           dim_of(model, kind, sizes[size].cols),
+           (RaTensorSplit)sizes[size].split,
+           (guint32)dim_of(model, kind, sizes[size].grain));
+}
+
+static void
+set_shape(const RaModel *model, guint32 kind, const Row *row, RaTensor *t)
 {
   guint64 hidden = model->hidden;
-  guint64 q = (guint64)model->n_heads * model->head_dim;
-  guint64 kv = (guint64)model->n_kv_heads * model->head_dim;
-  guint64 ffn = t->expert >= 0 ? model->expert_ffn : model->ffn;
+  guint32 dim = ra_model_kind_head_dim(model, kind);
+  guint64 q = (guint64)ra_model_kind_heads(model, kind) * dim;
+  guint64 kv = (guint64)ra_model_kind_kv_heads(model, kind) * dim;
+  gboolean expert = row->when == WHEN_EXPERT;
+  guint64 ffn = expert ? model->expert_ffn : model->ffn;
+  guint64 wide = expert && model->expert_hidden ? model->expert_hidden : hidden;
   gboolean value = model->head == RA_HEAD_VALUE;
+
+  if (row->size != SIZE_KIND) {
+    set_size(model, kind, row, t);
+    return;
+  }
   switch (row->kind) {
-  case EMBEDDING:
+  case RA_TENSOR_EMBEDDING:
     set_dims(t, model->vocab, hidden, RA_SPLIT_VOCAB, 1);
     break;
   case RA_TENSOR_POSITION:
     set_dims(t, model->max_positions, hidden, RA_SPLIT_NONE, 1);
     break;
-  case NORM:
-    set_dims(t, row->qk ? model->head_dim : hidden, 1, RA_SPLIT_NONE, 1);
+  case RA_TENSOR_Q:
+    set_dims(t, q, hidden, RA_SPLIT_COLUMN, dim);
     break;
-  case Q:
-    set_dims(t, q, hidden, RA_SPLIT_COLUMN, model->head_dim);
+  case RA_TENSOR_K:
+  case RA_TENSOR_V:
+    set_dims(t, kv, hidden, RA_SPLIT_COLUMN, dim);
     break;
-  case K:
-  case V:
-    set_dims(t, kv, hidden, RA_SPLIT_COLUMN, model->head_dim);
-    break;
-  case O:
-    set_dims(t, hidden, q, RA_SPLIT_ROW, model->head_dim);
+  case RA_TENSOR_O:
+    set_dims(t, hidden, q, RA_SPLIT_ROW, dim);
     break;
   case RA_TENSOR_ROUTER:
     set_dims(t, model->n_experts, hidden, RA_SPLIT_NONE, 1);
     break;
-  case GATE:
-  case UP:
-    set_dims(t, ffn, hidden, RA_SPLIT_COLUMN, 1);
+  case RA_TENSOR_GATE:
+  case RA_TENSOR_UP:
+    set_dims(t, ffn, wide, RA_SPLIT_COLUMN, 1);
     break;
-  case DOWN:
-    set_dims(t, hidden, ffn, RA_SPLIT_ROW, 1);
+  case RA_TENSOR_DOWN:
+    set_dims(t, wide, ffn, RA_SPLIT_ROW, 1);
     break;
-  case HEAD:
+  case RA_TENSOR_HEAD:
     set_dims(t, value ? 1 : model->vocab, hidden,
              value ? RA_SPLIT_NONE : RA_SPLIT_VOCAB, 1);
+    break;
+  case RA_TENSOR_NORM:
+  case RA_TENSOR_MIXER:
+    set_dims(t, hidden, 1, RA_SPLIT_NONE, 1);
     break;
   }
 }
@@ -484,16 +417,28 @@ set_name(const Naming *naming, const Row *row, RaTensor *t)
   t->name[at] = 0;
 }
 
+/* Tensors of a layer of each kind. */
+static void
+count_layers(const RaModel *model, const Naming *naming, guint32 *out_n)
+{
+  for (guint32 k = 0; k < ra_model_n_kinds(model); k++)
+    out_n[k] = count_rows(model, naming->layer, &model->kinds[k]);
+}
+
 guint32
 ra_model_n_tensors(const RaModel *model)
 {
   g_return_val_if_fail(model, 0);
-  const Naming *naming = naming_of(model);
-  guint32 n_moe = ra_model_n_moe_layers(model);
-  return count_rows(model, naming->before, FALSE) +
-         (model->n_layers - n_moe) * count_rows(model, naming->layer, FALSE) +
-         n_moe * count_rows(model, naming->layer, TRUE) +
-         count_rows(model, naming->after, FALSE);
+  const Naming *naming = ra_model_naming(model);
+  guint32 n_in[RA_MODEL_MAX_KINDS], n_of[RA_MODEL_MAX_KINDS];
+  guint32 n = count_rows(model, naming->before, NULL) +
+              count_rows(model, naming->after, NULL);
+
+  count_layers(model, naming, n_in);
+  ra_model_count_kinds(model, 0, model->n_layers, n_of);
+  for (guint32 k = 0; k < ra_model_n_kinds(model); k++)
+    n += n_of[k] * n_in[k];
+  return n;
 }
 
 /* The table that tensor *@index falls into; *@index becomes its place there
@@ -502,15 +447,16 @@ static const Row *
 find_table(const RaModel *model, const Naming *naming, guint32 *index,
            gint32 *layer)
 {
+  guint32 n_in[RA_MODEL_MAX_KINDS];
+  guint32 n = count_rows(model, naming->before, NULL);
+
   *layer = RA_TENSOR_NO_LAYER;
-  guint32 n = count_rows(model, naming->before, FALSE);
   if (*index < n)
     return naming->before;
   *index -= n;
-  guint32 n_dense = count_rows(model, naming->layer, FALSE);
-  guint32 n_moe = count_rows(model, naming->layer, TRUE);
+  count_layers(model, naming, n_in);
   for (guint32 i = 0; i < model->n_layers; i++) {
-    n = ra_model_layer_is_moe(model, i) ? n_moe : n_dense;
+    n = n_in[ra_model_layer_kind(model, i)];
     if (*index < n) {
       *layer = (gint32)i;
       return naming->layer;
@@ -525,17 +471,84 @@ ra_model_tensor(const RaModel *model, guint32 index, RaTensor *out)
 {
   g_return_if_fail(model && out);
   g_return_if_fail(index < ra_model_n_tensors(model));
-  const Naming *naming = naming_of(model);
+  const Naming *naming = ra_model_naming(model);
   *out = (RaTensor){.name = ""};
   const Row *rows = find_table(model, naming, &index, &out->layer);
-  gboolean moe =
-      out->layer >= 0 && ra_model_layer_is_moe(model, (guint32)out->layer);
-  const Row *row = find_row(model, rows, moe, index, out);
+  guint32 kind =
+      out->layer >= 0 ? ra_model_layer_kind(model, (guint32)out->layer) : 0;
+  const Row *row = find_row(
+      model, rows, out->layer >= 0 ? &model->kinds[kind] : NULL, index, out);
   out->kind = row->kind;
   out->bias = row->bias;
-  set_shape(model, row, out);
+  set_shape(model, kind, row, out);
   set_adapter(model, out);
   out->transposed = naming->transposed && out->layer >= 0 && !row->bias &&
-                    row->kind != NORM && out->lora == RA_LORA_NONE;
+                    row->kind != RA_TENSOR_NORM && out->lora == RA_LORA_NONE;
   set_name(naming, row, out);
+}
+
+/* ---- counts ---------------------------------------------------------- */
+
+static RaParts
+part_of(const Row *row)
+{
+  if (row->when == WHEN_EXPERT)
+    return RA_PART_EXPERTS;
+  if (row->kind == RA_TENSOR_NORM && row->size == SIZE_KIND)
+    return RA_PART_NORMS;
+  return row->kind == RA_TENSOR_GATE || row->kind == RA_TENSOR_UP ||
+                 row->kind == RA_TENSOR_DOWN || row->kind == RA_TENSOR_ROUTER
+             ? RA_PART_FFN
+             : RA_PART_MIXER;
+}
+
+/* Elements of @t on the rank of @tp that has most. */
+static guint64
+rank_elements(const RaTensor *t, guint64 tp)
+{
+  guint64 size = t->split == RA_SPLIT_ROW ? t->cols : t->rows;
+  guint64 cut = (size / t->grain + tp - 1) / tp * t->grain;
+
+  if (t->split == RA_SPLIT_NONE)
+    return t->rows * t->cols;
+  return t->split == RA_SPLIT_ROW ? t->rows * cut : cut * t->cols;
+}
+
+guint64
+ra_model_kind_n_params(const RaModel *model, guint32 kind, guint parts,
+                       guint32 tp)
+{
+  guint64 n = 0;
+
+  g_return_val_if_fail(kind < RA_MODEL_MAX_KINDS && tp > 0, 0);
+  for (const Row *row = ra_model_naming(model)->layer; row->name; row++) {
+    guint64 times = row->when == WHEN_EXPERT ? model->n_experts : 1;
+    RaTensor t;
+
+    if (!(parts & part_of(row)) || !is_there(model, row, &model->kinds[kind]))
+      continue;
+    t.bias = row->bias;
+    set_shape(model, kind, row, &t);
+    n += times * rank_elements(&t, tp);
+  }
+  return n;
+}
+
+guint64
+ra_model_kind_n_weights(const RaModel *model, guint32 kind)
+{
+  guint64 n = 0;
+
+  for (const Row *row = ra_model_naming(model)->layer; row->name; row++) {
+    guint64 times = row->when == WHEN_EXPERT ? model->experts_per_token : 1;
+    RaTensor t;
+
+    if (row->bias || row->kind == RA_TENSOR_NORM ||
+        !is_there(model, row, &model->kinds[kind]))
+      continue;
+    t.bias = FALSE;
+    set_shape(model, kind, row, &t);
+    n += t.cols > 1 ? times * t.rows * t.cols : 0;
+  }
+  return n;
 }

@@ -207,19 +207,67 @@ ra_call_plan_kv_room(const RaCallPlan *p, uint64_t tokens)
   return (tokens + block - 1) / block * block;
 }
 
-/* A block is on all stages; the one with most layers has least room. */
-uint64_t
-ra_call_kv_block_bytes(const RaPlan *plan, uint32_t call)
+/* Cache of a token, and of a sequence whatever its length, on stage @stage. */
+static void
+stage_cache(const RaPlan *plan, uint32_t call, uint32_t stage,
+            uint64_t *out_token, uint64_t *out_sequence)
 {
   const RaCallPlan *p = &plan->calls[call];
   const RaWorkloadModel *m =
       &plan->workload->models[plan->workload->calls[call].model];
-  uint32_t n_layers = 0;
+  uint32_t first = 0;
 
-  for (uint32_t s = 0; s < p->pp; s++)
-    n_layers = MAX(n_layers, p->stage_layers[s]);
-  return ra_call_plan_kv_block(p) * (uint64_t)n_layers *
-         ra_model_kv_layer_bytes(m->model, p->tp, ra_dtype_bytes(m->dtype));
+  for (uint32_t s = 0; s < stage; s++)
+    first += p->stage_layers[s];
+  ra_model_cache_bytes(
+      m->model, first, p->stage_layers[stage], p->tp, ra_dtype_bytes(m->dtype),
+      ra_call_longest_tokens(plan->workload), out_token, out_sequence);
+}
+
+uint64_t
+ra_call_longest_tokens(const RaWorkload *workload)
+{
+  return workload->prompt_length.max_tokens +
+         (uint64_t)ra_turns_max_tokens(workload);
+}
+
+uint32_t
+ra_call_n_at_once(const RaPlan *plan, uint32_t call)
+{
+  const RaCallPlan *p = &plan->calls[call];
+  uint32_t share = plan->workload->calls[call].n_sequences / MAX(p->dp, 1u);
+
+  return p->batching == RA_BATCHING_CONTINUOUS ? MIN(share, p->max_sequences)
+                                               : share;
+}
+
+/* A block is on all stages; the one with most of it has least room. */
+uint64_t
+ra_call_kv_block_bytes(const RaPlan *plan, uint32_t call)
+{
+  const RaCallPlan *p = &plan->calls[call];
+  uint64_t most = 0, token, sequence;
+
+  for (uint32_t s = 0; s < p->pp; s++) {
+    stage_cache(plan, call, s, &token, &sequence);
+    most = MAX(most, token);
+  }
+  return ra_call_plan_kv_block(p) * MAX(most, 1);
+}
+
+/* Bytes of `kv-memory` that windows and states of all sequences leave. */
+static uint64_t
+left_for_blocks(const RaPlan *plan, uint32_t call)
+{
+  const RaCallPlan *p = &plan->calls[call];
+  uint64_t most = 0, token, sequence;
+
+  for (uint32_t s = 0; s < p->pp; s++) {
+    stage_cache(plan, call, s, &token, &sequence);
+    most = MAX(most, sequence);
+  }
+  most *= ra_call_n_at_once(plan, call);
+  return p->kv_memory_bytes - MIN(most, p->kv_memory_bytes);
 }
 
 RaBatching
@@ -239,7 +287,7 @@ ra_call_batching(const RaPlan *plan, uint32_t call)
       .reserve = p->kv_admission == 1,
   };
   if (p->kv_memory_bytes > 0)
-    batching.n_blocks = p->kv_memory_bytes /
+    batching.n_blocks = left_for_blocks(plan, call) /
                         ra_call_kv_block_bytes(plan, call) / p->n_micro_batches;
   return batching;
 }

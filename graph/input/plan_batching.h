@@ -121,6 +121,13 @@ uint64_t ra_call_plan_kv_room(const RaCallPlan *call, uint64_t tokens);
  * Depends on `kv-block` and the degrees of @call, not on its `batching`. */
 uint64_t ra_call_kv_block_bytes(const RaPlan *plan, uint32_t call);
 
+/* Tokens of the longest sequence that the laws of lengths allow. */
+uint64_t ra_call_longest_tokens(const RaWorkload *workload);
+
+/* Sequences of one replica of generate call @call that have a cache at the same
+ * time, at most. */
+uint32_t ra_call_n_at_once(const RaPlan *plan, uint32_t call);
+
 /* Parameters of a replica's batcher. */
 typedef struct {
   uint32_t max_sequences; /* running at a time, >= 1 */

@@ -165,6 +165,66 @@ mlp_width(const RaModel *model, gboolean cuts_experts)
              : 0;
 }
 
+/* Heads of layers of kind @kind, of which a rank has whole ones. */
+static gboolean
+check_heads(const Subject *subject, uint32_t kind, GError **error)
+{
+  const RaModel *model = subject->model;
+  uint32_t tp = subject->plan->tp, mixer = model->kinds[kind].mixer;
+  uint32_t heads = ra_model_kind_heads(model, kind);
+  uint32_t kv = ra_model_kind_kv_heads(model, kind);
+  guint group = subject->plan->group;
+  gboolean attention = mixer == RA_MIXER_ATTENTION;
+
+  if ((attention || mixer == RA_MIXER_LATENT) && heads % tp != 0)
+    return ra_key_file_fail(subject->file, group, "tp", error,
+                            "'tp' is %u, expected a divisor of %u, the "
+                            "attention heads of '%s'",
+                            tp, heads, model->name);
+  if (attention && kv % tp != 0 && tp % kv != 0)
+    return ra_key_file_fail(subject->file, group, "tp", error,
+                            "'tp' is %u, expected a divisor or a multiple of "
+                            "%u, the key-value heads of '%s'",
+                            tp, kv, model->name);
+  if (ra_model_conv_width(model, kind) == 0)
+    return TRUE;
+  heads = mixer == RA_MIXER_CONV ? model->hidden : model->n_value_heads;
+  kv = mixer == RA_MIXER_CONV ? heads : model->n_key_heads;
+  if (heads % tp == 0 && (kv % tp == 0 || tp % kv == 0))
+    return TRUE;
+  return ra_key_file_fail(subject->file, group, "tp", error,
+                          "'tp' is %u, expected a divisor of %u and %u, the "
+                          "heads of linear layers of '%s'",
+                          tp, heads, kv, model->name);
+}
+
+/* A ring of context parallelism, and cores with scores in memory, are of plain
+ * attention to all keys. */
+static gboolean
+check_kinds(const Subject *subject, GError **error)
+{
+  const RaModel *model = subject->model;
+  const RaCallPlan *plan = subject->plan;
+  gboolean core = plan->attention != RA_ATTENTION_FLASH;
+
+  if (plan->cp <= 1 && !core)
+    return TRUE;
+  for (uint32_t k = 0; k < ra_model_n_kinds(model); k++) {
+    g_autofree char *text = NULL;
+
+    if (model->kinds[k].mixer == RA_MIXER_ATTENTION &&
+        model->kinds[k].window == 0)
+      continue;
+    text = ra_model_kind_text(model, k);
+    return ra_key_file_fail(
+        subject->file, plan->group, core ? "attention" : "cp", error,
+        "'%s' has layers of %s, expected %s: only attention of all "
+        "heads to all tokens is modelled otherwise",
+        model->name, text, core ? "'attention = flash'" : "'cp = 1'");
+  }
+  return TRUE;
+}
+
 static gboolean
 check_model(const Subject *subject, GError **error)
 {
@@ -174,16 +234,14 @@ check_model(const Subject *subject, GError **error)
   uint32_t ffn = mlp_width(model, cuts);
   guint group = subject->plan->group;
 
-  if (model->n_heads % tp != 0)
+  for (uint32_t k = 0; k < ra_model_n_kinds(model); k++)
+    if (!check_heads(subject, k, error))
+      return FALSE;
+  if (model->shared_ffn % tp != 0)
     return ra_key_file_fail(subject->file, group, "tp", error,
-                            "'tp' is %u, expected a divisor of %u, the "
-                            "attention heads of '%s'",
-                            tp, model->n_heads, model->name);
-  if (model->n_kv_heads % tp != 0 && tp % model->n_kv_heads != 0)
-    return ra_key_file_fail(subject->file, group, "tp", error,
-                            "'tp' is %u, expected a divisor or a multiple of "
-                            "%u, the key-value heads of '%s'",
-                            tp, model->n_kv_heads, model->name);
+                            "'tp' is %u, expected a divisor of %u, the width "
+                            "of the shared experts of '%s'",
+                            tp, model->shared_ffn, model->name);
   if (ffn % tp != 0)
     return ra_key_file_fail(subject->file, group, "tp", error,
                             "'tp' is %u, expected a divisor of %u, the MLP "
@@ -314,7 +372,8 @@ ra_plan_check_call(const RaPlan *plan, uint32_t call, GError **error)
 
   return check_tiling(&subject, error) && check_model(&subject, error) &&
          check_experts(&subject, error) && check_context(&subject, error) &&
-         check_attention(&subject, error) && check_schedule(&subject, error) &&
+         check_kinds(&subject, error) && check_attention(&subject, error) &&
+         check_schedule(&subject, error) &&
          check_mini_batches(&subject, error) && check_batch(&subject, error) &&
          check_zero(&subject, error);
 }

@@ -7,6 +7,7 @@
 #include "graph/expand/expand_call.h"
 #include "graph/expand/schedule.h"
 #include "graph/input/lora.h"
+#include "graph/input/plan_batching.h"
 #include "graph/input/residency.h"
 #include "graph/memory/memory.h"
 #include "graph/op/activation.h"
@@ -387,6 +388,17 @@ ra_call_kv_token_bytes(const RaMemory *memory, uint32_t call, uint32_t stage)
   for (uint32_t u = stage; u < c->n_pieces; u += memory->plan->calls[call].pp)
     bytes += ra_kv_token_bytes(&c->shard, &c->pieces[u]);
   return bytes;
+}
+
+uint64_t
+ra_call_kv_fixed_bytes(const RaMemory *memory, uint32_t call, uint32_t stage)
+{
+  const RaCallMemory *c = &memory->calls[call];
+  uint64_t longest = ra_call_longest_tokens(memory->plan->workload), bytes = 0;
+
+  for (uint32_t u = stage; u < c->n_pieces; u += memory->plan->calls[call].pp)
+    bytes += ra_kv_sequence_bytes(&c->shard, &c->pieces[u], longest);
+  return bytes * ra_call_n_at_once(memory->plan, call);
 }
 
 uint64_t

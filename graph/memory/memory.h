@@ -220,6 +220,11 @@ void ra_call_train_bytes(const RaMemory *memory, uint32_t call, uint32_t stage,
                          const RaBatch *batch, uint64_t *out_activation_bytes,
                          uint64_t *out_workspace_bytes);
 
+/* What all sequences of a replica that decode at the same time hold on @stage
+ * whatever their lengths: ra_kv_sequence_bytes() of each. */
+uint64_t ra_call_kv_fixed_bytes(const RaMemory *memory, uint32_t call,
+                                uint32_t stage);
+
 /* Sum of ra_kv_token_bytes() over the pieces of @stage. */
 uint64_t ra_call_kv_token_bytes(const RaMemory *memory, uint32_t call,
                                 uint32_t stage);

@@ -28,7 +28,8 @@ add_generation(const RaMemory *memory, uint32_t call, uint32_t stage,
                const RaCallLoad *load, uint64_t *bytes)
 {
   uint64_t token = ra_call_kv_token_bytes(memory, call, stage);
-  uint64_t cache = load->kv_tokens * token;
+  uint64_t cache =
+      load->kv_tokens * token + ra_call_kv_fixed_bytes(memory, call, stage);
   uint64_t prompts = load->prompt_tokens * token;
   uint64_t prefill = ra_call_workspace_bytes(memory, call, stage,
                                              RA_PHASE_FORWARD, &load->batch);

@@ -191,6 +191,7 @@ add_decode(RaTableBuilder *b, RaTaskId t, uint32_t call)
     uint32_t kv = ra_holder(RA_HOLD_KV, call);
 
     add_growth(b, lane, t, kv, room.before, room.peak, token);
+    add_while(b, lane, t, kv, ra_call_kv_fixed_bytes(b->memory, call, stage));
     add_change(b, lane, t, RA_MEMORY_STEPS, kv,
                -(int64_t)((room.peak - room.left) * token));
     add_while(b, lane, t, ra_holder(RA_HOLD_WORKSPACE, call),

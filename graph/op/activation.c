@@ -81,6 +81,37 @@ attention_tensors(const RaOp *op, const RaOp *end)
               is_foreign_step(op, end) ? 0 : in + log_sums);
 }
 
+/* Queries and outputs of all heads, keys and values of all. */
+static RaOpTensors
+latent_tensors(const RaOp *op)
+{
+  const uint64_t *d = op->dim;
+  uint64_t e = ra_dtype_bytes((RaDtype)op->dtype);
+  uint64_t in = d[1] * d[4] * (2 * d[5] + d[6]) * e, out = d[1] * d[4] * d[6];
+  uint64_t log_sums = d[1] * d[4] * FP32_BYTES;
+
+  if (op->kind == RA_OP_LATENT_DECODE)
+    return both(d[1] * d[4] * (d[5] + d[6]) * e, d[1] * d[4] * d[5] * e, 0);
+  return both(in, out * e + log_sums, in + log_sums);
+}
+
+/* Kept are queries, keys and values, and of a delta rule the chunks' inverses
+ * (flash-linear-attention, ChunkGatedDeltaRuleFunction); states come again. */
+static RaOpTensors
+scan_tensors(const RaOp *op)
+{
+  const uint64_t *d = op->dim;
+  uint64_t e = ra_dtype_bytes((RaDtype)op->dtype), state = d[3] * d[4] * d[5];
+  uint64_t in = d[1] * (2 * d[2] * d[4] + d[3] * d[5]) * e;
+  uint64_t out = d[1] * d[3] * d[5] * e;
+  uint64_t inverse = op->flags & RA_OP_DELTA ? d[1] * d[3] * d[6] * e : 0;
+
+  if (op->kind == RA_OP_SCAN_STEP)
+    return both(in, out, in);
+  return both(in, out + inverse + d[1] / MAX(d[6], 1) * state * FP32_BYTES,
+              in + inverse);
+}
+
 /* TRUE if @op computes logits, whose rows have a padding. */
 static gboolean
 makes_logits(const RaOp *op, const RaOp *end)
@@ -109,6 +140,32 @@ static uint64_t
 norm_stats_bytes(const RaModel *model)
 {
   return (model->norm == RA_NORM_LAYER ? 2 : 1) * FP32_BYTES;
+}
+
+/* Tensors of the ops of other mixers than attention. */
+static RaOpTensors
+mixer_tensors(const RaOp *op)
+{
+  const uint64_t *d = op->dim;
+  uint64_t e = ra_dtype_bytes((RaDtype)op->dtype), in, chosen;
+
+  switch (op->kind) {
+  case RA_OP_LATENT:
+  case RA_OP_LATENT_DECODE:
+    return latent_tensors(op);
+  case RA_OP_INDEXER: /* what it has chosen, int32 */
+    in = d[1] * d[4] * d[5] * e;
+    chosen = d[1] * d[6] * FP32_BYTES;
+    return both(in, chosen, chosen);
+  case RA_OP_SCAN:
+  case RA_OP_SCAN_STEP:
+    return scan_tensors(op);
+  case RA_OP_CONV:
+    in = d[0] * d[1] * e;
+    return both(in, in, in);
+  default:
+    return both(0, 0, 0);
+  }
 }
 
 /* Tensors that op @op of @shard, after @before (NULL: the first), reads, writes
@@ -175,7 +232,7 @@ op_tensors(const RaShard *shard, const RaOp *op, const RaOp *before,
   case RA_OP_ALL_REDUCE: /* in place */
     return both(d[0], 0, 0);
   default:
-    return both(0, 0, 0);
+    return mixer_tensors(op);
   }
 }
 
@@ -260,23 +317,23 @@ largest_op_bytes(const RaShard *shard, const RaPiece *piece, RaPhase phase,
   return largest;
 }
 
-/* The layer of @piece that keeps most: dense, or of experts. */
+/* The layer of @piece that keeps most, of all kinds. */
 static uint64_t
 layer_bytes(const RaShard *shard, const RaPiece *piece, const RaBatch *batch)
 {
   uint64_t most = 0;
-  gboolean seen[2] = {FALSE, FALSE};
+  gboolean seen[RA_MODEL_MAX_KINDS] = {FALSE};
+  uint32_t left = ra_model_n_kinds(shard->model);
 
-  for (uint32_t i = 0; i < piece->n_layers; i++) {
+  for (uint32_t i = 0; i < piece->n_layers && left > 0; i++) {
     RaPiece one = {.first_layer = piece->first_layer + i, .n_layers = 1};
-    gboolean moe = ra_model_layer_is_moe(shard->model, one.first_layer);
+    uint32_t kind = ra_model_layer_kind(shard->model, one.first_layer);
 
-    if (seen[moe])
+    if (seen[kind])
       continue;
-    seen[moe] = TRUE;
+    seen[kind] = TRUE;
+    left--;
     most = MAX(most, kept_bytes(shard, &one, batch));
-    if (!shard->model->layer_is_moe || (seen[0] && seen[1]))
-      break;
   }
   return most;
 }
@@ -322,7 +379,22 @@ ra_workspace_bytes(const RaShard *shard, const RaPiece *piece, RaPhase phase,
 uint64_t
 ra_kv_token_bytes(const RaShard *shard, const RaPiece *piece)
 {
-  return piece->n_layers *
-         ra_model_kv_layer_bytes(shard->model, shard->tp,
-                                 ra_dtype_bytes((RaDtype)shard->dtype));
+  uint64_t token, sequence;
+
+  ra_model_cache_bytes(shard->model, piece->first_layer, piece->n_layers,
+                       shard->tp, ra_dtype_bytes((RaDtype)shard->dtype), 0,
+                       &token, &sequence);
+  return token;
+}
+
+uint64_t
+ra_kv_sequence_bytes(const RaShard *shard, const RaPiece *piece,
+                     uint64_t n_tokens)
+{
+  uint64_t token, sequence;
+
+  ra_model_cache_bytes(shard->model, piece->first_layer, piece->n_layers,
+                       shard->tp, ra_dtype_bytes((RaDtype)shard->dtype),
+                       n_tokens, &token, &sequence);
+  return sequence;
 }

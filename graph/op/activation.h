@@ -78,7 +78,9 @@ uint64_t ra_workspace_bytes(const RaShard *shard, const RaPiece *piece,
 /**
  * ra_kv_token_bytes:
  *
- * Keys and values of one token in @piece's layers on one GPU:
+ * Cache of one token in those of @piece's layers whose cache grows with every
+ * token, on one GPU (ra_model_cache_bytes()), without layers that attend
+ * within windows.  Of plain layers
  *
  *     2 layers ceil(kv_heads / tp) head_dim bytes
  *
@@ -87,5 +89,18 @@ uint64_t ra_workspace_bytes(const RaShard *shard, const RaPiece *piece,
  * Returns: bytes
  */
 uint64_t ra_kv_token_bytes(const RaShard *shard, const RaPiece *piece);
+
+/**
+ * ra_kv_sequence_bytes:
+ * @n_tokens: longest sequence
+ *
+ * What one sequence of up to @n_tokens tokens holds in @piece's layers whatever
+ * its length: the window's keys and values of layers that attend within one
+ * (@n_tokens if that is less), and the states of linear mixers.
+ *
+ * Returns: bytes; 0 if all layers are plain
+ */
+uint64_t ra_kv_sequence_bytes(const RaShard *shard, const RaPiece *piece,
+                              uint64_t n_tokens);
 
 #endif

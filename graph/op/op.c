@@ -35,6 +35,21 @@ typedef struct {
         "head_dim"                                                             \
   }
 
+#define LATENT_DIMS                                                            \
+  {                                                                            \
+    "sequences", "q_tokens", "kv_tokens", "pairs", "heads", "key_dim",         \
+        "value_dim"                                                            \
+  }
+#define SCAN_DIMS                                                              \
+  {                                                                            \
+    "sequences", "tokens", "key_heads", "value_heads", "key_dim", "state_dim", \
+        "chunk"                                                                \
+  }
+/* Kernels of a scan in flash-linear-attention (chunk_gated_delta_rule_fwd):
+ * sums of gates, products of keys, inverse, rows, states, outputs; Mamba-2's
+ * _mamba_chunk_scan_combined_fwd has five. */
+#define SCAN_LAUNCHES 6
+
 /* clang-format off */
 static const RaOpRow ops[RA_N_OPS] = {
   [RA_OP_GEMM] = {"gemm", RA_OP_CLASS_COMPUTE, 1,
@@ -88,6 +103,27 @@ static const RaOpRow ops[RA_N_OPS] = {
   [RA_OP_OFFLOAD] = {"offload", RA_OP_CLASS_COPY, 1, {"bytes"}},
   [RA_OP_RELOAD] = {"reload", RA_OP_CLASS_COPY, 1, {"bytes"}},
   [RA_OP_HOST] = {"host", RA_OP_CLASS_HOST, 0, {"nanoseconds"}},
+  [RA_OP_LATENT] = {"latent_attention", RA_OP_CLASS_COMPUTE, 1, LATENT_DIMS},
+  [RA_OP_LATENT_BACKWARD] =
+    {"latent_attention_backward", RA_OP_CLASS_COMPUTE, 1, LATENT_DIMS},
+  [RA_OP_LATENT_DECODE] =
+    {"latent_decode", RA_OP_CLASS_COMPUTE, 1,
+     {"sequences", "q_tokens", "kv_tokens", "pairs", "heads", "rank",
+      "rope_dim"}},
+  [RA_OP_INDEXER] =
+    {"indexer", RA_OP_CLASS_COMPUTE, 2,
+     {"sequences", "q_tokens", "kv_tokens", "pairs", "heads", "head_dim",
+      "chosen"}},
+  [RA_OP_CONV] = {"conv", RA_OP_CLASS_COMPUTE, 1, {"tokens", "width", "taps"}},
+  [RA_OP_CONV_BACKWARD] =
+    {"conv_backward", RA_OP_CLASS_COMPUTE, 1, {"tokens", "width", "taps"}},
+  [RA_OP_SCAN] = {"scan", RA_OP_CLASS_COMPUTE, SCAN_LAUNCHES, SCAN_DIMS},
+  [RA_OP_SCAN_BACKWARD] =
+    {"scan_backward", RA_OP_CLASS_COMPUTE, 2 * SCAN_LAUNCHES, SCAN_DIMS},
+  [RA_OP_SCAN_STEP] =
+    {"scan_step", RA_OP_CLASS_COMPUTE, 1,
+     {"sequences", "tokens", "key_heads", "value_heads", "key_dim",
+      "state_dim"}},
 };
 /* clang-format on */
 
@@ -124,6 +160,7 @@ ra_op_dtype(RaOpKind kind, RaDtype dtype)
   switch (kind) {
   case RA_OP_GEMM:
   case RA_OP_DECODE_ATTENTION:
+  case RA_OP_LATENT_DECODE:
   case RA_OP_OPTIMIZER:
     return dtype;
   default:
@@ -142,6 +179,13 @@ ra_op_n_launches(const RaOp *op)
   return op->flags & RA_OP_DROPOUT ? n + 1 : n;
 }
 
+gboolean
+ra_op_is_attention(RaOpKind kind)
+{
+  return (kind >= RA_OP_ATTENTION && kind <= RA_OP_ATTENTION_CORE_BACKWARD) ||
+         kind == RA_OP_LATENT || kind == RA_OP_LATENT_BACKWARD;
+}
+
 double
 ra_op_n_scores(const RaOp *op)
 {
@@ -150,6 +194,40 @@ ra_op_n_scores(const RaOp *op)
   return d[0] == 0
              ? 0
              : (double)d[1] * ((double)d[2] / (double)d[0]) * (double)d[4];
+}
+
+/* FLOP of a scan forward, a token and head of values: @c tokens a chunk, keys
+ * of @k, values of @v elements.
+ *
+ * Mamba-2 (arXiv 2405.21060, section 6): the chunk's outputs from its own
+ * tokens 2 c v, from the state before it 2 k v, its part of the next state
+ * 2 k v; and the scores of its own tokens 2 c k, which heads of a group share.
+ *
+ * A delta rule (arXiv 2412.06464, section 3.3, as in flash-linear-attention):
+ * the products of keys 2 c k, the triangular inverse c^2 / 3, its products with
+ * keys 2 c k and values 2 c v, what the state already says of the keys 2 k v,
+ * the scores 2 c k, the outputs 2 c v and 2 k v, the next state 2 k v. */
+static double
+scan_flop(const RaOp *op)
+{
+  double keys = (double)op->dim[2], heads = (double)op->dim[3];
+  double k = (double)op->dim[4], v = (double)op->dim[5], c = (double)op->dim[6];
+  double token = op->flags & RA_OP_DELTA
+                     ? heads * (6 * c * k + 4 * c * v + 6 * k * v + c * c / 3)
+                     : keys * 2 * c * k + heads * (2 * c * v + 4 * k * v);
+
+  return (double)op->dim[1] * token;
+}
+
+/* FLOP of one step on the states: what the state says of the key (delta rule),
+ * its update, its output. */
+static double
+step_flop(const RaOp *op)
+{
+  double passes = op->flags & RA_OP_DELTA ? 3 : 2;
+
+  return (double)op->dim[1] * passes * 2 * (double)op->dim[3] *
+         (double)op->dim[4] * (double)op->dim[5];
 }
 
 /* Only matrix products count: no peak that an op could be held against exists
@@ -175,6 +253,24 @@ ra_op_flop(const RaOp *op)
     return 2.0 * 2.0 * ra_op_n_scores(op) * (double)d[6];
   case RA_OP_ATTENTION_CORE_BACKWARD:
     return 4.0 * 2.0 * ra_op_n_scores(op) * (double)d[6];
+  case RA_OP_LATENT:
+    return 2.0 * (double)d[3] * (double)d[4] * (double)(d[5] + d[6]);
+  case RA_OP_LATENT_BACKWARD: /* scores again, dQ, dK; dV, dP */
+    return 2.0 * (double)d[3] * (double)d[4] * (double)(3 * d[5] + 2 * d[6]);
+  case RA_OP_LATENT_DECODE: /* scores of all, values of the rank's */
+    return 2.0 * (double)d[3] * (double)d[4] * (double)(2 * d[5] + d[6]);
+  case RA_OP_INDEXER:
+    return 2.0 * (double)d[3] * (double)d[4] * (double)d[5];
+  case RA_OP_CONV:
+    return 2.0 * (double)d[0] * (double)d[1] * (double)d[2];
+  case RA_OP_CONV_BACKWARD:
+    return 4.0 * (double)d[0] * (double)d[1] * (double)d[2];
+  case RA_OP_SCAN:
+    return scan_flop(op);
+  case RA_OP_SCAN_BACKWARD: /* forward again, and twice it */
+    return 3 * scan_flop(op);
+  case RA_OP_SCAN_STEP:
+    return step_flop(op);
   default:
     return 0.0;
   }
@@ -225,6 +321,68 @@ logit_bytes(const RaOp *op)
   return unfused ? e + UNFUSED_BACKWARD_BYTES : 2 * e;
 }
 
+/* Bytes of latent attention: queries and outputs of all heads, keys and values
+ * of all heads, or the latent ones of all; the gradients of each backward. */
+static double
+latent_bytes(const RaOp *op)
+{
+  const uint64_t *d = op->dim;
+  double q = (double)d[1] * (double)d[4], kv = (double)d[2];
+  double both = (double)(d[5] + d[6]), e = ra_dtype_bytes(op->dtype);
+
+  switch (op->kind) {
+  case RA_OP_LATENT_DECODE: /* queries of both, outputs of the rank */
+    return e * (q * (both + (double)d[5]) + kv * both);
+  case RA_OP_INDEXER: /* scores' weights fp32; fp8 keys; chosen int32 */
+    return q * ((double)d[5] + 4) + kv * (double)d[5] +
+           4 * (double)d[1] * (double)d[6];
+  default:
+    return e * (op->kind == RA_OP_LATENT_BACKWARD ? 2 : 1) *
+           (q + kv * (double)d[4]) * both;
+  }
+}
+
+/* Bytes of a scan: queries, keys, values, outputs, and the states between
+ * chunks in fp32, written and read; backward the gradients too, and a second
+ * pass over the inputs.  A step reads and writes each sequence's states. */
+static double
+scan_bytes(const RaOp *op)
+{
+  const uint64_t *d = op->dim;
+  double e = ra_dtype_bytes(op->dtype), tokens = (double)d[1];
+  double state = (double)d[3] * (double)d[4] * (double)d[5] * 4;
+  double rows = tokens * e * 2 *
+                ((double)d[2] * (double)d[4] + (double)d[3] * (double)d[5]);
+
+  if (op->kind == RA_OP_SCAN_STEP)
+    return rows + 2 * state * (double)d[0];
+  rows += 2 * state * tokens / (double)MAX(d[6], 1);
+  return op->kind == RA_OP_SCAN_BACKWARD ? 3 * rows : rows;
+}
+
+/* Bytes of collectives and copies, and of mixers other than attention. */
+static double
+other_bytes(const RaOp *op)
+{
+  switch (op->kind) {
+  case RA_OP_LATENT:
+  case RA_OP_LATENT_BACKWARD:
+  case RA_OP_LATENT_DECODE:
+  case RA_OP_INDEXER:
+    return latent_bytes(op);
+  case RA_OP_SCAN:
+  case RA_OP_SCAN_BACKWARD:
+  case RA_OP_SCAN_STEP:
+    return scan_bytes(op);
+  case RA_OP_REALLOC:
+    return (double)op->dim[0] + (double)op->dim[1];
+  case RA_OP_HOST:
+    return 0;
+  default: /* the payload */
+    return (double)op->dim[0];
+  }
+}
+
 double
 ra_op_bytes(const RaOp *op)
 {
@@ -245,8 +403,10 @@ ra_op_bytes(const RaOp *op)
   case RA_OP_ATTENTION_CORE:
   case RA_OP_ATTENTION_CORE_BACKWARD:
     return core_bytes(op);
+  case RA_OP_CONV:
   case RA_OP_NORM:
     return e * 2 * area;
+  case RA_OP_CONV_BACKWARD:
   case RA_OP_NORM_BACKWARD:
     return e * 3 * area; /* x, dy; dx */
   case RA_OP_ROPE:
@@ -278,11 +438,7 @@ ra_op_bytes(const RaOp *op)
     /* fp32 gradient read; master, first and second moment read and written;
      * parameter written */
     return (4 + 3 * 8 + e) * (double)d[0];
-  case RA_OP_REALLOC:
-    return (double)d[0] + (double)d[1];
-  case RA_OP_HOST:
-    return 0;
-  default: /* collectives and copies: the payload */
-    return (double)d[0];
+  default:
+    return other_bytes(op);
   }
 }

@@ -61,6 +61,21 @@ typedef enum {
   RA_OP_OFFLOAD, /* bytes: device to host, over one link */
   RA_OP_RELOAD,  /* bytes: host to device, over one link */
   RA_OP_HOST,    /* nanoseconds of host work */
+  RA_OP_LATENT,  /* latent attention, keys and values made whole: sequences,
+                    q_tokens, kv_tokens, pairs, heads, key_dim, value_dim */
+  RA_OP_LATENT_BACKWARD, /* the same */
+  RA_OP_LATENT_DECODE,   /* on the latent cache itself, by absorbed matrices:
+                            sequences, q_tokens, kv_tokens, pairs, heads, rank,
+                            rope_dim */
+  RA_OP_INDEXER, /* scores of an indexer and its choice: sequences, q_tokens,
+                    kv_tokens, pairs, heads, head_dim, chosen */
+  RA_OP_CONV,    /* causal convolution of channels: tokens, width, taps */
+  RA_OP_CONV_BACKWARD, /* the same */
+  RA_OP_SCAN, /* linear attention in chunks: sequences, tokens, key_heads,
+                    value_heads, key_dim, state_dim, chunk */
+  RA_OP_SCAN_BACKWARD, /* the same */
+  RA_OP_SCAN_STEP,     /* one token a sequence on its state: sequences, tokens,
+                          key_heads, value_heads, key_dim, state_dim */
   RA_N_OPS
 } RaOpKind;
 
@@ -82,8 +97,9 @@ typedef enum {
   RA_OP_RAGGED = 8,     /* GEMM with rows whose length is not a multiple of 16
                            bytes (8 elements) */
   RA_OP_QUANTIZED = 16, /* fp8 GEMM whose operand in(m, k) is already fp8 */
-  RA_OP_FROZEN = 32     /* GEMM with weights that are not trained: its backward
+  RA_OP_FROZEN = 32,    /* GEMM with weights that are not trained: its backward
                            needs no operand */
+  RA_OP_DELTA = 64      /* scan by a delta rule; else Mamba-2's */
 } RaOpFlags;
 
 typedef struct {
@@ -108,6 +124,9 @@ RaDtype ra_op_dtype(RaOpKind kind, RaDtype dtype);
 /* FLOP and bytes of one of the @op->count runs. O(1). */
 double ra_op_flop(const RaOp *op);
 double ra_op_bytes(const RaOp *op);
+
+/* TRUE for attention over whole sequences, its backward, and cores. */
+gboolean ra_op_is_attention(RaOpKind kind);
 
 /* Number of scores of a core of attention: every query of a sequence by every
  * key, for sequences of equal length. */
@@ -200,7 +219,19 @@ typedef struct {
                      for whole sequences; kv_tokens for decode */
 } RaBatch;
 
-#define RA_OP_LIST_MAX 128
+/* Query-key pairs of @batch if a query attends to at most @window keys, its own
+ * included: sum min(i, window) over the positions i of a sequence.  0: all.
+ *
+ * A batch has sums, not lengths: its sequences count as equally long.  Whole
+ * sequences have the mean length that a token sees, 2 pairs / tokens - 1, which
+ * is theirs if they are equal. */
+uint64_t ra_op_pairs(const RaBatch *batch, uint32_t window);
+
+/* Tokens that the queries of @batch attend to, at most, if a query attends to
+ * @window keys: kv_tokens, or what is left of it. */
+uint64_t ra_op_kv_tokens(const RaBatch *batch, uint32_t window);
+
+#define RA_OP_LIST_MAX 512
 
 /**
  * ra_op_list:
@@ -242,6 +273,20 @@ typedef struct {
  * partial outputs.  Backward sends keys, values and their gradients, which
  * travel one step more to return to their rank.
  *
+ * Latent attention makes keys and values of all heads from the latent ones in
+ * forward and backward.  A decode step multiplies the queries by the keys'
+ * matrix instead, attends to the latent cache, and multiplies what comes out by
+ * the values' (absorbed matrices, arXiv 2405.04434 section 2.1.2).  Every tp
+ * rank makes all of the latent queries, keys and values.  An indexer scores all
+ * pairs, on every rank; attention then has at most index_top_k keys a query.
+ * Its choice has no gradient, nor then has it.
+ *
+ * Linear mixers compute in chunks of a sequence, and step by step in decode.
+ * Each is an input projection, a convolution, the scan, a norm with a gate and
+ * an output projection.
+ *
+ * Shared experts run on all tokens like a dense MLP of their width.
+ *
  * Adapters (graph/input/lora.h) follow the GEMM of their target: A of its
  * targets in one GEMM, then B of each, and the sum; backward in reverse.  The
  * weights of a model with adapters are frozen: their backward computes
@@ -251,6 +296,19 @@ typedef struct {
  */
 guint ra_op_list(const RaShard *shard, const RaPiece *piece, RaPhase phase,
                  const RaBatch *batch, RaOp *out_ops);
+
+/**
+ * ra_op_list_step:
+ * @batch: all rows: tokens computed, and as many sequences as are sampled
+ * @chunks: chunks of prompts among them
+ * @steps: sequences that decode one token each
+ *
+ * As ra_op_list(), of a step of continuous batching.  Mixers see chunks and
+ * decoding sequences apart; the ops of the latter are last in the list.
+ */
+guint ra_op_list_step(const RaShard *shard, const RaPiece *piece,
+                      const RaBatch *batch, const RaBatch *chunks,
+                      const RaBatch *steps, RaOp *out_ops);
 
 /**
  * ra_op_list_experts:

@@ -10,13 +10,6 @@ ceil_div(uint64_t a, uint64_t b)
   return (a + b - 1) / b;
 }
 
-/* Width-like size of one rank's part of a tensor dimension. */
-static uint64_t
-split(uint64_t size, uint64_t grain, uint32_t tp)
-{
-  return ceil_div(size / grain, tp) * grain;
-}
-
 double
 ra_experts_parts_met(const RaModel *m, uint32_t n_parts)
 {
@@ -55,47 +48,28 @@ uint64_t
 ra_piece_n_expert_params(const RaShard *shard, const RaPiece *piece)
 {
   const RaModel *m = shard->model;
-  uint64_t matrices = m->mlp == RA_MLP_GATED ? 3 : 2;
   uint32_t cut = shard->expert_tp > 0 ? shard->expert_tp : shard->tp;
-  uint64_t width = ceil_div(m->expert_ffn, cut);
-  uint64_t n_moe = 0;
+  uint32_t n_of[RA_MODEL_MAX_KINDS];
+  uint64_t n = 0;
 
-  for (uint32_t i = 0; i < piece->n_layers; i++)
-    n_moe += ra_model_layer_is_moe(m, piece->first_layer + i);
-  return n_moe * (m->n_experts / MAX(shard->ep, 1u)) * matrices * m->hidden *
-         width;
+  if (m->n_experts == 0)
+    return 0;
+  ra_model_count_kinds(m, piece->first_layer, piece->n_layers, n_of);
+  for (uint32_t k = 0; k < ra_model_n_kinds(m); k++)
+    if (n_of[k] > 0)
+      n += n_of[k] * (ra_model_kind_n_params(m, k, RA_PART_EXPERTS, cut) /
+                      m->n_experts * (m->n_experts / MAX(shard->ep, 1u)));
+  return n;
 }
 
-uint64_t
-ra_piece_n_params(const RaShard *shard, const RaPiece *piece)
+/* Parameters outside layers. */
+static uint64_t
+ends_n_params(const RaShard *shard, const RaPiece *piece)
 {
   const RaModel *m = shard->model;
-  uint64_t h = m->hidden, tp = shard->tp;
-  uint64_t q =
-      split((uint64_t)m->n_heads * m->head_dim, m->head_dim, shard->tp);
-  uint64_t kv =
-      split((uint64_t)m->n_kv_heads * m->head_dim, m->head_dim, shard->tp);
-  uint64_t matrices = m->mlp == RA_MLP_GATED ? 3 : 2;
-  uint64_t norm = m->norm_bias ? 2 * h : h;
-  uint64_t vocab = ceil_div(m->vocab, tp);
-  uint64_t attention = (2 * q + 2 * kv) * h + (m->qkv_bias ? q + 2 * kv : 0) +
-                       (m->out_bias ? h : 0) +
-                       (m->qk_norm ? 2 * (uint64_t)m->head_dim : 0);
-  uint64_t n =
-      ra_piece_n_expert_params(shard, piece) +
-      piece->n_layers * ra_lora_rank_layer_n_params(shard->model, shard->tp);
+  uint64_t h = m->hidden, norm = m->norm_bias ? 2 * h : h;
+  uint64_t vocab = ceil_div(m->vocab, shard->tp), n = 0;
 
-  for (uint32_t i = 0; i < piece->n_layers; i++) {
-    n += attention + 2 * norm;
-    if (ra_model_layer_is_moe(m, piece->first_layer + i)) {
-      n += m->n_experts * h; /* router */
-    } else {
-      uint64_t ffn = ceil_div(m->ffn, tp);
-      n += matrices * h * ffn;
-      if (m->mlp_bias)
-        n += (matrices - 1) * ffn + h;
-    }
-  }
   if (piece->has_embedding) {
     n += vocab * h;
     if (m->position == RA_POSITION_LEARNED)
@@ -104,12 +78,29 @@ ra_piece_n_params(const RaShard *shard, const RaPiece *piece)
       n += norm;
   }
   if (piece->has_head) {
-    n += norm;
+    n += norm + (m->head_bias && m->head != RA_HEAD_VALUE ? vocab : 0);
     if (m->head == RA_HEAD_VALUE)
       n += h;
     else if (!m->tied_embeddings || !piece->has_embedding)
       n += vocab * h; /* a tied head on another stage is a copy */
   }
+  return n;
+}
+
+uint64_t
+ra_piece_n_params(const RaShard *shard, const RaPiece *piece)
+{
+  const RaModel *m = shard->model;
+  guint parts = RA_PART_ALL - RA_PART_EXPERTS;
+  uint32_t n_of[RA_MODEL_MAX_KINDS];
+  uint64_t n = ends_n_params(shard, piece) +
+               ra_piece_n_expert_params(shard, piece) +
+               piece->n_layers * ra_lora_rank_layer_n_params(m, shard->tp);
+
+  ra_model_count_kinds(m, piece->first_layer, piece->n_layers, n_of);
+  for (uint32_t k = 0; k < ra_model_n_kinds(m); k++)
+    if (n_of[k] > 0)
+      n += n_of[k] * ra_model_kind_n_params(m, k, parts, shard->tp);
   return n;
 }
 
@@ -133,15 +124,43 @@ ra_piece_n_trained_experts(const RaShard *shard, const RaPiece *piece)
 static double
 layer_weights(const RaModel *m)
 {
-  double h = m->hidden, q = (double)m->n_heads * m->head_dim;
-  double kv = (double)m->n_kv_heads * m->head_dim;
-  double matrices = m->mlp == RA_MLP_GATED ? 3 : 2;
-  double n_moe = m->layer_is_moe ? ra_model_n_moe_layers(m) : 0;
-  double n_dense = m->n_layers - n_moe;
+  uint32_t n_of[RA_MODEL_MAX_KINDS];
+  double n = 0;
 
-  return m->n_layers * (2 * q + 2 * kv) * h + n_dense * matrices * h * m->ffn +
-         n_moe * h *
-             (m->n_experts + matrices * m->experts_per_token * m->expert_ffn);
+  ra_model_count_kinds(m, 0, m->n_layers, n_of);
+  for (uint32_t k = 0; k < ra_model_n_kinds(m); k++)
+    n += n_of[k] * (double)ra_model_kind_n_weights(m, k);
+  return n;
+}
+
+/* FLOP by which the mixer of a layer of kind @kind sees other tokens: scores
+ * and values of the pairs that it attends to, an indexer's scores of all pairs;
+ * of a state its read, its update and, by a delta rule, its correction. */
+static double
+mixing_flop(const RaModel *m, uint32_t kind, const RaBatch *batch)
+{
+  const RaLayerKind *k = &m->kinds[kind];
+  double heads = ra_model_kind_heads(m, kind), tokens = (double)batch->q_tokens;
+  double state = 2 * (double)m->n_value_heads * m->key_dim * m->state_dim;
+  double pairs, all = (double)batch->pairs;
+
+  switch ((RaMixer)k->mixer) {
+  case RA_MIXER_ATTENTION:
+    pairs = (double)ra_op_pairs(batch, k->window);
+    return 4 * heads * ra_model_kind_head_dim(m, kind) * pairs;
+  case RA_MIXER_LATENT:
+    pairs = (double)ra_op_pairs(batch, m->index_top_k);
+    return 2 * heads * ((double)m->nope_dim + m->rope_dim + m->value_dim) *
+               pairs +
+           (k->indexer ? 2 * (double)m->index_heads * m->index_dim * all : 0);
+  case RA_MIXER_DELTA:
+  case RA_MIXER_KIMI:
+    return 3 * state * tokens;
+  case RA_MIXER_MAMBA:
+    return 2 * state * tokens;
+  default:
+    return 0;
+  }
 }
 
 /* FLOP of the head per row. */
@@ -157,11 +176,15 @@ head_flop(const RaModel *m)
 static double
 forward_flop(const RaModel *m, const RaBatch *batch, double head_rows)
 {
-  double q = (double)m->n_heads * m->head_dim;
   double adapters = (double)m->n_layers * ra_lora_layer_n_params(m);
+  uint32_t n_of[RA_MODEL_MAX_KINDS];
+  double mixing = 0;
 
+  ra_model_count_kinds(m, 0, m->n_layers, n_of);
+  for (uint32_t k = 0; k < ra_model_n_kinds(m); k++)
+    mixing += n_of[k] > 0 ? n_of[k] * mixing_flop(m, k, batch) : 0;
   return 2 * (layer_weights(m) + adapters) * (double)batch->q_tokens +
-         head_flop(m) * head_rows + 4 * q * m->n_layers * (double)batch->pairs;
+         head_flop(m) * head_rows + mixing;
 }
 
 RaOp

@@ -2,7 +2,7 @@
 #include "config.h"
 
 #include "graph/input/plan.h"
-#include "graph/op/op_lora.h"
+#include "graph/op/op_mixer.h"
 
 static uint64_t
 ceil_div(uint64_t a, uint64_t b)
@@ -56,28 +56,54 @@ add_norm(RaOpBuilder *b, uint64_t tokens, uint64_t width)
             tokens, width, 0, 0);
 }
 
+/* Gives the last op of attention its heads, and its flags. */
+static void
+set_heads(RaOpBuilder *b, RaOp *op)
+{
+  uint32_t dim = ra_model_kind_head_dim(b->model, b->kind);
+  gboolean core = b->shard->attention != RA_ATTENTION_FLASH;
+
+  op->dim[4] = b->q_heads;
+  op->dim[5] = b->kv_heads;
+  op->dim[6] = dim;
+  if (b->shard->attention == RA_ATTENTION_CORE_DROPOUT)
+    op->flags |= RA_OP_DROPOUT;
+  if (core && dim % 8 != 0)
+    op->flags |= RA_OP_RAGGED;
+}
+
+static RaOpKind
+attention_kind(const RaOpBuilder *b)
+{
+  gboolean core = b->shard->attention != RA_ATTENTION_FLASH;
+
+  if (b->phase == RA_PHASE_DECODE)
+    return RA_OP_DECODE_ATTENTION;
+  if (b->phase == RA_PHASE_BACKWARD)
+    return core ? RA_OP_ATTENTION_CORE_BACKWARD : RA_OP_ATTENTION_BACKWARD;
+  return core ? RA_OP_ATTENTION_CORE : RA_OP_ATTENTION;
+}
+
 /* The scores of one rank's queries with one rank's keys. */
 static void
 add_attention_step(RaOpBuilder *b, uint64_t pairs)
 {
-  const RaModel *m = b->model;
-  RaOpKind kind = b->phase == RA_PHASE_BACKWARD ? RA_OP_ATTENTION_BACKWARD
-                  : b->phase == RA_PHASE_DECODE ? RA_OP_DECODE_ATTENTION
-                                                : RA_OP_ATTENTION;
-  gboolean core = b->shard->attention != RA_ATTENTION_FLASH;
-
-  if (core && b->phase != RA_PHASE_DECODE)
-    kind = b->phase == RA_PHASE_BACKWARD ? RA_OP_ATTENTION_CORE_BACKWARD
-                                         : RA_OP_ATTENTION_CORE;
-  ra_op_add(b, kind, b->batch->n_sequences, b->tokens,
+  ra_op_add(b, attention_kind(b), b->batch->n_sequences, b->tokens,
             ceil_div(b->batch->kv_tokens, b->cp), pairs);
-  b->ops[b->n_ops - 1].dim[4] = b->q_heads;
-  b->ops[b->n_ops - 1].dim[5] = b->kv_heads;
-  b->ops[b->n_ops - 1].dim[6] = m->head_dim;
-  if (b->shard->attention == RA_ATTENTION_CORE_DROPOUT)
-    b->ops[b->n_ops - 1].flags |= RA_OP_DROPOUT;
-  if (core && m->head_dim % 8 != 0)
-    b->ops[b->n_ops - 1].flags |= RA_OP_RAGGED;
+  set_heads(b, &b->ops[b->n_ops - 1]);
+}
+
+/* The scores of chunks, or of all sequences, and of those that decode. */
+static void
+add_attention_whole(RaOpBuilder *b)
+{
+  guint n_late = b->n_late;
+  const uint64_t dims[3] = {0, 0, 0};
+
+  ra_op_add_pairs(b, attention_kind(b), RA_OP_DECODE_ATTENTION, dims, dims);
+  set_heads(b, &b->ops[b->n_ops - 1]);
+  if (b->n_late > n_late)
+    set_heads(b, &b->late[n_late]);
 }
 
 /* A message to the next rank of the ring. */
@@ -99,8 +125,8 @@ add_ring(RaOpBuilder *b)
   gboolean back = b->phase == RA_PHASE_BACKWARD;
   uint64_t cp = b->cp, twice = 2 * batch->pairs - batch->q_tokens;
   uint64_t own, step = ceil_div(twice, 2 * cp * cp);
-  uint64_t kv_bytes =
-      2 * b->tokens * b->kv_heads * b->model->head_dim * b->element_bytes;
+  uint32_t dim = ra_model_kind_head_dim(b->model, b->kind);
+  uint64_t kv_bytes = 2 * b->tokens * b->kv_heads * dim * b->element_bytes;
   uint32_t n_layers = b->count;
 
   own = ceil_div(batch->pairs, cp);
@@ -109,7 +135,7 @@ add_ring(RaOpBuilder *b)
   b->count = n_layers * (uint32_t)(cp - 1);
   add_attention_step(b, step);
   add_ring_send(b, back ? 2 * kv_bytes : kv_bytes, RA_OP_BEHIND);
-  ra_op_add(b, RA_OP_ADD, b->tokens, b->q_heads * b->model->head_dim, 0, 0);
+  ra_op_add(b, RA_OP_ADD, b->tokens, b->q_heads * dim, 0, 0);
   b->count = n_layers;
   if (back)
     add_ring_send(b, kv_bytes, 0);
@@ -121,59 +147,38 @@ add_attention_core(RaOpBuilder *b)
   if (b->cp > 1)
     add_ring(b);
   else
-    add_attention_step(b, b->batch->pairs);
+    add_attention_whole(b);
+}
+
+/* Norms on queries and keys.  Those over all heads together need the sums of
+ * squares of all ranks (vLLM, MiniMaxText01RMSNormTP). */
+static void
+add_qk_norms(RaOpBuilder *b)
+{
+  uint64_t dim = ra_model_kind_head_dim(b->model, b->kind);
+
+  switch (b->model->qk_norm) {
+  case RA_QK_NORM_NONE:
+    return;
+  case RA_QK_NORM_WIDE:
+    add_norm(b, b->tokens, b->q_heads * dim);
+    add_norm(b, b->tokens, b->kv_heads * dim);
+    ra_op_add_tp(b, RA_OP_ALL_REDUCE, b->tokens * 2 * 4);
+    return;
+  default:
+    add_norm(b, b->tokens * (b->q_heads + b->kv_heads), dim);
+  }
 }
 
 /* Per-head work between the projection and the scores. */
 static void
 add_positions(RaOpBuilder *b)
 {
-  uint64_t heads = b->q_heads + b->kv_heads;
-
-  if (b->model->qk_norm)
-    add_norm(b, b->tokens * heads, b->model->head_dim);
-  if (b->model->position == RA_POSITION_ROTARY)
-    ra_op_add(b, RA_OP_ROPE, b->tokens, heads, b->model->head_dim, 0);
-}
-
-/* The attention block with its residual sum; backward in reverse, where the
- * sum of the two ways' gradients comes last. */
-static void
-add_attention(RaOpBuilder *b)
-{
-  const RaModel *m = b->model;
-  uint64_t q = b->q_heads * m->head_dim;
-  uint64_t kv = b->kv_heads * m->head_dim, qkv = q + 2 * kv;
-  RaOpMatrices in = {.kind = {RA_TENSOR_Q, RA_TENSOR_K, RA_TENSOR_V},
-                     .out = {q, kv, kv},
-                     .n = 3,
-                     .in = m->hidden};
-  RaOpMatrices out = {
-      .kind = {RA_TENSOR_O}, .out = {m->hidden}, .n = 1, .in = q};
-
-  if (b->phase != RA_PHASE_BACKWARD) {
-    add_norm(b, b->sp_tokens, m->hidden);
-    add_enter(b);
-    ra_op_add_linear(b, b->tokens, qkv, m->hidden, 1);
-    ra_op_add_adapters(b, &in);
-    add_positions(b);
-    add_attention_core(b);
-    ra_op_add_linear(b, b->tokens, m->hidden, q, 1);
-    ra_op_add_adapters(b, &out);
-    add_leave(b);
-    ra_op_add(b, RA_OP_ADD, b->sp_tokens, m->hidden, 0, 0);
-  } else {
-    add_leave(b);
-    ra_op_add_linear(b, b->tokens, m->hidden, q, 1);
-    ra_op_add_adapters(b, &out);
-    add_attention_core(b);
-    add_positions(b);
-    ra_op_add_linear(b, b->tokens, qkv, m->hidden, 1);
-    ra_op_add_adapters(b, &in);
-    add_enter(b);
-    add_norm(b, b->sp_tokens, m->hidden);
-    ra_op_add(b, RA_OP_ADD, b->sp_tokens, m->hidden, 0, 0);
-  }
+  add_qk_norms(b);
+  if (b->model->position == RA_POSITION_ROTARY &&
+      !b->model->kinds[b->kind].nope)
+    ra_op_add(b, RA_OP_ROPE, b->tokens, b->q_heads + b->kv_heads,
+              ra_model_kind_head_dim(b->model, b->kind), 0);
 }
 
 static void
@@ -185,10 +190,87 @@ add_activation(RaOpBuilder *b, uint64_t tokens, uint64_t width)
             tokens, width, b->model->mlp == RA_MLP_GATED, 0);
 }
 
-/* The products of an MLP of @width on this rank, of @batch experts with @tokens
- * rows each. */
+/* The output of attention times its gate. */
 static void
-add_mlp_core(RaOpBuilder *b, uint64_t tokens, uint64_t width, uint64_t batch)
+add_gate(RaOpBuilder *b, uint64_t width)
+{
+  if (b->model->attention_gate)
+    ra_op_add(b,
+              b->phase == RA_PHASE_BACKWARD ? RA_OP_ACTIVATION_BACKWARD
+                                            : RA_OP_ACTIVATION,
+              b->tokens, width, 1, 0);
+}
+
+/* Attention with shared heads, between the collectives. */
+static void
+add_heads(RaOpBuilder *b)
+{
+  const RaModel *m = b->model;
+  uint64_t dim = ra_model_kind_head_dim(m, b->kind), q = b->q_heads * dim;
+  uint64_t kv = b->kv_heads * dim, qkv = q + 2 * kv;
+  RaOpMatrices in = {.kind = {RA_TENSOR_Q, RA_TENSOR_K, RA_TENSOR_V},
+                     .out = {q, kv, kv},
+                     .n = 3,
+                     .in = m->hidden};
+  RaOpMatrices out = {
+      .kind = {RA_TENSOR_O}, .out = {m->hidden}, .n = 1, .in = q};
+
+  qkv += m->attention_gate == 1 ? q : m->attention_gate == 2 ? b->q_heads : 0;
+  if (b->phase != RA_PHASE_BACKWARD) {
+    ra_op_add_linear(b, b->tokens, qkv, m->hidden, 1);
+    ra_op_add_adapters(b, &in);
+    add_positions(b);
+    add_attention_core(b);
+    add_gate(b, q);
+    ra_op_add_linear(b, b->tokens, m->hidden, q, 1);
+    ra_op_add_adapters(b, &out);
+  } else {
+    ra_op_add_linear(b, b->tokens, m->hidden, q, 1);
+    ra_op_add_adapters(b, &out);
+    add_gate(b, q);
+    add_attention_core(b);
+    add_positions(b);
+    ra_op_add_linear(b, b->tokens, qkv, m->hidden, 1);
+    ra_op_add_adapters(b, &in);
+  }
+}
+
+/* The mixer's block with its residual sum; backward in reverse, where the sum
+ * of the two ways' gradients comes last. */
+static void
+add_attention(RaOpBuilder *b)
+{
+  const RaModel *m = b->model;
+  gboolean back = b->phase == RA_PHASE_BACKWARD, behind = m->n_norms == 4;
+
+  if (m->kinds[b->kind].mixer == RA_MIXER_NONE)
+    return;
+  if (!back)
+    add_norm(b, b->sp_tokens, m->hidden);
+  else if (behind)
+    add_norm(b, b->sp_tokens, m->hidden);
+  if (back)
+    add_leave(b);
+  else
+    add_enter(b);
+  if (m->kinds[b->kind].mixer == RA_MIXER_ATTENTION)
+    add_heads(b);
+  else
+    ra_op_add_mixer(b);
+  if (back)
+    add_enter(b);
+  else
+    add_leave(b);
+  if (back || behind)
+    add_norm(b, b->sp_tokens, m->hidden);
+  ra_op_add(b, RA_OP_ADD, b->sp_tokens, m->hidden, 0, 0);
+}
+
+/* The products of an MLP of @width on this rank, of @batch experts with @tokens
+ * rows of @hidden elements each. */
+static void
+add_mlp_core(RaOpBuilder *b, uint64_t tokens, uint64_t hidden, uint64_t width,
+             uint64_t batch)
 {
   const RaModel *m = b->model;
   gboolean gated = m->mlp == RA_MLP_GATED;
@@ -196,21 +278,21 @@ add_mlp_core(RaOpBuilder *b, uint64_t tokens, uint64_t width, uint64_t batch)
   RaOpMatrices in = {.kind = {RA_TENSOR_UP, RA_TENSOR_GATE},
                      .out = {width, width},
                      .n = gated ? 2 : 1,
-                     .in = m->hidden};
+                     .in = hidden};
   RaOpMatrices out = {
-      .kind = {RA_TENSOR_DOWN}, .out = {m->hidden}, .n = 1, .in = width};
+      .kind = {RA_TENSOR_DOWN}, .out = {hidden}, .n = 1, .in = width};
 
   if (b->phase != RA_PHASE_BACKWARD) {
-    ra_op_add_linear(b, tokens, up, m->hidden, batch);
+    ra_op_add_linear(b, tokens, up, hidden, batch);
     ra_op_add_adapters(b, &in);
     add_activation(b, tokens * batch, width);
-    ra_op_add_linear(b, tokens, m->hidden, width, batch);
+    ra_op_add_linear(b, tokens, hidden, width, batch);
     ra_op_add_adapters(b, &out);
   } else {
-    ra_op_add_linear(b, tokens, m->hidden, width, batch);
+    ra_op_add_linear(b, tokens, hidden, width, batch);
     ra_op_add_adapters(b, &out);
     add_activation(b, tokens * batch, width);
-    ra_op_add_linear(b, tokens, up, m->hidden, batch);
+    ra_op_add_linear(b, tokens, up, hidden, batch);
     ra_op_add_adapters(b, &in);
   }
 }
@@ -235,6 +317,13 @@ n_sharers(const RaOpBuilder *b)
   return b->expert_tp == b->shard->tp || sends_share(b) ? 1 : b->ep;
 }
 
+/* Width at which the experts work. */
+static uint32_t
+expert_hidden(const RaModel *model)
+{
+  return model->expert_hidden > 0 ? model->expert_hidden : model->hidden;
+}
+
 /* A collective of the ranks that cut the same experts. */
 static void
 add_expert_tp(RaOpBuilder *b, RaOpKind kind, uint64_t bytes)
@@ -253,7 +342,7 @@ static void
 add_expert_exchange(RaOpBuilder *b, uint64_t rows, gboolean combine)
 {
   const RaShard *shard = b->shard;
-  double row_bytes = (double)rows * b->model->hidden * b->element_bytes;
+  double row_bytes = (double)rows * expert_hidden(b->model) * b->element_bytes;
   uint32_t nodes = b->ep / MAX(shard->ep_ranks_per_node, 1u);
   gboolean once = shard->dispatch == RA_DISPATCH_ONCE;
   double copies = once ? ra_experts_parts_met(b->model, b->ep)
@@ -275,6 +364,46 @@ add_expert_exchange(RaOpBuilder *b, uint64_t rows, gboolean combine)
     add_expert_tp(b, RA_OP_ALL_GATHER, bytes * b->expert_tp);
 }
 
+/* Between the residual stream and the width of latent experts: their input or
+ * output, of the rows of this rank. */
+static void
+add_latent_experts(RaOpBuilder *b, uint64_t rows, gboolean out)
+{
+  const RaModel *m = b->model;
+
+  if (m->expert_hidden > 0)
+    ra_op_add_linear(b, rows, out ? m->hidden : m->expert_hidden,
+                     out ? m->expert_hidden : m->hidden, 1);
+}
+
+/* The shared experts: a dense MLP of all tokens, added to the others' output.
+ * Where tp ranks take shares of the tokens to the experts, it has its own
+ * collectives. */
+static void
+add_shared(RaOpBuilder *b)
+{
+  const RaModel *m = b->model;
+  gboolean back = b->phase == RA_PHASE_BACKWARD, apart = sends_share(b);
+
+  if (m->shared_ffn == 0)
+    return;
+  if (apart && back)
+    add_leave(b);
+  else if (apart)
+    add_enter(b);
+  add_mlp_core(b, b->tokens, m->hidden, ceil_div(m->shared_ffn, b->shard->tp),
+               1);
+  if (m->shared_gate) {
+    ra_op_add_linear(b, b->tokens, 1, m->hidden, 1);
+    ra_op_add(b, RA_OP_ADD, b->tokens, m->hidden, 0, 0);
+  }
+  ra_op_add(b, RA_OP_ADD, b->tokens, m->hidden, 0, 0);
+  if (apart && back)
+    add_enter(b);
+  else if (apart)
+    add_leave(b);
+}
+
 /* A mixture of experts: those of this rank, or its parts of them. */
 static void
 add_experts(RaOpBuilder *b)
@@ -285,82 +414,111 @@ add_experts(RaOpBuilder *b)
   /* of the ranks that cut the same experts, and of all that exchange tokens */
   uint64_t choices = ceil_div(b->tokens * b->expert_tp, tp) * k;
   uint64_t tokens = ceil_div(b->tokens * b->ep * b->expert_tp, tp);
+  uint64_t hidden = expert_hidden(m);
 
   if (parts > 1)
     choices = ceil_div(b->tokens * k, parts);
+  add_latent_experts(b, rows, FALSE);
   if (b->phase == RA_PHASE_BACKWARD) /* of the weights before their logits' */
     ra_op_add(b, RA_OP_ROUTER, rows, m->n_experts, k, 0);
   ra_op_add_linear(b, rows, m->n_experts, m->hidden, 1);
   if (b->phase != RA_PHASE_BACKWARD)
     ra_op_add(b, RA_OP_ROUTER, rows, m->n_experts, k, 0);
-  ra_op_add(b, RA_OP_PERMUTE, ceil_div(rows * k, parts), m->hidden, k / parts,
-            0);
+  ra_op_add(b, RA_OP_PERMUTE, ceil_div(rows * k, parts), hidden, k / parts, 0);
   add_expert_exchange(b, rows, FALSE);
   if (choices > 0) {
     uint64_t n = ra_experts_met(m, b->ep, tokens, choices);
     guint up = b->n_ops;
-    add_mlp_core(b, ceil_div(choices, n), ceil_div(m->expert_ffn, b->expert_tp),
-                 n);
+    add_mlp_core(b, ceil_div(choices, n), hidden,
+                 ceil_div(m->expert_ffn, b->expert_tp), n);
     /* Tokens were quantised for the router, before they were copied. */
     b->ops[up].flags |= b->phase == RA_PHASE_BACKWARD ? 0 : RA_OP_QUANTIZED;
   }
   add_expert_exchange(b, rows, TRUE);
-  ra_op_add(b, RA_OP_PERMUTE, ceil_div(rows * k, parts), m->hidden, k / parts,
-            0);
+  ra_op_add(b, RA_OP_PERMUTE, ceil_div(rows * k, parts), hidden, k / parts, 0);
+  add_latent_experts(b, rows, TRUE);
   /* The share was cut from tokens that all tp ranks have, and need again. */
   if (sends_share(b) && !b->shard->sequence_parallel)
     ra_op_add_tp(b, RA_OP_ALL_GATHER, activation_bytes(b));
 }
 
+/* The feed-forward block with its residual sum. */
 static void
-add_mlp(RaOpBuilder *b, gboolean moe)
+add_mlp(RaOpBuilder *b)
 {
   const RaModel *m = b->model;
+  const RaLayerKind *kind = &m->kinds[b->kind];
   gboolean back = b->phase == RA_PHASE_BACKWARD;
-  gboolean tp = !moe || !sends_share(b);
+  gboolean moe = kind->ffn == RA_FFN_EXPERTS, tp = !moe || !sends_share(b);
+  /* Parallel parts share the norm before them. */
+  gboolean norm = m->n_norms != 1 || kind->mixer == RA_MIXER_NONE;
 
-  if (!back)
+  if (kind->ffn == RA_FFN_NONE)
+    return;
+  if (back ? m->n_norms == 4 : norm)
     add_norm(b, b->sp_tokens, m->hidden);
   if (tp && back)
     add_leave(b);
   else if (tp)
     add_enter(b);
-  if (moe)
+  if (moe) {
     add_experts(b);
-  else
-    add_mlp_core(b, b->tokens, ceil_div(m->ffn, b->shard->tp), 1);
+    add_shared(b);
+  } else {
+    add_mlp_core(b, b->tokens, m->hidden, ceil_div(m->ffn, b->shard->tp), 1);
+  }
   if (tp && back)
     add_enter(b);
   else if (tp)
     add_leave(b);
-  if (back)
+  if (back ? norm : m->n_norms == 4)
     add_norm(b, b->sp_tokens, m->hidden);
   ra_op_add(b, RA_OP_ADD, b->sp_tokens, m->hidden, 0, 0);
 }
 
-/* All layers of one kind, dense or MoE. */
+/* Selects the kind of the layers that are added next. */
 static void
-add_layers(RaOpBuilder *b, uint32_t n_layers, gboolean moe)
+set_kind(RaOpBuilder *b, uint32_t kind)
+{
+  const RaModel *m = b->model;
+
+  b->kind = kind;
+  b->q_heads = ceil_div(ra_model_kind_heads(m, kind), b->shard->tp);
+  b->kv_heads = ceil_div(ra_model_kind_kv_heads(m, kind), b->shard->tp);
+}
+
+/* The part of a mixer that selective recomputation runs again. */
+static void
+add_core_again(RaOpBuilder *b)
+{
+  if (b->model->kinds[b->kind].mixer == RA_MIXER_ATTENTION)
+    add_attention_core(b);
+}
+
+/* All layers of one kind. */
+static void
+add_layers(RaOpBuilder *b, uint32_t n_layers, uint32_t kind)
 {
   if (n_layers == 0)
     return;
+  set_kind(b, kind);
   b->count = n_layers;
   if (b->phase == RA_PHASE_BACKWARD && b->shard->recompute) {
     b->phase = RA_PHASE_FORWARD;
     if (b->shard->recompute == RA_RECOMPUTE_FULL) {
       add_attention(b);
-      add_mlp(b, moe);
+      add_mlp(b);
     } else {
-      add_attention_core(b);
+      add_core_again(b);
     }
     b->phase = RA_PHASE_BACKWARD;
   }
   if (b->phase == RA_PHASE_BACKWARD) {
-    add_mlp(b, moe);
+    add_mlp(b);
     add_attention(b);
   } else {
     add_attention(b);
-    add_mlp(b, moe);
+    add_mlp(b);
   }
   b->count = 1;
 }
@@ -469,15 +627,19 @@ add_arrival(RaOpBuilder *b, const RaPiece *piece)
     ra_op_add_tp(b, RA_OP_ALL_GATHER, activation_bytes(b));
 }
 
-guint
-ra_op_list(const RaShard *shard, const RaPiece *piece, RaPhase phase,
-           const RaBatch *batch, RaOp *out_ops)
+/* @chunks: batch of the mixers, with @steps (nullable) beside them. */
+static guint
+make_list(const RaShard *shard, const RaPiece *piece, RaPhase phase,
+          const RaBatch *batch, const RaBatch *chunks, const RaBatch *steps,
+          RaOp *out_ops)
 {
   const RaModel *m = shard->model;
   RaOpBuilder b = {
       .shard = shard,
       .model = m,
       .batch = batch,
+      .mix = chunks,
+      .steps = steps,
       .phase = phase,
       .cp = MAX(shard->cp, 1u),
       .ep = MAX(shard->ep, 1u),
@@ -486,28 +648,45 @@ ra_op_list(const RaShard *shard, const RaPiece *piece, RaPhase phase,
           ra_dtype_bytes(ra_activation_dtype((RaDtype)shard->dtype)),
       .count = 1,
       .ops = out_ops};
-  uint32_t n_moe = 0;
+  uint32_t n_of[RA_MODEL_MAX_KINDS];
 
   g_return_val_if_fail(phase < RA_N_PHASES, 0);
   b.tokens = ceil_div(batch->q_tokens, b.cp);
   b.sp_tokens =
       shard->sequence_parallel ? ceil_div(b.tokens, shard->tp) : b.tokens;
-  b.q_heads = ceil_div(m->n_heads, shard->tp);
-  b.kv_heads = ceil_div(m->n_kv_heads, shard->tp);
   b.vocab = ceil_div(m->vocab, shard->tp);
-  for (uint32_t i = 0; m->layer_is_moe && i < piece->n_layers; i++)
-    n_moe += ra_model_layer_is_moe(m, piece->first_layer + i);
+  ra_model_count_kinds(m, piece->first_layer, piece->n_layers, n_of);
   if (phase == RA_PHASE_BACKWARD && piece->has_head)
     add_head(&b);
   if (phase != RA_PHASE_BACKWARD && piece->has_embedding)
     add_embedding(&b);
   if (shard->scatter_sends)
     add_arrival(&b, piece);
-  add_layers(&b, piece->n_layers - n_moe, FALSE);
-  add_layers(&b, n_moe, TRUE);
+  for (uint32_t k = 0; k < ra_model_n_kinds(m); k++)
+    add_layers(&b, n_of[k], k);
   if (phase != RA_PHASE_BACKWARD && piece->has_head)
     add_head(&b);
   if (phase == RA_PHASE_BACKWARD && piece->has_embedding)
     add_embedding(&b);
+  for (guint i = 0; i < b.n_late; i++) {
+    g_assert(b.n_ops < RA_OP_LIST_MAX);
+    b.ops[b.n_ops++] = b.late[i];
+  }
   return b.n_ops;
+}
+
+guint
+ra_op_list(const RaShard *shard, const RaPiece *piece, RaPhase phase,
+           const RaBatch *batch, RaOp *out_ops)
+{
+  return make_list(shard, piece, phase, batch, batch, NULL, out_ops);
+}
+
+guint
+ra_op_list_step(const RaShard *shard, const RaPiece *piece,
+                const RaBatch *batch, const RaBatch *chunks,
+                const RaBatch *steps, RaOp *out_ops)
+{
+  return make_list(shard, piece, RA_PHASE_FORWARD, batch, chunks, steps,
+                   out_ops);
 }

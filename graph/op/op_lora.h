@@ -1,6 +1,6 @@
 /* Builder of op lists, and the ops of LoRA adapters.
  *
- * Private to graph/op/op_list.c and graph/op/op_lora.c.
+ * Private to graph/op/op_list.c, op_mixer.c and op_lora.c.
  */
 #ifndef RA_GRAPH_OP_OP_LORA_H
 #define RA_GRAPH_OP_OP_LORA_H
@@ -13,18 +13,23 @@ typedef struct {
   const RaModel *model;
   const RaBatch *batch;
   RaPhase phase;
-  uint32_t cp;        /* ranks that share a sequence, >= 1 */
-  uint32_t ep;        /* ranks that share experts, >= 1 */
-  uint32_t expert_tp; /* ranks that cut an expert, >= 1 */
-  uint64_t tokens;    /* rows of one cp rank in the tensor-parallel regions */
-  uint64_t sp_tokens; /* rows between them: fewer with sequence parallelism */
-  uint64_t q_heads;   /* of one tp rank */
-  uint64_t kv_heads;  /* of one tp rank: at least one, then replicated */
-  uint64_t vocab;     /* rows of one tp rank, padded */
+  uint32_t cp;          /* ranks that share a sequence, >= 1 */
+  uint32_t ep;          /* ranks that share experts, >= 1 */
+  uint32_t expert_tp;   /* ranks that cut an expert, >= 1 */
+  uint64_t tokens;      /* rows of one cp rank in the tensor-parallel regions */
+  uint64_t sp_tokens;   /* rows between them: fewer with sequence parallelism */
+  uint32_t kind;        /* of the layers that are added next */
+  const RaBatch *mix;   /* batch that mixers see: batch, or chunks of it */
+  const RaBatch *steps; /* nullable: sequences that decode beside chunks */
+  uint64_t q_heads;     /* of one tp rank */
+  uint64_t kv_heads;    /* of one tp rank: at least one, then replicated */
+  uint64_t vocab;       /* rows of one tp rank, padded */
   uint32_t element_bytes; /* of an activation between GEMMs */
   uint32_t count;         /* count of the ops that are added next */
   RaOp *ops;
   guint n_ops;
+  RaOp late[3 * RA_MODEL_MAX_KINDS]; /* ops of steps, to be added last */
+  guint n_late;
 } RaOpBuilder;
 
 void ra_op_add(RaOpBuilder *b, RaOpKind kind, uint64_t d0, uint64_t d1,

@@ -207,7 +207,7 @@ ra_cost_table_init_moves(RaCostTable *table)
     const RaWorkloadModel *model = &w->models[m];
     table->model_bytes[m] = (double)ra_model_n_params(model->model) *
                             ra_dtype_bytes((RaDtype)model->dtype);
-    table->layers_frac[m] = (double)(ra_model_attention_n_params(model->model) +
+    table->layers_frac[m] = (double)(ra_model_mixer_n_params(model->model, 0) +
                                      ra_model_mlp_n_params(model->model, 0)) *
                             model->model->n_layers /
                             (double)ra_model_n_params(model->model);
@@ -245,7 +245,8 @@ most_held_bytes(const RaCostTable *table, uint32_t model,
   double layers = MIN(most_layers(&from->plan), most_layers(&to->plan));
   double least = (double)from->footprint.most.bytes[RA_FOOT_PARAMS];
 
-  if (m->n_experts > 0 || MAX(from->plan.tp, to->plan.tp) > m->n_kv_heads)
+  if (m->n_experts > 0 || !ra_model_is_plain(m) ||
+      MAX(from->plan.tp, to->plan.tp) > m->n_kv_heads)
     return least;
   layers = layers / m->n_layers * table->layers_frac[model];
   return MIN(least,

@@ -5,6 +5,7 @@
 
 #include "graph/augment/layout.h"
 #include "graph/input/lora.h"
+#include "graph/input/plan_batching.h"
 #include "graph/input/residency.h"
 #include "search/family/need.h"
 
@@ -85,15 +86,18 @@ train_work_bytes(const RaModel *model, const RaCallPlan *plan, double tokens)
          2 * logit_bytes(model, plan, tokens);
 }
 
-/* Keys and values of all sequences that a replica decodes at once. */
+/* Keys and values of @tokens of all sequences that a replica decodes at once,
+ * their windows and states. */
 static double
 cache_bytes(const RaModel *model, const RaCallPlan *plan, double tokens,
-            double dtype_bytes)
+            double sequences, double longest, uint32_t dtype_bytes)
 {
-  double heads = ceil((double)model->n_kv_heads / plan->tp);
+  uint64_t token, sequence;
 
-  return 2 * dtype_bytes * heads * model->head_dim * stage_layers(plan) *
-         tokens;
+  ra_model_cache_bytes(model, 0, model->n_layers, plan->tp, dtype_bytes,
+                       (uint64_t)longest, &token, &sequence);
+  return ((double)token * tokens + (double)sequence * sequences) /
+         model->n_layers * stage_layers(plan);
 }
 
 /* What ZeRO has whole: of the weights two layers, one in use and one on its
@@ -145,7 +149,10 @@ ra_need_call(const RaWorkload *workload, uint32_t call, const RaCallPlan *plan)
   if (plan->batching == RA_BATCHING_CONTINUOUS && plan->kv_memory_bytes > 0)
     need.work_bytes += (double)plan->kv_memory_bytes;
   else if (of->kind == RA_CALL_GENERATE)
-    need.work_bytes += cache_bytes(m->model, plan, replica_tokens, dtype_bytes);
+    need.work_bytes += cache_bytes(m->model, plan, replica_tokens,
+                                   (double)of->n_sequences / plan->dp,
+                                   (double)ra_call_longest_tokens(workload),
+                                   ra_dtype_bytes((RaDtype)m->dtype));
   else
     need.work_bytes += logit_bytes(m->model, plan, tokens);
   return need;

@@ -1,7 +1,7 @@
 /* Inspection of models. */
 #include "config.h"
 
-#include "graph/op/op.h"
+#include "graph/op/activation.h"
 #include "study/report/inspect.h"
 
 static void
@@ -29,7 +29,7 @@ make_shape(const RaModel *model)
   ra_table_column(table, "property", RA_UNIT_NONE, RA_CELL_TEXT);
   ra_table_column(table, "value", RA_UNIT_NONE, RA_CELL_TEXT);
   text_row(table, "name", model->name);
-  text_row(table, "family", ra_model_family_name(model->family));
+  text_row(table, "family", ra_model_type(model));
   size_row(table, "layers", model->n_layers);
   size_row(table, "hidden", model->hidden);
   size_row(table, "heads", model->n_heads);
@@ -70,13 +70,20 @@ static RaTable *
 make_parameters(const RaModel *model)
 {
   RaTable *table = ra_table_new("parameters");
-  guint64 mlp = 0, moe = 0;
+  guint64 mlp = 0, moe = 0, mixers = 0, norms = 0;
+  guint32 n_of[RA_MODEL_MAX_KINDS];
 
-  for (guint32 layer = 0; layer < model->n_layers; layer++) {
-    if (ra_model_layer_is_moe(model, layer))
-      moe += ra_model_mlp_n_params(model, layer);
+  ra_model_count_kinds(model, 0, model->n_layers, n_of);
+  for (guint32 k = 0; k < ra_model_n_kinds(model); k++) {
+    guint64 ffn = n_of[k] * ra_model_kind_n_params(
+                                model, k, RA_PART_FFN | RA_PART_EXPERTS, 1);
+
+    mixers += n_of[k] * ra_model_kind_n_params(model, k, RA_PART_MIXER, 1);
+    norms += n_of[k] * ra_model_kind_n_params(model, k, RA_PART_NORMS, 1);
+    if (model->kinds[k].ffn == RA_FFN_EXPERTS)
+      moe += ffn;
     else
-      mlp += ra_model_mlp_n_params(model, layer);
+      mlp += ffn;
   }
   ra_table_column(table, "part", RA_UNIT_NONE, RA_CELL_TEXT);
   ra_table_column(table, "parameters", RA_UNIT_NONE, RA_CELL_INTEGER);
@@ -86,13 +93,10 @@ make_parameters(const RaModel *model)
            ra_model_embedding_n_params(model) +
                ra_model_embedding_norm_n_params(model));
   part_row(model, table, "positions", ra_model_position_n_params(model));
-  part_row(model, table, "attention",
-           model->n_layers * ra_model_attention_n_params(model));
+  part_row(model, table, "attention", mixers);
   part_row(model, table, "mlp", mlp);
   part_row(model, table, "experts", moe);
-  part_row(model, table, "norms",
-           model->n_layers * ra_model_layer_norms_n_params(model) +
-               ra_model_final_norm_n_params(model));
+  part_row(model, table, "norms", norms + ra_model_final_norm_n_params(model));
   part_row(model, table, "head", ra_model_head_n_params(model));
   part_row(model, table, "all", ra_model_n_params(model));
   if (model->n_experts > 0)
@@ -100,13 +104,21 @@ make_parameters(const RaModel *model)
   return table;
 }
 
-/* Keys and values of one token: 2 vectors of every key-value head and layer,
- * in the type that the parameters were published in. */
+/* Cache of a sequence of @n tokens, in the type that the parameters were
+ * published in: windows and states of all layers, and
+ * what grows with every token. */
 static guint64
-kv_bytes_per_token(const RaModel *model)
+cache_bytes(const RaModel *model, guint64 n)
 {
-  return (guint64)2 * model->n_layers * model->n_kv_heads * model->head_dim *
-         model->param_bytes;
+  RaShard shard = {.model = model,
+                   .tp = 1,
+                   .dtype = model->param_bytes == 4   ? RA_DTYPE_FP32
+                            : model->param_bytes == 1 ? RA_DTYPE_FP8
+                                                      : RA_DTYPE_BF16};
+  RaPiece whole = {.n_layers = model->n_layers};
+
+  return n * ra_kv_token_bytes(&shard, &whole) +
+         ra_kv_sequence_bytes(&shard, &whole, n);
 }
 
 static RaTable *
@@ -128,7 +140,7 @@ make_costs(const RaModel *model)
     ra_table_row(table);
     ra_table_integer(table, n);
     ra_table_real(table, ra_model_forward_flop(model, &batch) / (double)n);
-    ra_table_integer(table, n * kv_bytes_per_token(model));
+    ra_table_integer(table, cache_bytes(model, n));
   }
   return table;
 }
@@ -158,7 +170,7 @@ add_names(const RaModelHub *hub, const RaModelHubRow *row, RaTable *table,
       return FALSE;
     ra_table_row(table);
     ra_table_text(table, model->name);
-    ra_table_text(table, ra_model_family_name(model->family));
+    ra_table_text(table, ra_model_type(model));
     ra_table_integer(table, model->n_layers);
     ra_table_integer(table, model->hidden);
     ra_table_integer(table, ra_model_n_params(model));

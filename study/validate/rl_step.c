@@ -51,7 +51,6 @@ ra_rl_model_config(const char *name)
                                            {"llama-3.3-70b", "llama-3-70b"},
                                            {"codellama-34b", "34b"},
                                            {"deepseek-v3-0324", "deepseek-v3"},
-                                           {"deepseek-v3", "deepseek-v3-shape"},
                                            {"llama3", "llama-3"},
                                            {"llama2", "llama-2"},
                                            {"qwen-2.5", "qwen2.5"},

@@ -19,6 +19,7 @@
 #define HEADS "heads of a dimension that is not 64 or 128"
 #define WIDTHS "widths of a rank that are not multiples of 8"
 #define GROUPS "more than 16 query heads of a key head"
+#define FAMILY "layers of a family for plans alone"
 #define NORMS "norms whose scale is stored less one"
 
 typedef struct {
@@ -39,12 +40,22 @@ static const Shipped models[] = {
     {"qwen2.5-72b", NULL},        {"qwen3-8b", NULL},
     {"qwen3-32b", NULL},          {"mixtral-8x7b", NULL},
     {"qwen3-30b-a3b", NULL},      {"qwen3-235b-a22b", NULL},
-    {"tiny-llama-64", NULL},      {"deepseek-v3-shape", GROUPS},
+    {"tiny-llama-64", NULL},
     {"bloom-176b", NULL},         {"mpt-7b", NULL},
     {"tiny-llama", HEADS},        {"tiny-bytes", HEADS},
     {"nemotron-4-340b", HEADS},
     {"gpt2", NULL},               {"gpt2-xl", NULL},
     {"nemotron-4-15b", NORMS},
+    {"deepseek-v3", FAMILY},
+    {"kimi-k2", FAMILY},
+    {"moonlight-16b-a3b", FAMILY},
+    {"glm-4.5-air", FAMILY},
+    {"glm-4.5", FAMILY},
+    {"gpt-oss-120b", FAMILY},
+    {"gpt-oss-20b", FAMILY},
+    {"qwen3-next-80b-a3b", FAMILY},
+    {"nemotron-nano-9b-v2", FAMILY},
+    {"nemotron-3-nano-30b-a3b", FAMILY},
 };
 /* clang-format on */
 

@@ -57,10 +57,11 @@ random_case(RaRng *rng)
   n_layers = c.model->n_layers;
   if (c.model->n_experts > 0 && n_layers > 1) {
     /* every other layer is dense */
-    g_free(c.model->layer_is_moe);
-    c.model->layer_is_moe = g_new0(guint8, n_layers);
+    g_autofree guint8 *is_moe = g_new0(guint8, n_layers);
+
     for (uint32_t i = 0; i < n_layers; i++)
-      c.model->layer_is_moe[i] = (guint8)(i % 2);
+      is_moe[i] = (guint8)(i % 2);
+    ra_model_set_moe_layers(c.model, is_moe);
     c.model->ffn = 4 * c.model->hidden;
   }
   c.shard = (RaShard){.model = c.model,

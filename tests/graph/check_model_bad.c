@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "graph/input/json_index.h"
+#include "base/json_index.h"
 #include "graph/input/model.h"
 #include "tests/support/check_main.h"
 

@@ -330,6 +330,7 @@ small_model(void)
 {
   RaModelShape shape;
   RaModel *m;
+  guint8 is_moe[64];
 
   ra_model_shape_init(&shape, RA_MLP_GATED);
   shape.layers = 3;
@@ -344,7 +345,9 @@ small_model(void)
   shape.expert_ffn = WIDTH;
   m = ra_model_from_shape(&shape, NULL);
   ck_assert_ptr_nonnull(m);
-  m->layer_is_moe[1] = 0;
+  for (guint32 i = 0; i < m->n_layers; i++)
+    is_moe[i] = i != 1;
+  ra_model_set_moe_layers(m, is_moe);
   return m;
 }
 

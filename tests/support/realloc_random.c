@@ -45,17 +45,18 @@ draw_model(RaRng *rng)
   RaModel *model = ra_model_from_shape(&shape, NULL);
   g_assert(model);
   if (model->n_experts > 0 && model->n_layers > 1 && coin(rng)) {
-    g_free(model->layer_is_moe);
-    model->layer_is_moe = g_new0(guint8, model->n_layers);
+    g_autofree guint8 *is_moe = g_new0(guint8, model->n_layers);
+
     for (guint32 i = 0; i < model->n_layers; i++)
-      model->layer_is_moe[i] = (guint8)(i == 0 || coin(rng));
+      is_moe[i] = (guint8)(i == 0 || coin(rng));
+    ra_model_set_moe_layers(model, is_moe);
   }
   if (model->n_experts == 0 && model->norm == RA_NORM_LAYER && coin(rng)) {
     model->family = RA_FAMILY_BLOOM;
     model->position = RA_POSITION_ALIBI;
     model->embedding_norm = TRUE;
   }
-  model->qk_norm = coin(rng);
+  model->qk_norm = coin(rng) ? RA_QK_NORM_HEAD : RA_QK_NORM_NONE;
   if (below(rng, 3) == 0)
     ra_model_set_head(model, RA_HEAD_VALUE);
   return model;

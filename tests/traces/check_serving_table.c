@@ -78,12 +78,14 @@ END_TEST
 START_TEST(test_experts)
 {
   g_autofree char *folder = g_dir_make_tmp("serving-XXXXXX", NULL);
-  guint8 is_moe[3] = {TRUE, TRUE, FALSE};
+  guint8 kinds[3] = {1, 1, 0};
   const RaModel dense = {.n_layers = 3};
   const RaModel model = {.n_layers = 3,
                          .n_experts = 8,
                          .experts_per_token = 1,
-                         .layer_is_moe = is_moe};
+                         .n_kinds = 2,
+                         .kinds = {[1] = {.ffn = RA_FFN_EXPERTS}},
+                         .layer_kind = kinds};
   RaBatchStretch decode = {.n_steps = 1, .n_decoding = 1, .kv_tokens = 16};
   g_autoptr(RaServingTable) t = NULL;
   GError *error = NULL;

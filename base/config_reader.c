@@ -3,8 +3,8 @@
 
 #include <string.h>
 
+#include "base/config_reader.h"
 #include "base/error.h"
-#include "graph/input/config_reader.h"
 
 /* TRUE if @word is one of the spellings "a|b|c". */
 static gboolean

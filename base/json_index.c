@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "graph/input/json_index.h"
+#include "base/json_index.h"
 
 /* Entry for one key of one object. */
 typedef struct {

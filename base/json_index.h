@@ -12,8 +12,8 @@
  * Objects are numbered in the order of their opening braces; the root, which
  * must be an object, is RA_JSON_ROOT.  Typical sizes: 30 keys, 10^5 at most.
  */
-#ifndef RA_GRAPH_INPUT_JSON_INDEX_H
-#define RA_GRAPH_INPUT_JSON_INDEX_H
+#ifndef RA_BASE_JSON_INDEX_H
+#define RA_BASE_JSON_INDEX_H
 
 #include <glib.h>
 

@@ -16,12 +16,12 @@
  * as some published ones do, if they agree.  A null value is an absent key,
  * as in Python's configuration classes.
  */
-#ifndef RA_GRAPH_INPUT_CONFIG_READER_H
-#define RA_GRAPH_INPUT_CONFIG_READER_H
+#ifndef RA_BASE_CONFIG_READER_H
+#define RA_BASE_CONFIG_READER_H
 
 #include <json-glib/json-glib.h>
 
-#include "graph/input/json_index.h"
+#include "base/json_index.h"
 
 typedef struct {
   const char *name;   /* in messages, borrowed */

@@ -1,0 +1,268 @@
+/* Ops of latent attention, of indexers and of linear mixers. */
+#include "config.h"
+
+#include "graph/input/plan.h"
+#include "graph/op/op_mixer.h"
+
+/* Chunk of a scan where a model states none: flash-linear-attention's. */
+#define SCAN_CHUNK 64
+
+static uint64_t
+ceil_div(uint64_t a, uint64_t b)
+{
+  return (a + b - 1) / b;
+}
+
+static gboolean
+is_back(const RaOpBuilder *b)
+{
+  return b->phase == RA_PHASE_BACKWARD;
+}
+
+/* A step of a mixer: what is done to the tokens, in order of the forward. */
+typedef enum {
+  LINEAR, /* n outputs, k inputs, batch of heads */
+  NORM,   /* n rows a token, k elements */
+  ROPE,   /* n heads, k elements */
+  CONV,   /* n channels, k taps */
+  GATE,   /* n elements */
+  PAIRS,  /* attention, of make_pairs() */
+  SCAN    /* of add_scan() */
+} StepKind;
+
+typedef struct {
+  StepKind kind;
+  uint64_t n, k, batch;
+} Step;
+
+#define MAX_STEPS 16
+
+typedef struct {
+  Step steps[MAX_STEPS];
+  guint n;
+} Steps;
+
+static void
+add(Steps *s, StepKind kind, uint64_t n, uint64_t k, uint64_t batch)
+{
+  g_assert(s->n < MAX_STEPS);
+  s->steps[s->n++] = (Step){kind, n, k, batch};
+}
+
+/* Keys that a query of the builder's kind attends to; 0: all. */
+static uint32_t
+window_of(const RaOpBuilder *b)
+{
+  const RaModel *m = b->model;
+  const RaLayerKind *kind = &m->kinds[b->kind];
+
+  return kind->mixer == RA_MIXER_LATENT && m->index_top_k > 0 ? m->index_top_k
+                                                              : kind->window;
+}
+
+static RaOp
+pairs_op(const RaOpBuilder *b, RaOpKind kind, const RaBatch *batch,
+         uint32_t window, const uint64_t *dims)
+{
+  RaOp op = {.kind = (uint8_t)kind,
+             .dtype = ra_op_dtype(kind, b->shard->dtype),
+             .count = b->count,
+             .dim = {batch->n_sequences, batch->q_tokens,
+                     ra_op_kv_tokens(batch, window),
+                     ra_op_pairs(batch, window)}};
+
+  for (guint i = 4; i < RA_OP_DIMS; i++)
+    op.dim[i] = dims[i - 4];
+  return op;
+}
+
+void
+ra_op_add_pairs(RaOpBuilder *b, RaOpKind kind, RaOpKind decode_kind,
+                const uint64_t *dims, const uint64_t *decode_dims)
+{
+  gboolean decode = b->phase == RA_PHASE_DECODE;
+  uint32_t window = decode_kind == RA_OP_INDEXER ? 0 : window_of(b);
+
+  g_assert(b->n_ops < RA_OP_LIST_MAX);
+  b->ops[b->n_ops++] = pairs_op(b, decode ? decode_kind : kind, b->mix, window,
+                                decode ? decode_dims : dims);
+  if (b->steps && b->steps->n_sequences > 0) {
+    g_assert(b->n_late < G_N_ELEMENTS(b->late));
+    b->late[b->n_late++] =
+        pairs_op(b, decode_kind, b->steps, window, decode_dims);
+  }
+}
+
+/* Attention of the heads, whole or on the latent cache. */
+static void
+add_latent_pairs(RaOpBuilder *b)
+{
+  const RaModel *m = b->model;
+  const uint64_t dims[] = {b->q_heads, (uint64_t)m->nope_dim + m->rope_dim,
+                           m->value_dim};
+  const uint64_t latent[] = {b->q_heads, m->kv_rank, m->rope_dim};
+
+  ra_op_add_pairs(b, is_back(b) ? RA_OP_LATENT_BACKWARD : RA_OP_LATENT,
+                  RA_OP_LATENT_DECODE, dims, latent);
+}
+
+/* The choice of keys, which has no gradient; every rank makes all of it. */
+static void
+add_indexer(RaOpBuilder *b)
+{
+  const RaModel *m = b->model;
+  const uint64_t dims[] = {m->index_heads, m->index_dim, m->index_top_k};
+  uint64_t heads = m->index_heads;
+
+  if (!m->kinds[b->kind].indexer || is_back(b))
+    return;
+  ra_op_add(b, RA_OP_GEMM, b->tokens, heads * m->index_dim, m->q_rank, 1);
+  ra_op_add(b, RA_OP_GEMM, b->tokens, m->index_dim + heads, m->hidden, 1);
+  ra_op_add(b, RA_OP_NORM, b->tokens, m->index_dim, 0, 0);
+  ra_op_add(b, RA_OP_ROPE, b->tokens, heads + 1, m->rope_dim, 0);
+  ra_op_add_pairs(b, RA_OP_INDEXER, RA_OP_INDEXER, dims, dims);
+}
+
+static void
+make_latent(const RaOpBuilder *b, Steps *s)
+{
+  const RaModel *m = b->model;
+  uint64_t q = b->q_heads * ((uint64_t)m->nope_dim + m->rope_dim);
+  uint64_t kv = b->q_heads * ((uint64_t)m->nope_dim + m->value_dim);
+  uint64_t down = (uint64_t)m->kv_rank + m->rope_dim;
+  gboolean absorbed = b->phase == RA_PHASE_DECODE;
+
+  add(s, LINEAR, down + (m->q_rank ? m->q_rank : q), m->hidden, 1);
+  if (m->q_rank > 0) {
+    add(s, NORM, 1, m->q_rank, 0);
+    add(s, LINEAR, q, m->q_rank, 1);
+  }
+  add(s, NORM, 1, m->kv_rank, 0);
+  add(s, ROPE, b->q_heads + 1, m->rope_dim, 0);
+  if (absorbed)
+    add(s, LINEAR, m->kv_rank, m->nope_dim, b->q_heads);
+  else
+    add(s, LINEAR, kv, m->kv_rank, 1);
+  add(s, PAIRS, 0, 0, 0);
+  if (absorbed)
+    add(s, LINEAR, m->value_dim, m->kv_rank, b->q_heads);
+  add(s, LINEAR, m->hidden, b->q_heads * m->value_dim, 1);
+}
+
+/* Of one tp rank: heads are cut. */
+static void
+make_linear(const RaOpBuilder *b, Steps *s)
+{
+  const RaModel *m = b->model;
+  RaMixer mixer = (RaMixer)m->kinds[b->kind].mixer;
+  uint64_t tp = b->shard->tp, heads = ceil_div(m->n_value_heads, tp);
+  uint64_t keys = ceil_div(m->n_key_heads, tp) * m->key_dim;
+  uint64_t states = heads * m->state_dim;
+
+  if (mixer == RA_MIXER_CONV) {
+    uint64_t width = ceil_div(m->hidden, tp);
+
+    add(s, LINEAR, 3 * width, m->hidden, 1);
+    add(s, GATE, width, 0, 0);
+    add(s, CONV, width, m->conv_taps, 0);
+    add(s, GATE, width, 0, 0);
+    add(s, LINEAR, m->hidden, width, 1);
+    return;
+  }
+  if (mixer == RA_MIXER_KIMI) { /* narrow matrices of decay and gate */
+    add(s, LINEAR, 2 * keys + states + heads + 2 * (uint64_t)m->state_dim,
+        m->hidden, 1);
+    add(s, LINEAR, keys, m->state_dim, 1);
+    add(s, LINEAR, states, m->state_dim, 1);
+  } else {
+    add(s, LINEAR,
+        2 * keys + 2 * states + (mixer == RA_MIXER_DELTA ? 2 : 1) * heads,
+        m->hidden, 1);
+  }
+  add(s, CONV, 2 * keys + states, m->conv_taps, 0);
+  add(s, SCAN, 0, 0, 0);
+  add(s, NORM, heads, m->state_dim, 0);
+  add(s, GATE, states, 0, 0);
+  add(s, LINEAR, m->hidden, states, 1);
+}
+
+static RaOp
+scan_op(const RaOpBuilder *b, RaOpKind kind, const RaBatch *batch)
+{
+  const RaModel *m = b->model;
+  uint64_t tp = b->shard->tp;
+  gboolean mamba = m->kinds[b->kind].mixer == RA_MIXER_MAMBA;
+  RaOp op = {.kind = (uint8_t)kind,
+             .dtype = ra_op_dtype(kind, b->shard->dtype),
+             .flags = mamba ? 0 : RA_OP_DELTA,
+             .count = b->count,
+             .dim = {batch->n_sequences, batch->q_tokens,
+                     ceil_div(m->n_key_heads, tp),
+                     ceil_div(m->n_value_heads, tp), m->key_dim, m->state_dim}};
+
+  if (kind != RA_OP_SCAN_STEP)
+    op.dim[6] = m->scan_chunk > 0 ? m->scan_chunk : SCAN_CHUNK;
+  return op;
+}
+
+static void
+add_scan(RaOpBuilder *b)
+{
+  RaOpKind kind = is_back(b)                    ? RA_OP_SCAN_BACKWARD
+                  : b->phase == RA_PHASE_DECODE ? RA_OP_SCAN_STEP
+                                                : RA_OP_SCAN;
+
+  g_assert(b->n_ops < RA_OP_LIST_MAX);
+  b->ops[b->n_ops++] = scan_op(b, kind, b->mix);
+  if (b->steps && b->steps->n_sequences > 0) {
+    g_assert(b->n_late < G_N_ELEMENTS(b->late));
+    b->late[b->n_late++] = scan_op(b, RA_OP_SCAN_STEP, b->steps);
+  }
+}
+
+static void
+add_step(RaOpBuilder *b, const Step *s)
+{
+  gboolean back = is_back(b);
+
+  switch (s->kind) {
+  case LINEAR:
+    ra_op_add_linear(b, b->tokens, s->n, s->k, s->batch);
+    break;
+  case NORM:
+    ra_op_add(b, back ? RA_OP_NORM_BACKWARD : RA_OP_NORM, b->tokens * s->n,
+              s->k, 0, 0);
+    break;
+  case ROPE:
+    ra_op_add(b, RA_OP_ROPE, b->tokens, s->n, s->k, 0);
+    break;
+  case CONV:
+    ra_op_add(b, back ? RA_OP_CONV_BACKWARD : RA_OP_CONV, b->tokens, s->n, s->k,
+              0);
+    break;
+  case GATE:
+    ra_op_add(b, back ? RA_OP_ACTIVATION_BACKWARD : RA_OP_ACTIVATION, b->tokens,
+              s->n, 1, 0);
+    break;
+  case PAIRS:
+    add_indexer(b);
+    add_latent_pairs(b);
+    break;
+  case SCAN:
+    add_scan(b);
+    break;
+  }
+}
+
+void
+ra_op_add_mixer(RaOpBuilder *b)
+{
+  Steps s = {.n = 0};
+
+  if (b->model->kinds[b->kind].mixer == RA_MIXER_LATENT)
+    make_latent(b, &s);
+  else
+    make_linear(b, &s);
+  for (guint i = 0; i < s.n; i++)
+    add_step(b, &s.steps[is_back(b) ? s.n - 1 - i : i]);
+}

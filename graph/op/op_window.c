@@ -1,0 +1,51 @@
+/* Pairs and tokens of a batch whose queries attend within windows. */
+#include "config.h"
+
+#include "graph/op/op.h"
+
+/* Sum of min(i, w) over i = 1 .. n, where n need not be whole. */
+static double
+window_sum(double n, double w)
+{
+  return n <= w ? n * (n + 1) / 2 : w * (w + 1) / 2 + (n - w) * w;
+}
+
+/* TRUE if every query is the only one of its sequence, as in decode steps. */
+static gboolean
+is_decode(const RaBatch *batch)
+{
+  return batch->kv_tokens == batch->pairs;
+}
+
+uint64_t
+ra_op_pairs(const RaBatch *batch, uint32_t window)
+{
+  double w = window, q = (double)batch->q_tokens, n = batch->n_sequences;
+  double pairs = (double)batch->pairs, length, sum;
+
+  if (window == 0 || q <= 0 || n <= 0)
+    return batch->pairs;
+  if (is_decode(batch))
+    return MIN(batch->pairs, batch->q_tokens * window);
+  if (batch->q_tokens == batch->kv_tokens) { /* whole sequences */
+    length = 2 * pairs / q - 1;
+    if (length <= w)
+      return batch->pairs;
+    sum = q / length * window_sum(length, w);
+  } else { /* the last q / n tokens of kv / n */
+    length = (double)batch->kv_tokens / n;
+    sum = n * (window_sum(length, w) - window_sum(MAX(length - q / n, 0), w));
+  }
+  return MIN((uint64_t)(sum + 0.5), batch->pairs);
+}
+
+uint64_t
+ra_op_kv_tokens(const RaBatch *batch, uint32_t window)
+{
+  uint64_t n = batch->n_sequences;
+
+  if (window == 0 || batch->q_tokens == batch->kv_tokens)
+    return batch->kv_tokens;
+  return MIN(batch->kv_tokens,
+             is_decode(batch) ? n * window : n * window + batch->q_tokens);
+}

@@ -1,0 +1,109 @@
+#!/usr/bin/env python3
+"""Makes families.tsv: numbers of parameters of transformers' classes.
+
+    python3 tests/graph/make_families.py > tests/graph/families.tsv
+
+It needs torch and transformers (5.24), and no weights: models are built on the
+meta device.  A row is a model_type and variant, the number of parameters of
+the language model (of one with a vision tower, what is not the tower), and the
+configuration as JSON without keys that shape nothing.  check_model_families.c reads
+the table.
+"""
+import json
+import math
+import sys
+import warnings
+
+import torch
+import transformers
+from transformers import (CONFIG_MAPPING, AutoModelForCausalLM,
+                          AutoModelForImageTextToText)
+
+warnings.filterwarnings("ignore")
+transformers.logging.set_verbosity_error()
+
+TYPES = """deepseek_v2 deepseek_v3 deepseek_v32 glm_moe_dsa glm4_moe_lite youtu
+minicpm3 sarvam_mla kimi_linear glm4_moe solar_open sarvam_moe hy_v3 qwen2_moe
+qwen3_next qwen3_5_text qwen3_5_moe_text gpt_oss minimax_m2 olmoe flex_olmo
+granitemoe granitemoeshared granitemoe_swa granitemoehybrid phimoe ernie4_5_moe
+exaone_moe afmoe llama4_text cohere2_moe nemotron_h bamba lfm2 gemma gemma2
+vaultgemma gemma3_text olmo2 olmo3 cohere cohere2 phi ernie4_5 arcee glm glm4
+exaone exaone4 starcoder2 stablelm gpt_neox persimmon internlm3 helium cwm
+iquestcoder olmo_hybrid granite_swa llama mistral mixtral qwen2 qwen3 qwen3_moe
+gpt2 bloom mpt seed_oss smollm3 granite phi3 ministral3 gemma3 qwen3_5
+qwen3_5_moe qwen3_vl qwen2_5_vl llama4 mistral3 glm4v internvl llava
+kimi_k25""".split()
+
+# What the defaults of some classes leave out, as published files have it.
+ALWAYS = {"glm4_moe": {"head_dim": 128}}
+
+# Families whose MLPs cannot have biases here: the key is refused.
+REFUSED = ("deepseek_v2", "deepseek_v32", "glm_moe_dsa", "hy_v3")
+
+VARIANTS = [{}, {"tie_word_embeddings": None}, {"attention_bias": None},
+            {"mlp_bias": None}, {"use_bias": None}, {"q_lora_rank": "null"},
+            {"use_qk_norm": None}, {"first_k_dense_replace": 5}]
+
+TOWER = ("vision", "visual", "projector", "embed_vision", "merger")
+
+DROP = set("""return_dict output_hidden_states output_attentions architectures
+id2label label2id problem_type transformers_version _name_or_path rope_scaling
+initializer_range use_cache pad_token_id bos_token_id eos_token_id rope_theta
+attention_dropout rope_parameters router_aux_loss_coef output_router_logits
+time_step_limit chunk_size_feed_forward is_encoder_decoder rms_norm_eps
+vision_config audio_config layer_rope_theta no_rope_layers hidden_act dtype
+moe_layers""".split())
+
+
+def clean(value):
+    if not isinstance(value, dict):
+        return value
+    kept = {k: clean(v) for k, v in value.items() if k not in DROP}
+    if "vision_config" in value:
+        kept["vision_config"] = {}
+    return kept
+
+
+def count(config):
+    with torch.device("meta"):
+        try:
+            model = AutoModelForCausalLM.from_config(config)
+        except ValueError:
+            model = AutoModelForImageTextToText.from_config(config)
+    return sum(math.prod(p.shape) for n, p in model.named_parameters()
+               if not any(word in n for word in TOWER))
+
+
+def main():
+    print("# made by make_families.py with transformers %s"
+          % transformers.__version__)
+    print("type\tvariant\tparameters\tconfig")
+    for name in TYPES:
+        plain = json.loads(CONFIG_MAPPING[name]().to_json_string(
+            use_diff=False))
+        for variant in VARIANTS:
+            keys = dict(ALWAYS.get(name, {}))
+            for key, value in variant.items():
+                if key not in plain:
+                    keys = None
+                    break
+                keys[key] = (None if value == "null" else
+                             not plain[key] if value is None else value)
+            if keys is None or ("text_config" in plain and variant):
+                continue
+            if "mlp_bias" in variant and name in REFUSED:
+                continue
+            try:
+                config = CONFIG_MAPPING[name](**keys)
+                text = clean(json.loads(config.to_json_string(
+                    use_diff=False)))
+                print(name, " ".join("%s=%s" % i for i in keys.items()) or "-",
+                      count(config),
+                      json.dumps(text, separators=(",", ":")), sep="\t",
+                      flush=True)
+            except Exception as error:  # a variant that the class refuses
+                print(name, variant, str(error)[:80], file=sys.stderr)
+
+
+if __name__ == "__main__":
+    main()
