@@ -69,7 +69,7 @@ static const Other others[] = {
   {"glm4_moe", MOE | BIAS | NO_OUT | QK_HEAD | QK_KEY, 8, 0, 0, 1, 128, 8},
   {"glm4v_moe_text", MOE | BIAS | BIAS_ON | NO_OUT, 8, 0, 0, 1, 128, 8},
   {"solar_open", MOE | BIAS | NO_OUT, 8, 128, 0, 0, 128, 8},
-  {"sarvam_moe", MOE | BIAS | QK_HEAD | QK_KEY, 4, 0, 0, 1, 128, 6},
+  {"sarvam_moe", MOE | BIAS | NO_OUT | QK_HEAD | QK_KEY, 4, 0, 0, 1, 128, 6},
   {"dots1", MOE | BIAS | QK_HEAD, 0, 0, 0, 0, 0, 0},
   {"hy_v3", MOE | BIAS | QK_HEAD, 8, 128, 0, 1, 192, 8},
   {"qwen2_moe", MOE | BIAS | BIAS_ON | NO_OUT | SHARED_GATE, 16, 0, 0, 0, 60,
@@ -89,7 +89,7 @@ static const Other others[] = {
   {"granitemoe_swa", MOE | BIAS | SINKS, 0, 0, 0, 0, 8, 2},
   {"granitemoehybrid", MOE | BIAS | MAMBA, 0, 0, 0, 0, 8, 2},
   {"phimoe", MOE | BIAS | LAYER | HEAD_BIAS, 8, 0, 0, 0, 16, 2},
-  {"ernie4_5_moe", MOE | USE_BIAS | TIED | ROUTER_BIAS, 4, 0, 0, 1, 64, 6},
+  {"ernie4_5_moe", MOE | TIED | ROUTER_BIAS, 4, 0, 0, 1, 64, 6},
   {"exaone_moe", MOE | QK_HEAD, 0, 0, 4, 1, 64, 8},
   {"afmoe", MOE | BIAS | QK_HEAD | FOUR_NORMS | GATE | ROUTER_BIAS, 0, 128, 4,
    1, 64, 6},
@@ -97,7 +97,7 @@ static const Other others[] = {
   {"hunyuan_v1_moe", MOE | BIAS | QK_HEAD, 0, 0, 0, 0, 0, 0},
   {"cohere2_moe", MOE | BIAS | NO_OFFSET | ONE_NORM | TIED, 0, 128, 4, 0, 8,
    2},
-  {"nemotron_h", MOE | MAMBA | BIAS | MLP_BIAS | PLAIN | BLOCKS, 8, 128, 0, 0,
+  {"nemotron_h", MOE | MAMBA | PLAIN | BLOCKS, 8, 128, 0, 0,
    8, 2},
   {"bamba", MAMBA | BIAS | MLP_BIAS, 8, 0, 0, 0, 0, 0},
   {"lfm2", CONV | QK_HEAD | TIED, 8, 0, 0, 0, 0, 0},
@@ -121,10 +121,10 @@ static const Other others[] = {
   {"exaone4", QK_HEAD, 0, 0, 4, 0, 0, 0},
   {"starcoder2", USE_BIAS | BIAS_ON | LAYER | PLAIN | TIED, 2, 0, 0, 0, 0, 0},
   {"stablelm", BIAS | NO_OUT | LAYER, 0, 0, 0, 0, 0, 0},
-  {"gpt_neox", ALL_BIAS | LAYER | PLAIN, 0, 0, 0, 0, 0, 0},
+  {"gpt_neox", BIAS | BIAS_ON | ALL_BIAS | LAYER | PLAIN, 0, 0, 0, 0, 0, 0},
   {"persimmon", ALL_BIAS | LAYER | PLAIN | QK_HEAD, 0, 0, 0, 0, 0, 0},
   {"internlm3", BIAS | MLP_BIAS, 2, 128, 0, 0, 0, 0},
-  {"helium", BIAS | MLP_BIAS, 0, 128, 0, 0, 0, 0},
+  {"helium", BIAS | NO_OUT | MLP_BIAS, 0, 128, 0, 0, 0, 0},
   {"cwm", MLP_BIAS, 8, 128, 4, 0, 0, 0},
   {"iquestcoder", BIAS | MLP_BIAS, 8, 128, 0, 0, 0, 0},
   {"olmo_hybrid", BIAS | QK_WIDE | DELTA, 0, 0, 4, 0, 0, 0},
@@ -163,7 +163,8 @@ read_biases(RaConfigReader *reader, const Other *o, RaModel *m)
   if (has(o, BIAS))
     m->qkv_bias = ra_config_reader_flag(
         reader, "attention_bias|qkv_bias|use_qkv_bias", on);
-  m->qkv_bias = m->qkv_bias || all;
+  else
+    m->qkv_bias = all;
   m->out_bias = m->qkv_bias && !has(o, NO_OUT);
   m->mlp_bias = all || (has(o, MLP_BIAS) &&
                         ra_config_reader_flag(reader, "mlp_bias", FALSE));
@@ -383,10 +384,7 @@ read_experts(RaConfigReader *reader, const Other *o, RaModel *m)
       reader, "num_experts_per_tok|num_experts_per_token|moe_k|moe_topk", 1,
       MAX(m->n_experts, 1), o->chosen);
   if (!reader->failed && m->n_experts > 0 && m->experts_per_token == 0)
-    ra_config_reader_fail(reader, "num_experts_per_tok",
-                          "'num_experts_per_tok' is missing, expected an "
-                          "integer from 1 to %u",
-                          m->n_experts);
+    ra_config_reader_size(reader, "num_experts_per_tok", m->n_experts);
   m->expert_ffn = ra_config_reader_size_or(reader, "moe_intermediate_size", 1,
                                            RA_MODEL_MAX_INNER, m->ffn);
   m->expert_hidden = size_or(reader, "moe_latent_size", RA_MODEL_MAX_HIDDEN, 0);
@@ -531,6 +529,26 @@ set_pattern(RaConfigReader *reader, const RaModel *m, Layers *l)
   return TRUE;
 }
 
+/* Element @i of @array, a layer that counts from @first; -1: it is none. */
+static gint64
+layer_at(RaConfigReader *reader, const RaModel *m, const char *key,
+         JsonArray *array, guint i, guint first)
+{
+  JsonNode *node = json_array_get_element(array, i);
+  gint64 layer = JSON_NODE_HOLDS_VALUE(node) &&
+                         json_node_get_value_type(node) == G_TYPE_INT64
+                     ? json_node_get_int(node)
+                     : -1;
+
+  if (layer >= first && layer - first < m->n_layers)
+    return layer - first;
+  ra_config_reader_fail(reader, key,
+                        "element %u of '%s' is not a layer, expected an "
+                        "integer from %u to %u",
+                        i, key, first, m->n_layers - 1 + first);
+  return -1;
+}
+
 /* Layers that attend to all, by their numbers in a list. */
 static gboolean
 set_listed(RaConfigReader *reader, const RaModel *m, const char *key,
@@ -543,18 +561,9 @@ set_listed(RaConfigReader *reader, const RaModel *m, const char *key,
   for (guint32 i = 0; i < m->n_layers; i++)
     set_type(l, i, "linear_attention");
   for (guint i = 0; i < json_array_get_length(array) && !reader->failed; i++) {
-    JsonNode *node = json_array_get_element(array, i);
-    gint64 layer = JSON_NODE_HOLDS_VALUE(node) &&
-                           json_node_get_value_type(node) == G_TYPE_INT64
-                       ? json_node_get_int(node) - first
-                       : -1;
+    gint64 layer = layer_at(reader, m, key, array, i, first);
 
-    if (layer < 0 || layer >= m->n_layers)
-      ra_config_reader_fail(reader, key,
-                            "element %u of '%s' is no layer, expected an "
-                            "integer from %u to %u",
-                            i, key, first, m->n_layers - 1 + first);
-    else
+    if (layer >= 0)
       set_type(l, (guint32)layer, "full_attention");
   }
   return TRUE;
@@ -652,19 +661,10 @@ read_mlp_only(RaConfigReader *reader, const RaModel *m, Layers *l)
   JsonArray *array = ra_config_reader_array(reader, key);
 
   for (guint i = 0; array && i < json_array_get_length(array); i++) {
-    JsonNode *node = json_array_get_element(array, i);
-    gint64 layer = JSON_NODE_HOLDS_VALUE(node) &&
-                           json_node_get_value_type(node) == G_TYPE_INT64
-                       ? json_node_get_int(node)
-                       : -1;
+    gint64 layer = layer_at(reader, m, key, array, i, 0);
 
-    if (layer < 0 || layer >= m->n_layers) {
-      ra_config_reader_fail(reader, key,
-                            "element %u of '%s' is not a layer, expected an "
-                            "integer from 0 to %u",
-                            i, key, m->n_layers - 1);
+    if (layer < 0)
       return;
-    }
     l->layers[layer].ffn = RA_FFN_DENSE;
   }
 }
@@ -750,10 +750,7 @@ read_sizes(RaConfigReader *reader, const Other *o, RaModel *m)
       ra_config_reader_size_or(reader, "moe_intermediate_size", 1,
                                RA_MODEL_MAX_INNER, 0));
   if (!reader->failed && m->ffn == 0)
-    ra_config_reader_fail(reader, "intermediate_size",
-                          "'intermediate_size' is missing, expected an integer "
-                          "from 1 to %u",
-                          RA_MODEL_MAX_INNER);
+    ra_config_reader_size(reader, "intermediate_size", RA_MODEL_MAX_INNER);
   if (strcmp(o->type, "lfm2") == 0 &&
       ra_config_reader_flag(reader, "block_auto_adjust_ff_dim", TRUE))
     m->ffn = adjusted_ffn(reader, m->ffn);
@@ -764,6 +761,11 @@ read_sizes(RaConfigReader *reader, const Other *o, RaModel *m)
   m->position = RA_POSITION_ROTARY;
   m->tied_embeddings =
       ra_config_reader_flag(reader, "tie_word_embeddings", has(o, TIED));
+  if (m->tied_embeddings && has(o, KIMI | BLOCKS))
+    ra_config_reader_fail(reader, "tie_word_embeddings",
+                          "'tie_word_embeddings' of a %s is true, expected "
+                          "false: its class ties nothing",
+                          o->type);
   m->attention_gate = has(o, GATE);
   m->sinks = has(o, SINKS);
   m->head_bias =

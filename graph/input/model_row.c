@@ -190,6 +190,7 @@ static const Row other_layer[] = {
   {"self_attn.q_proj.weight", Q, WHEN_ALWAYS, 0, 0},
   {"self_attn.q_proj.bias", Q, WHEN_ALWAYS, 1, 0},
   {"self_attn.q_proj.weight[gate]", MIXER, WHEN_GATE, 0, SIZE_GATE},
+  {"self_attn.q_proj.bias[gate]", Q, WHEN_GATE_IN_Q, 1, SIZE_Q_NORM},
   {"self_attn.k_proj.weight", K, WHEN_ALWAYS, 0, 0},
   {"self_attn.k_proj.bias", K, WHEN_ALWAYS, 1, 0},
   {"self_attn.v_proj.weight", V, WHEN_ALWAYS, 0, 0},

@@ -26,6 +26,7 @@ typedef enum {
   WHEN_TWO_NORMS,      /* layer with a norm for each of two parts */
   WHEN_FOUR_NORMS,     /* and one behind each */
   WHEN_GATE,           /* attention with a gate of its width */
+  WHEN_GATE_IN_Q,      /* whose gate is in the matrix of q: qwen3_next */
   WHEN_HEAD_GATE,      /* attention with a gate a head */
   WHEN_SINKS,          /* attention with sinks */
   WHEN_SHARED,         /* MoE layer with shared experts */

@@ -105,6 +105,8 @@ layer_has(const RaModel *model, const Row *row, const RaLayerKind *k)
     return both && model->n_norms == 4;
   case WHEN_GATE:
     return attention && model->attention_gate == 1;
+  case WHEN_GATE_IN_Q:
+    return attention && model->attention_gate == 1 && model->n_key_heads > 0;
   case WHEN_HEAD_GATE:
     return attention && model->attention_gate == 2;
   case WHEN_SINKS:

@@ -37,8 +37,12 @@ kimi_k25""".split()
 # What the defaults of some classes leave out, as published files have it.
 ALWAYS = {"glm4_moe": {"head_dim": 128}}
 
-# Families whose MLPs cannot have biases here: the key is refused.
-REFUSED = ("deepseek_v2", "deepseek_v32", "glm_moe_dsa", "hy_v3")
+# Keys that are refused where they are true.
+REFUSED = {"mlp_bias": ("deepseek_v2", "deepseek_v32", "glm_moe_dsa", "hy_v3",
+                        "minicpm3", "nemotron_h"),
+           "use_bias": ("nemotron_h", "ernie4_5_moe"),
+           "use_qk_norm": ("cohere",),
+           "tie_word_embeddings": ("kimi_linear", "nemotron_h")}
 
 VARIANTS = [{}, {"tie_word_embeddings": None}, {"attention_bias": None},
             {"mlp_bias": None}, {"use_bias": None}, {"q_lora_rank": "null"},
@@ -91,7 +95,7 @@ def main():
                              not plain[key] if value is None else value)
             if keys is None or ("text_config" in plain and variant):
                 continue
-            if "mlp_bias" in variant and name in REFUSED:
+            if any(name in REFUSED.get(key, ()) for key in variant):
                 continue
             try:
                 config = CONFIG_MAPPING[name](**keys)
