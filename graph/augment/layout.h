@@ -100,7 +100,8 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(RaTensorTable, ra_tensor_table_free)
  * of @tensor's grain:
  *
  *     COLUMN, ROW   units floor(rank u / tp) to floor((rank + 1) u / tp)
- *     K, V, u < tp  unit floor(rank u / tp): neighbours hold the same head
+ *     K, V, u < tp  unit floor(rank u / tp): neighbours hold the same head; so
+ *                   of a linear mixer's heads and of norms over heads
  *     VOCAB         ceil(u / tp) rows each; padding is not a parameter, so the
  *                   last ranks hold less or nothing
  *     NONE          all

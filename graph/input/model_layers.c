@@ -144,7 +144,6 @@ has(const Other *o, guint32 feature)
   return (o->features & feature) != 0;
 }
 
-/* Size by @keys, 0 if it is null, @fallback if it is absent. */
 static guint32
 size_or(RaConfigReader *reader, const char *keys, guint32 max, guint32 fallback)
 {
@@ -215,7 +214,6 @@ read_norms(RaConfigReader *reader, const Other *o, RaModel *m)
     m->n_norms = 1;
 }
 
-/* DeepSeek's q_lora_rank is 1536 if absent and none if null. */
 static void
 read_latent(RaConfigReader *reader, RaModel *m)
 {
