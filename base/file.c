@@ -101,14 +101,19 @@ ra_file_read_if(const char *path, const char *begin, gsize max_bytes,
 
   GString *text;
   int fd = g_open(path, O_RDONLY | O_CLOEXEC, 0);
+  struct stat about;
+  guint64 size = 0; /* 0: not known */
   int code;
 
   if (fd < 0)
     return fail_errno(error, path, errno);
-  text = g_string_new(NULL);
-  code = read_all(fd, max_bytes, begin, text);
+  /* A size that is known is neither read beyond the limit nor grown into. */
+  if (*begin == '\0' && fstat(fd, &about) == 0 && S_ISREG(about.st_mode))
+    size = (guint64)about.st_size;
+  text = g_string_sized_new(size <= max_bytes ? (gsize)size + 1 : 1);
+  code = size <= max_bytes ? read_all(fd, max_bytes, begin, text) : 0;
   close(fd);
-  if (code != 0 || text->len > max_bytes) {
+  if (code != 0 || size > max_bytes || text->len > max_bytes) {
     g_string_free(text, TRUE);
     if (code != 0)
       return fail_errno(error, path, code);

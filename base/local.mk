@@ -19,6 +19,7 @@ libbase_a_SOURCES += %D%/keyfile_impl.h
 libbase_a_SOURCES += %D%/keyfile_nouns.c
 libbase_a_SOURCES += %D%/keyfile_read.c
 libbase_a_SOURCES += %D%/keyfile_scan.c
+libbase_a_SOURCES += %D%/nesting.c %D%/nesting.h
 libbase_a_SOURCES += %D%/palette.c %D%/palette.h
 libbase_a_SOURCES += %D%/partition.c %D%/partition.h
 libbase_a_SOURCES += %D%/quote.c %D%/quote.h

@@ -404,6 +404,7 @@ shell_tests += %D%/docs/readme.sh
 shell_tests += %D%/docs/tutorial.sh
 shell_tests += %D%/words.sh
 shell_tests += %D%/attack/attack.sh
+shell_tests += %D%/attack/metamorphic.sh
 EXTRA_DIST += %D%/docs/page_impl.sh
 shell_tests += %D%/mpi/mpi.sh
 shell_tests += %D%/mpi/mpi_collectives.sh
@@ -431,6 +432,9 @@ helper_programs += %D%/attack/attack
 tests_attack_attack_SOURCES = %D%/attack/attack.c %D%/attack/execute.c \
 	%D%/attack/execute.h %D%/attack/kinds.c %D%/attack/kinds.h \
 	%D%/attack/mutate.c %D%/attack/mutate.h
+helper_programs += %D%/attack/metamorphic
+tests_attack_metamorphic_SOURCES = %D%/attack/metamorphic.c \
+	%D%/attack/execute.c %D%/attack/execute.h
 EXTRA_DIST += %D%/attack/README.md %D%/attack/sets.txt %D%/attack/small.pins \
 	%D%/attack/small.study %D%/attack/train_bench.csv
 

@@ -49,7 +49,7 @@ help() { # COMMAND...: what its --help prints
   done
 }
 
-pages='README.md ARCHITECTURE.md HACKING.md docs/*.md docs/design/*.md
+pages='README.md ARCHITECTURE.md HACKING.md SECURITY.md docs/*.md docs/design/*.md
   share/models/README.md'
 pages="$pages $(find base graph traces estimator kernels sim exec search study \
   cli bench tests -name README.md -not -path 'tests/data/*' | LC_ALL=C sort)"

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/nesting.h"
 #include "traces/kineto.h"
 #include "traces/kineto_op.h"
 
@@ -322,6 +323,8 @@ ra_kineto_load(const char *path, RaKinetoTally *out_tally, GError **error)
   GError *cause = NULL;
 
   *out_tally = (RaKinetoTally){0, 0, 0};
+  if (!ra_nesting_check(path, error))
+    return NULL;
   if (!json_parser_load_from_mapped_file(parser, path, &cause)) {
     gboolean is_json = cause->domain == JSON_PARSER_ERROR;
 

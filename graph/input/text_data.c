@@ -7,7 +7,7 @@
 #include "base/text.h"
 #include "graph/input/text_data.h"
 
-#define MAX_FILE_BYTES ((gsize)1 << 28)
+#define MAX_FILE_BYTES ((gsize)1 << 26)
 #define MAX_TOKEN ((1u << 24) - 1) /* RA_MODEL_MAX_INNER: of a vocabulary */
 
 /* The file under way. */

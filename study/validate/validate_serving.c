@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/nesting.h"
 #include "base/text.h"
 #include "estimator/robust.h"
 #include "sim/generate/serve.h"
@@ -92,7 +93,8 @@ parse_meta(const char *folder)
       first = g_strdup(name);
     }
   path = first ? g_build_filename(folder, first, NULL) : NULL;
-  if (!path || !json_parser_load_from_file(parser, path, NULL) ||
+  if (!path || !ra_nesting_check(path, NULL) ||
+      !json_parser_load_from_file(parser, path, NULL) ||
       !JSON_NODE_HOLDS_OBJECT(json_parser_get_root(parser)))
     return NULL;
   return g_steal_pointer(&parser);

@@ -22,7 +22,7 @@ fails "unexpected argument 'b'" help plot b
 for command in $commands; do
   [ "$command" = keys ] || # which then says all
     fails "expected 'reallot $command " "$command"
-  [ "$command" = simulate ] || # which takes several plans
+  [[ $command = simulate || $command = validate ]] || # they take several
     fails "unexpected argument" "$command" a b c
   fails "unknown option '--hepl', did you mean '--help'?" "$command" --hepl
   fails "unknown option '-Z'" "$command" -Z
@@ -192,7 +192,7 @@ fails "no measurements that can be scored" validate .
 fails "no folder of measurements, expected 'reallot validate DIR'" \
   validate
 fails "--worst: 'x' is not a whole number" validate . --worst=x
-fails "unexpected argument 'b', expected 'reallot validate [DIR]'" \
+fails "a: not a folder, expected a folder of measurements" \
   validate a b
 fails "--worst: 'x' is not a whole number" compare a.trace.tsv a.trace.tsv \
   --worst=x
@@ -306,6 +306,27 @@ mv pipe.safetensors weights/model.safetensors
 fails 'weights/model.safetensors: no regular file' \
   run x.plan --weights actor=weights
 fails '/dev/zero:1: a NUL byte, expected text' trace info /dev/zero
+
+# Parsers that recurse, and files of any size: what they are is seen before they
+# are held.  64 levels are read, 65 are not (base/nesting.h).
+levels() { printf '{"traceEvents": %*s' "$1" '' | tr ' ' '['; }
+levels 100000 >deep.json
+fails 'deep.json:1: nested deeper than 64' calibrate --from deep.json \
+  --merge h100-sxm.profile -o never.profile
+echo '{"a": "[[[\"[[", "traceEvents": ['"$(printf '[%.0s' {1..62})$(printf ']%.0s' {1..62})"']}' \
+  >flat.json
+fails 'no known op has a shape' calibrate --from flat.json \
+  --merge h100-sxm.profile -o never.profile
+head -c 300000 /dev/zero | tr '\0' 9 | sed 's/^/{"a": /' >long.json
+fails 'long.json:1: a word of more than 4 KiB' calibrate --from long.json \
+  --merge h100-sxm.profile -o never.profile
+truncate -s 1G large.csv
+fails 'large.csv: file is larger than' simulate x.plan \
+  --set "workload.response-length=file($PWD/large.csv)"
+mkdir -p large/train_tables && ln large.csv large/train_tables/train_bench.csv
+run validate large
+[ "$rc" -eq 2 ] && grep -q 'file is larger than' err
+result $? "a table of 1 GiB is refused"
 
 # Small limits: fewer threads where there is no room for more, and stacks that
 # are large enough (a sanitizer needs more memory than that by itself).
