@@ -55,9 +55,12 @@ dropped=$(iteration_s "$tools" --set 'call actor_generate.tool-kv=drop')
 at_once=$(iteration_s "$tools" --set 'workload.tool-latency=constant(0 s)')
 awk "BEGIN { exit !($at_once > 0 && $at_once < $kept && $kept < $dropped) }"
 result $? "tools take time, and so do keys that were dropped"
-answers "calls tools between turns ('turns')" \
-  --workload=grpo-tools-qwen2.5-7b.workload --cluster=h100-1n.cluster \
-  --set workload.prompts=32
+# The search has plans with turns, and none is slower than a strategy's.
+run search --workload=grpo-tools-qwen2.5-7b.workload --cluster=h100-1n.cluster \
+  --set workload.prompts=32 --steps=100 --threads=1 -o turns.plan
+[ "$rc" -eq 0 ] && grep -q '^search  *[0-9.]* s .* GiB' out &&
+  grep -q '^batching = continuous' turns.plan
+result $? "turns are searched"
 run plan --strategy=hybridflow --workload=grpo-tools-qwen2.5-7b.workload \
   --cluster=h100-4n.cluster -o tools.plan
 [ "$rc" -eq 0 ] && grep -q '^batching = continuous' tools.plan &&
