@@ -16,12 +16,16 @@ seconds=${2:-20}
 out=$(mktemp) || exit 99
 trap 'rm -f "$out"' EXIT
 
-# FOUND FAMILY of the finalists that fit; - : none.
+# FOUND FAMILY of the finalists that fit; - : none.  Equal plans are one
+# finalist: a family that was found again counts for both.
 of_finalists() {
-  awk -F'\t' '/^# / { on = $0 == "# finalists"; head = on; next }
+  awk -F'\t' '/^# / { on = $0 ~ /^# plans/ ? 1 : $0 ~ /^# finalists/ ? 2 : 0
+      head = on; next }
     on && head { for (i = 1; i <= NF; i++) at[$i] = i; head = 0; next }
-    on && $at["note"] !~ /fit/ && NF > 1 {
+    on == 1 && NF > 1 { plan[$1] = $at["iteration_s"] }
+    on == 2 && $at["note"] !~ /fit/ && NF > 1 {
       s = $at["iteration_s"]
+      if (plan[$1] == plan["search"] && (!found || s < found)) found = s
       if ($1 ~ /^search/) { if (!found || s < found) found = s }
       else if (!family || s < family) family = s
     }
