@@ -27,4 +27,7 @@
  */
 gboolean ra_op_nearest(const RaOp *op, RaOp *out_op);
 
+/* TRUE if ops of @kind have a law of their own in profiles. */
+gboolean ra_op_has_law(RaOpKind kind);
+
 #endif

@@ -6,6 +6,7 @@
 
 #include "estimator/extrapolation.h"
 #include "estimator/fit.h"
+#include "estimator/nearest.h"
 #include "study/extrapolation_note.h"
 
 static double
@@ -105,6 +106,19 @@ add_formulas(GPtrArray *formulas, const RaEstimator *estimator, const RaOp *ops,
   }
 }
 
+/* Ops that have no law of their own, by their names. */
+static void
+add_nearest(GPtrArray *names, const RaOp *ops, guint n_ops)
+{
+  for (guint i = 0; i < n_ops; i++) {
+    const char *name = ra_op_name((RaOpKind)ops[i].kind);
+
+    if (!ra_op_has_law((RaOpKind)ops[i].kind) &&
+        !g_ptr_array_find(names, name, NULL))
+      g_ptr_array_add(names, (gpointer)name);
+  }
+}
+
 static void
 append_list(GString *text, const char *head, const GPtrArray *names)
 {
@@ -123,6 +137,7 @@ ra_extrapolation_note(const RaProfile *profile, const RaEstimator *estimator,
   g_autoptr(GArray) kept = g_array_new(FALSE, FALSE, sizeof(RaExtrapolation));
   g_autoptr(GPtrArray) assumed = g_ptr_array_new();
   g_autoptr(GPtrArray) formulas = g_ptr_array_new_with_free_func(g_free);
+  g_autoptr(GPtrArray) nearest = g_ptr_array_new();
   GString *text = g_string_new(NULL);
 
   append_derived(profile, text);
@@ -132,6 +147,7 @@ ra_extrapolation_note(const RaProfile *profile, const RaEstimator *estimator,
 
     add_assumed(assumed, profile, estimator, ops, n_ops);
     add_formulas(formulas, estimator, ops, n_ops);
+    add_nearest(nearest, ops, n_ops);
     for (guint i = 0; i < n_ops; i++) {
       RaExtrapolation one;
 
@@ -148,5 +164,6 @@ ra_extrapolation_note(const RaProfile *profile, const RaEstimator *estimator,
   }
   append_list(text, "by formula: ", formulas);
   append_list(text, "assumed, not measured: ", assumed);
+  append_list(text, "by the nearest law, of unknown error: ", nearest);
   return g_string_free(text, FALSE);
 }

@@ -145,6 +145,42 @@ make_costs(const RaModel *model)
   return table;
 }
 
+/* A row a kind of layer. */
+static RaTable *
+make_layers(const RaModel *model)
+{
+  RaTable *table = ra_table_new("layers");
+  guint32 n_of[RA_MODEL_MAX_KINDS];
+  guint element_bytes = model->param_bytes == 4 ? 4 : 2;
+
+  ra_table_column(table, "kind", RA_UNIT_NONE, RA_CELL_TEXT);
+  ra_table_column(table, "layers", RA_UNIT_NONE, RA_CELL_INTEGER);
+  ra_table_column(table, "first", RA_UNIT_NONE, RA_CELL_INTEGER);
+  ra_table_column(table, "layer_parameters", RA_UNIT_NONE, RA_CELL_INTEGER);
+  ra_table_column(table, "token_bytes", RA_UNIT_BYTES, RA_CELL_INTEGER);
+  ra_table_column(table, "sequence_bytes", RA_UNIT_BYTES, RA_CELL_INTEGER);
+  ra_model_count_kinds(model, 0, model->n_layers, n_of);
+  for (guint32 k = 0; k < ra_model_n_kinds(model); k++) {
+    g_autofree char *text = ra_model_kind_text(model, k);
+    guint64 token, sequence;
+    guint32 first = 0;
+
+    while (first + 1 < model->n_layers &&
+           ra_model_layer_kind(model, first) != k)
+      first++;
+    ra_model_cache_bytes(model, first, 1, 1, element_bytes, G_MAXUINT32, &token,
+                         &sequence);
+    ra_table_row(table);
+    ra_table_text(table, text);
+    ra_table_integer(table, n_of[k]);
+    ra_table_integer(table, first);
+    ra_table_integer(table, ra_model_kind_n_params(model, k, RA_PART_ALL, 1));
+    ra_table_integer(table, token);
+    ra_table_integer(table, sequence);
+  }
+  return table;
+}
+
 GPtrArray *
 ra_inspect_model(const RaModel *model)
 {
@@ -152,6 +188,8 @@ ra_inspect_model(const RaModel *model)
       g_ptr_array_new_with_free_func((GDestroyNotify)ra_table_free);
 
   g_ptr_array_add(tables, make_shape(model));
+  if (!ra_model_is_plain(model) || ra_model_n_kinds(model) > 1)
+    g_ptr_array_add(tables, make_layers(model));
   g_ptr_array_add(tables, make_parameters(model));
   g_ptr_array_add(tables, make_costs(model));
   return tables;
