@@ -186,6 +186,25 @@ find_built(const char *folder, const char *kind, const char *name,
   return found;
 }
 
+/* An installed program whose tree was moved: bin/ or libexec/reallot/ beside
+ * share/reallot/. */
+static char *
+find_beside(const char *folder, const char *kind, const char *name,
+            GPtrArray *tried)
+{
+  static const char *const tops[] = {"..", "../..", NULL};
+  char *found = NULL;
+
+  for (guint i = 0; tops[i] && found == NULL; i++) {
+    g_autofree char *data =
+        g_build_filename(folder, tops[i], "share", "reallot", NULL);
+
+    if (g_file_test(data, G_FILE_TEST_IS_DIR))
+      found = try_path(g_build_filename(data, kind, name, NULL), FALSE, tried);
+  }
+  return found;
+}
+
 static char *
 find_installed(const char *kind, const char *name, GPtrArray *tried)
 {
@@ -201,6 +220,8 @@ find_installed(const char *kind, const char *name, GPtrArray *tried)
   }
   if (found == NULL && program)
     found = find_built(program, kind, name, tried);
+  if (found == NULL && program)
+    found = find_beside(program, kind, name, tried);
   if (found == NULL)
     found =
         try_path(g_build_filename(RA_DATADIR, kind, name, NULL), FALSE, tried);
@@ -248,13 +269,37 @@ fail_find(const char *name, const GPtrArray *tried, GError **error)
   for (guint i = 0; i < tried->len; i++)
     g_string_append_printf(places, "%s'%s'", i > 0 ? ", " : "",
                            (const char *)g_ptr_array_index(tried, i));
-  if (near)
+  if (g_file_test(name, G_FILE_TEST_IS_DIR))
+    g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
+                "'%s' is a directory, expected a file", name);
+  else if (near)
     g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
                 "no file '%s', did you mean '%s'? It is at none of %s", name,
                 near, places->str);
   else
     g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
                 "no file '%s', expected it at one of %s", name, places->str);
+}
+
+/* (transfer full) (nullable): the shipped profile that is meant by a GPU's name
+ * without its form, in any case: "H100.profile" is h100-sxm.profile. */
+static char *
+find_short(const char *kind, const char *name, GPtrArray *tried)
+{
+  static const char ending[] = ".profile";
+  g_autofree char *stem = NULL, *whole = NULL, *lower = NULL;
+  char *found;
+
+  if (!g_str_equal(kind, "profiles") || !g_str_has_suffix(name, ending) ||
+      strchr(name, G_DIR_SEPARATOR))
+    return NULL;
+  lower = g_ascii_strdown(name, -1);
+  found = find_installed(kind, lower, tried);
+  if (found)
+    return found;
+  stem = g_strndup(lower, strlen(lower) - strlen(ending));
+  whole = g_strconcat(stem, "-sxm", ending, NULL);
+  return find_installed(kind, whole, tried);
 }
 
 char *
@@ -273,6 +318,11 @@ ra_share_find(const char *kind, const char *name, const char *relative_to,
                         : try_path(g_strdup(name), TRUE, tried);
     if (found == NULL)
       found = find_installed(kind, name, tried);
+  }
+  if (found == NULL) {
+    g_autoptr(GPtrArray) other = g_ptr_array_new_with_free_func(g_free);
+
+    found = find_short(kind, name, other);
   }
   if (found == NULL)
     fail_find(name, tried, error);

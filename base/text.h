@@ -99,7 +99,11 @@ gboolean ra_file_read_if(const char *path, const char *begin, gsize max_bytes,
  *     5. /@kind in each folder of $RA_DATA_PATH (colon separated)
  *     6. share/@kind and traces/@kind of the source tree in which, or in a
  *        folder of which, the running program was built
- *     7. /@kind in the installed data directory
+ *     7. share/reallot/@kind beside the folder of the running program, or
+ *        beside that folder's own: an installed tree that was moved
+ *     8. /@kind in the installed data directory
+ *
+ * A profile is found by its GPU's name in any case and without "-sxm" too.
  *
  * Returns: (transfer full): path; %NULL on error
  */

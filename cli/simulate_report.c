@@ -245,8 +245,11 @@ append_text(GString *out, const RaSetup *setup, const RaOptions *options,
     ra_output_wrapped(out, fit->verdict);
   if (fit->remedy)
     g_string_append_printf(out,
-                           "Smallest single change that fits:\n"
+                           "%s:\n"
                            "  %s\n",
+                           g_str_has_suffix(fit->remedy, "together)")
+                               ? "Changes that fit together"
+                               : "Smallest single change that fits",
                            fit->remedy);
 }
 

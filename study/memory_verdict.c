@@ -115,7 +115,9 @@ make_verdict(const RaMemoryVerdict *fit, const RaWorkload *workload,
                            (double)s->bytes / GIB);
   }
   if (!fit->remedy)
-    g_string_append(out, ".  No single change that was tried makes it fit");
+    g_string_append(out, ".  No change that was tried makes it fit; another "
+                         "plan may: try reallot "
+                         "plan --strategy=real --batching=continuous");
   return g_string_free(out, FALSE);
 }
 

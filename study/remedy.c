@@ -2,6 +2,7 @@
 #include "config.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 #include "graph/input/residency.h"
 #include "graph/memory/memory_peak.h"
@@ -14,7 +15,10 @@ typedef struct {
   const RaSetup *setup;
   const RaSetupFlags *flags;
   const RaReplay *replay;
-  char *found; /* owned; NULL: not yet */
+  char *found;     /* owned; NULL: not yet */
+  GPtrArray *kept; /* (char *) owned; NULL: changes are tried one by one, else
+                      those that did not raise the peak are kept */
+  double least_bytes; /* peak with what is kept */
 } Search;
 
 /* The bound of the plan with @sets, or -1 where it is refused. */
@@ -55,11 +59,15 @@ try_keys(Search *s, uint32_t call, gboolean shared, const char *keys)
   g_autoptr(GString) flags = g_string_new(NULL);
   g_auto(GStrv) words = g_strsplit(keys, " ", -1);
   double bytes;
+  guint n_before;
 
   if (s->found)
     return;
   for (guint i = 0; s->flags->sets && s->flags->sets[i]; i++)
     g_ptr_array_add(sets, g_strdup(s->flags->sets[i]));
+  for (guint i = 0; s->kept && i < s->kept->len; i++)
+    g_ptr_array_add(sets, g_strdup(s->kept->pdata[i]));
+  n_before = sets->len;
   for (uint32_t v = 0; v < w->n_calls; v++) {
     if (v != call && (!shared || !ra_residency_same_copy(plan, v, call)))
       continue;
@@ -72,8 +80,14 @@ try_keys(Search *s, uint32_t call, gboolean shared, const char *keys)
   }
   g_ptr_array_add(sets, NULL);
   bytes = bound_with(s, sets);
-  if (bytes >= 0 && bytes <= s->setup->cluster->device.memory_bytes)
-    s->found = g_strdup_printf("%s(peak %.1f GiB)", flags->str, bytes / GIB);
+  if (!s->kept) {
+    if (bytes >= 0 && bytes <= s->setup->cluster->device.memory_bytes)
+      s->found = g_strdup_printf("%s(peak %.1f GiB)", flags->str, bytes / GIB);
+  } else if (bytes >= 0 && bytes <= s->least_bytes) {
+    s->least_bytes = bytes;
+    for (guint i = n_before; i + 1 < sets->len; i++)
+      g_ptr_array_add(s->kept, g_strdup(sets->pdata[i]));
+  }
 }
 
 static void
@@ -179,6 +193,45 @@ try_kind(Search *s, uint32_t call, guint kind)
   }
 }
 
+/* Several changes, of all calls, as GPUs of several may be as full: each that
+ * does not raise the peak is kept, until it fits; then those without which it
+ * fits too are dropped. */
+static char *
+find_several(Search *s)
+{
+  double capacity = s->setup->cluster->device.memory_bytes;
+  g_autoptr(GString) text = g_string_new(NULL);
+
+  s->kept = g_ptr_array_new_with_free_func(g_free);
+  s->least_bytes = G_MAXDOUBLE;
+  try_keys(s, RA_NONE, FALSE, ""); /* the plan itself */
+  for (guint kind = 0; kind < N_KINDS && s->least_bytes > capacity; kind++)
+    for (uint32_t i = 0;
+         i < s->setup->workload->n_calls && s->least_bytes > capacity; i++)
+      try_kind(s, i, kind);
+  if (s->least_bytes > capacity)
+    return NULL;
+  for (guint i = s->kept->len; i-- > 0;) {
+    char *one = g_ptr_array_steal_index(s->kept, i);
+    double before = s->least_bytes;
+
+    s->least_bytes = G_MAXDOUBLE;
+    try_keys(s, RA_NONE, FALSE, "");
+    if (s->least_bytes > capacity) {
+      g_ptr_array_insert(s->kept, (gint)i, one);
+      s->least_bytes = before;
+    } else {
+      g_free(one);
+    }
+  }
+  for (guint i = 0; i < s->kept->len; i++)
+    g_string_append_printf(text, "--set '%s' ",
+                           (char *)s->kept->pdata[i] + strlen("plan:"));
+  g_string_append_printf(text, "(peak %.1f GiB, together)",
+                         s->least_bytes / GIB);
+  return g_string_free(g_steal_pointer(&text), FALSE);
+}
+
 char *
 ra_remedy_find(const RaSetup *setup, const RaSetupFlags *flags,
                const RaReplay *replay, uint32_t gpu)
@@ -192,5 +245,9 @@ ra_remedy_find(const RaSetup *setup, const RaSetupFlags *flags,
     for (uint32_t i = 0; i < setup->workload->n_calls && !s.found; i++)
       if (ra_memory_stage(memory, i, gpu) != RA_NONE)
         try_kind(&s, i, kind);
+  if (!s.found) {
+    s.found = find_several(&s);
+    g_ptr_array_unref(s.kept);
+  }
   return s.found;
 }

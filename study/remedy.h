@@ -1,4 +1,4 @@
-/* Remedies: single changes that make a plan fit into memory, tried one by one.
+/* Remedies: changes that make a plan fit into memory.
  *
  *     g_autofree char *text = ra_remedy_find(setup, &flags, replay, gpu);
  *
@@ -14,6 +14,9 @@
  *      optimizer-residency = host    copies over the host's link
  *   7. tp x 2, pp x 2, with half the dp   more communication or bubble
  *   8. zero = 3               weights are gathered every pass
+ *
+ * Where none alone fits, they are taken in this order: each that does not raise
+ * the peak is kept, and what is not needed in the end is dropped.
  *
  * A change that the plan's reader rejects is skipped.  The bound of
  * graph/memory/memory_peak.h decides, so the reported change does fit.  A

@@ -120,12 +120,12 @@ fails "no file 'nosuch.plan', expected it at one of 'nosuch.plan'" simulate \
   nosuch.plan
 mkdir dir dir.plan
 fails "dir: Is a directory" inspect dir
-fails "no file 'dir.plan'" simulate dir.plan
+fails "'dir.plan' is a directory" simulate dir.plan
 fails "no file 'ppo-llama3-70b-182.plan', did you mean 'ppo-llama3-70b-128.plan'? It is at none of" \
   simulate ppo-llama3-70b-182.plan
 for flag in workload cluster profile system; do
   fails "--$flag: no file 'nosuch'" simulate "$plan" --$flag=nosuch
-  fails "--$flag: no file 'dir'" simulate "$plan" --$flag=dir
+  fails "--$flag: 'dir' is a directory" simulate "$plan" --$flag=dir
 done
 fails "nosuch: No such file or directory" inspect nosuch
 fails "nosuch.tsv: No such file or directory" plot nosuch.tsv

@@ -88,4 +88,28 @@ run simulate "$tiny"
 grep -q '^  90 % interval  *[0-9.]* m*s to [0-9.]* m*s$' out
 result $? "the interval stands beside the time"
 
+# --- remedies: no change alone makes it fit, these do ---
+full=$plans/ppo-llama3-70b-128.plan
+memory='cluster.framework-memory=24 GiB'
+run simulate "$full" --set "$memory"
+[ "$rc" -eq 1 ] && grep -q '^Changes that fit together:' out &&
+  eval "flags=($(grep "^  --set 'call" out | sed 's/ (peak.*//'))" &&
+  [ ${#flags[@]} -gt 2 ] &&
+  "$reallot" simulate "$full" --set "$memory" "${flags[@]}" >/dev/null
+result $? "several changes that fit together"
+
+# --- names and places ---
+for gpu in h100 H100 H100-SXM; do
+  "$reallot" simulate "$tiny" -n 1 --set cluster.gpu=$gpu --fingerprint
+done 2>&1 | sort -u | grep -c . | grep -q '^1$'
+result $? "a GPU is found by its short name"
+fails "'.' is a directory" simulate .
+# An installed tree runs from where it was moved to.
+mkdir -p moved/bin moved/share/reallot
+cp "$reallot" moved/bin && cp -r "$srcdir"/share/{plans,workloads,clusters} \
+  "$srcdir"/share/models "$srcdir"/traces/profiles moved/share/reallot
+(unset RA_DATA_PATH && cd / &&
+  "$tmp"/moved/bin/reallot simulate ppo-tiny-4-colocated.plan -n 1 >/dev/null)
+result $? "a tree that was moved finds its share"
+
 echo "1..$n"
