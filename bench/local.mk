@@ -17,6 +17,8 @@ bench_real_figure_SOURCES = %D%/real_figure.c %D%/real_setting.c \
 	%D%/real_setting.h %D%/system_fit.c %D%/system_fit.h
 bench_programs += %D%/systems
 bench_systems_SOURCES = %D%/systems.c %D%/system_fit.c %D%/system_fit.h
+bench_programs += %D%/steps
+bench_steps_SOURCES = %D%/steps.c %D%/system_fit.c %D%/system_fit.h
 bench_programs += %D%/loop
 bench_loop_SOURCES = %D%/loop.c %D%/loop_ops.c %D%/loop_ops.h \
 	$(loop_sources)
@@ -58,11 +60,12 @@ EXTRA_DIST += %D%/peer/simgrid_peer.cc
 EXTRA_DIST += %D%/search_today.sh
 EXTRA_DIST += %D%/validation.sh
 EXTRA_DIST += %D%/peer/torch_peer.py
-EXTRA_DIST += %D%/front_door.sh
+EXTRA_DIST += %D%/peer/front_door.sh
 EXTRA_DIST += %D%/kills.sh
 EXTRA_DIST += %D%/learning.sh
 EXTRA_DIST += %D%/peer/trainer_peaks.sh
 EXTRA_DIST += %D%/pictures.sh
+EXTRA_DIST += %D%/peer/real_steps.sh
 EXTRA_DIST += %D%/run.sh
 EXTRA_DIST += %D%/ptxas.sh
 ## On a GPU; `make bench` leaves it to bench/node.sh.

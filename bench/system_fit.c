@@ -8,6 +8,7 @@
 #include "bench/system_fit.h"
 
 enum { N_MAX = RA_SYSTEM_CONSTANTS_MAX, N_STEPS = 60 };
+#define DAMP_MOST 1e6 /* steps this short move no printed digit */
 
 /* Those of logarithms @x. */
 static RaSystemConstants
@@ -104,7 +105,8 @@ system_fit(const SystemFit *fit)
   g_assert(fit->n_residuals <= SYSTEM_FIT_RESIDUALS_MAX);
   for (; fit->keys[n]; n++)
     x[n] = log(fit->start[n]);
-  for (guint step = 0; fit->n_residuals > 0 && step < N_STEPS; step++)
+  for (guint step = 0;
+       fit->n_residuals > 0 && step < N_STEPS && damp < DAMP_MOST; step++)
     damp *= take_step(fit, n, damp, x) ? 0.2 : 5;
   return constants_of(fit, x);
 }

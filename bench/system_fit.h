@@ -15,7 +15,7 @@
 
 #include "traces/system.h"
 
-#define SYSTEM_FIT_RESIDUALS_MAX 8
+#define SYSTEM_FIT_RESIDUALS_MAX 64
 
 typedef struct {
   const char *const *keys; /* constants to find, NULL-terminated, at most

@@ -15,6 +15,7 @@
 #include "cli/commands.h"
 #include "cli/output.h"
 #include "estimator/calibrate/calibrate.h"
+#include "study/run/log_compare.h"
 #include "traces/measured_overlap.h"
 
 #define SUFFIX ".profile"
@@ -375,6 +376,103 @@ obey(const Machine *m, Sources *s, const RaOptions *options, GError **error)
   }
 }
 
+/* Flags of --log; owned, nullable. */
+typedef struct {
+  char *log, *plan;
+  gboolean anyway;
+} LogFlags;
+
+/* Constants of a system from a trainer's log. */
+static gboolean
+calibrate_log(const LogFlags *flags, const RaOptions *options, GError **error)
+{
+  g_autoptr(RaStepLog) log = NULL;
+  g_autoptr(RaTable) later = NULL;
+  g_autoptr(GPtrArray) tables = g_ptr_array_new();
+  g_autofree char *text = NULL, *name = NULL;
+
+  if (!flags->plan || !options->output) {
+    g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
+                "--log: expected --plan PLAN and -o NAME.system beside it");
+    return FALSE;
+  }
+  if (!g_str_has_suffix(options->output, ".system")) {
+    g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
+                "--output: '%s' is no system, expected NAME.system",
+                options->output);
+    return FALSE;
+  }
+  name = g_path_get_basename(options->output);
+  name[strlen(name) - strlen(".system")] = '\0';
+  log = ra_step_log_load(flags->log, error);
+  if (log)
+    text =
+        ra_step_log_fit(flags->plan, log, name, flags->anyway, &later, error);
+  if (!text || !ra_output_write(options->output, text, strlen(text), error))
+    return FALSE;
+  g_ptr_array_add(tables, later);
+  return ra_output_tables(tables, options->format, error);
+}
+
+/* FALSE: nothing to do, or @error is set. */
+static gboolean
+take_flags(Machine *m, Sources *s, LogFlags *f, RaOptions *options, int argc,
+           char **argv, GError **error)
+{
+  const GOptionEntry own[] = {
+      {"from", 0, 0, G_OPTION_ARG_FILENAME_ARRAY, &s->from,
+       "Folder of measurements laid out like the project's, trace with ops, or "
+       "nccl-tests log (.log); repeatable",
+       "DIR|TRACE|LOG"},
+      {"gpu", 0, 0, G_OPTION_ARG_FILENAME, &s->gpu,
+       "GPU class (default: the name of FILE)", "GPU"},
+      {"transfer", 0, 0, G_OPTION_ARG_FILENAME_ARRAY, &s->transfer,
+       "Profile of another GPU, whose laws are scaled by data sheet where rows "
+       "are missing; repeatable",
+       "PROFILE"},
+      {"merge", 0, 0, G_OPTION_ARG_FILENAME, &s->merge,
+       "Profile whose tables get the new rows; no law is refitted", "PROFILE"},
+      {"refit", 0, 0, G_OPTION_ARG_FILENAME, &s->refit,
+       "Profile to refit: laws without rows and the data sheet stay as they "
+       "are",
+       "PROFILE"},
+      {"backend", 0, 0, G_OPTION_ARG_FILENAME, &m->backend,
+       "Device to measure: host, this machine's cores, or cuda, its GPU",
+       "NAME"},
+      {"ranks", 0, 0, G_OPTION_ARG_FILENAME, &m->ranks,
+       "Concurrent threads, with --backend=host (default: one per core); GPUs "
+       "of all processes, with --communicator (default: all)",
+       "N"},
+      {"communicator", 0, 0, G_OPTION_ARG_FILENAME, &m->communicator,
+       "nccl: measure collectives between the GPUs of all processes and fit "
+       "their links; with --backend=cuda",
+       "NAME"},
+      {"cluster", 0, 0, G_OPTION_ARG_FILENAME, &m->cluster,
+       "Cluster whose NICs connect the nodes, with --communicator", "FILE"},
+      {"largest", 0, 0, G_OPTION_ARG_FILENAME, &m->largest,
+       "Largest message, with --communicator (default: 1 GiB; 16 MiB with "
+       "--quick)",
+       "SIZE"},
+      {"quick", 0, 0, G_OPTION_ARG_NONE, &m->quick,
+       "Fewer shapes, with --backend", NULL},
+      {"dry-run", 0, 0, G_OPTION_ARG_NONE, &m->dry_run,
+       "List what would be measured and how long that takes, with "
+       "--backend=cuda",
+       NULL},
+      {"log", 0, 0, G_OPTION_ARG_FILENAME, &f->log,
+       "Trainer's log, whose first steps tell the constants of a system",
+       "LOG"},
+      {"plan", 0, 0, G_OPTION_ARG_FILENAME, &f->plan, "Its plan, with --log",
+       "PLAN"},
+      {"anyway", 0, 0, G_OPTION_ARG_NONE, &f->anyway,
+       "Take a log of other GPUs or another batch too, with --log", NULL},
+      {.long_name = NULL}};
+
+  return ra_options_parse(options, &ra_command_calibrate, own, argc, argv,
+                          error) &&
+         !options->help;
+}
+
 static int
 run(int argc, char **argv, GError **error)
 {
@@ -388,52 +486,16 @@ run(int argc, char **argv, GError **error)
       .paths = g_ptr_array_new(),
       .notes = g_ptr_array_new_with_free_func(g_free),
   };
-  const GOptionEntry own[] = {
-      {"from", 0, 0, G_OPTION_ARG_FILENAME_ARRAY, &s.from,
-       "Folder of measurements laid out like the project's, trace with ops, or "
-       "nccl-tests log (.log); repeatable",
-       "DIR|TRACE|LOG"},
-      {"gpu", 0, 0, G_OPTION_ARG_FILENAME, &s.gpu,
-       "GPU class (default: the name of FILE)", "GPU"},
-      {"transfer", 0, 0, G_OPTION_ARG_FILENAME_ARRAY, &s.transfer,
-       "Profile of another GPU, whose laws are scaled by data sheet where rows "
-       "are missing; repeatable",
-       "PROFILE"},
-      {"merge", 0, 0, G_OPTION_ARG_FILENAME, &s.merge,
-       "Profile whose tables get the new rows; no law is refitted", "PROFILE"},
-      {"refit", 0, 0, G_OPTION_ARG_FILENAME, &s.refit,
-       "Profile to refit: laws without rows and the data sheet stay as they "
-       "are",
-       "PROFILE"},
-      {"backend", 0, 0, G_OPTION_ARG_FILENAME, &m.backend,
-       "Device to measure: host, this machine's cores, or cuda, its GPU",
-       "NAME"},
-      {"ranks", 0, 0, G_OPTION_ARG_FILENAME, &m.ranks,
-       "Concurrent threads, with --backend=host (default: one per core); GPUs "
-       "of all processes, with --communicator (default: all)",
-       "N"},
-      {"communicator", 0, 0, G_OPTION_ARG_FILENAME, &m.communicator,
-       "nccl: measure collectives between the GPUs of all processes and fit "
-       "their links; with --backend=cuda",
-       "NAME"},
-      {"cluster", 0, 0, G_OPTION_ARG_FILENAME, &m.cluster,
-       "Cluster whose NICs connect the nodes, with --communicator", "FILE"},
-      {"largest", 0, 0, G_OPTION_ARG_FILENAME, &m.largest,
-       "Largest message, with --communicator (default: 1 GiB; 16 MiB with "
-       "--quick)",
-       "SIZE"},
-      {"quick", 0, 0, G_OPTION_ARG_NONE, &m.quick,
-       "Fewer shapes, with --backend", NULL},
-      {"dry-run", 0, 0, G_OPTION_ARG_NONE, &m.dry_run,
-       "List what would be measured and how long that takes, with "
-       "--backend=cuda",
-       NULL},
-      {.long_name = NULL}};
+  LogFlags flags = {NULL, NULL, FALSE};
 
-  if (ra_options_parse(&options, &ra_command_calibrate, own, argc, argv,
-                       error) &&
-      !options.help)
-    obey(&m, &s, &options, error);
+  if (take_flags(&m, &s, &flags, &options, argc, argv, error)) {
+    if (flags.log)
+      calibrate_log(&flags, &options, error);
+    else
+      obey(&m, &s, &options, error);
+  }
+  g_free(flags.log);
+  g_free(flags.plan);
   return 0;
 }
 

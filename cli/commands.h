@@ -22,5 +22,6 @@ extern const RaCommand ra_command_calibrate;
 extern const RaCommand ra_command_validate;
 extern const RaCommand ra_command_run;
 extern const RaCommand ra_command_compare;
+extern const RaCommand ra_command_import_log;
 
 #endif

@@ -8,6 +8,7 @@
 #include "cli/commands.h"
 #include "cli/output.h"
 #include "study/run/compare.h"
+#include "study/run/log_compare.h"
 
 #define WORST 8 /* rows shown unless --worst says otherwise */
 #define WORST_MAX 1000
@@ -79,6 +80,21 @@ print(const RaComparison *c, RaFormat format, const char *picture,
   return ra_output_tables(tables, format, error);
 }
 
+/* A plan beside a trainer's log. */
+static void
+compare_log(const RaOptions *options, gboolean anyway, GError **error)
+{
+  g_autoptr(RaStepLog) log = ra_step_log_load(options->files[1], error);
+  g_autoptr(RaTable) phases =
+      log ? ra_step_log_compare(options->files[0], log, anyway, error) : NULL;
+  g_autoptr(GPtrArray) tables = g_ptr_array_new();
+
+  if (!phases)
+    return;
+  g_ptr_array_add(tables, phases);
+  ra_output_tables(tables, options->format, error);
+}
+
 static int
 run(int argc, char **argv, GError **error)
 {
@@ -86,12 +102,15 @@ run(int argc, char **argv, GError **error)
   g_autofree char *worst = NULL;
   g_autofree char *path = NULL;
   uint64_t n_worst = WORST;
+  gboolean anyway = FALSE;
   const GOptionEntry own[] = {
       {"worst", 0, 0, G_OPTION_ARG_FILENAME, &worst,
        "Number of tasks shown, largest error first (default: 8)", "N"},
       {"plot", 0, 0, G_OPTION_ARG_FILENAME, &path,
        "Picture of both timelines: FILE.svg, .png or .pdf; - prints text",
        "FILE"},
+      {"anyway", 0, 0, G_OPTION_ARG_NONE, &anyway,
+       "Compare a log of other GPUs or another batch too", NULL},
       {.long_name = NULL}};
   g_autoptr(RaTrace) simulated = NULL;
   g_autoptr(RaTrace) measured = NULL;
@@ -103,6 +122,10 @@ run(int argc, char **argv, GError **error)
       options.help || !ra_option_file("--plot", path, error) ||
       !ra_option_uint64("--worst", worst, 0, WORST_MAX, &n_worst, error))
     return 0;
+  if (g_str_has_suffix(options.files[0], ".plan")) {
+    compare_log(&options, anyway, error);
+    return 0;
+  }
   simulated = ra_trace_load(options.files[0], error);
   if (simulated)
     measured = ra_trace_load(options.files[1], error);
@@ -117,10 +140,12 @@ run(int argc, char **argv, GError **error)
 
 const RaCommand ra_command_compare = {
     .name = "compare",
-    .arguments = "SIMULATED MEASURED",
+    .arguments = "SIMULATED MEASURED|PLAN LOG",
     .summary = "Compare a simulated trace with a measured one",
     .details =
-        "Both traces are of one plan; tasks are joined by name.\n\n"
+        "Both traces are of one plan; tasks are joined by name.  A PLAN is "
+        "compared\n"
+        "with a trainer's LOG (see import-log), phase by phase.\n\n"
         "Examples:\n"
         "  reallot simulate ppo-tiny-8.plan --no-fold -t sim.trace.tsv\n"
         "  reallot run ppo-tiny-8.plan -t run.trace.tsv\n"

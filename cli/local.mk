@@ -17,6 +17,7 @@ reallot_SOURCES += %D%/fatal.c %D%/fatal.h
 reallot_SOURCES += %D%/graph.c
 reallot_SOURCES += %D%/helper.c %D%/helper.h
 reallot_SOURCES += %D%/import.c
+reallot_SOURCES += %D%/import_log.c
 reallot_SOURCES += %D%/inspect.c
 reallot_SOURCES += %D%/interrupt.c %D%/interrupt.h
 reallot_SOURCES += %D%/keys.c

@@ -23,7 +23,8 @@ static const RaCommand *const commands[] = {
     &ra_command_plot,     &ra_command_trace,   &ra_command_calibrate,
     &ra_command_validate, &ra_command_run,     &ra_command_compare,
     &ra_command_import,   &ra_command_export,  &ra_command_report,
-    &ra_command_new,      &ra_command_keys,    &ra_command_tune,
+    &ra_command_new,      &ra_command_keys,    &ra_command_import_log,
+    &ra_command_tune,
 };
 
 static const char examples[] =
@@ -59,9 +60,9 @@ print_help(GError **error)
                    "Commands:\n");
 
   for (guint i = 0; i < G_N_ELEMENTS(commands); i++)
-    g_string_append_printf(out, "  %-10s%s\n", commands[i]->name,
+    g_string_append_printf(out, "  %-12s%s\n", commands[i]->name,
                            commands[i]->summary);
-  g_string_append_printf(out, "  %-10s%s\n", "help",
+  g_string_append_printf(out, "  %-12s%s\n", "help",
                          "Describe a command and its options");
   g_string_append(out, "\n"
                        "Options:\n"

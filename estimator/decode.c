@@ -84,6 +84,17 @@ ra_estimator_add_system(const RaEstimator *estimator, int launch,
   cost->total_s += step_s;
 }
 
+void
+ra_estimator_add_sequences(const RaEstimator *estimator, const RaPiece *piece,
+                           uint32_t n_sequences, RaCost *cost)
+{
+  double host_s =
+      piece->has_head ? n_sequences * estimator->system.decode_sequence_s : 0;
+
+  cost->host_s += host_s;
+  cost->total_s += host_s;
+}
+
 gboolean
 ra_estimator_has_reuse(const RaEstimator *estimator)
 {
@@ -143,6 +154,7 @@ ra_estimator_decode(const RaEstimator *estimator, const RaShard *shard,
                   ra_crossing_tokens(kv_tokens, out_line->cost.host_s, slope));
     slope = 0;
   }
+  ra_estimator_add_sequences(estimator, piece, n_sequences, &out_line->cost);
   out_line->s_per_token = slope;
   out_line->from_tokens = kv_tokens;
   out_line->until_tokens = until;

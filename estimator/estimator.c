@@ -131,6 +131,8 @@ ra_estimator_set_system(RaEstimator *estimator,
   estimator->system = constants ? *constants : none;
   if (!(estimator->system.attention_factor > 0))
     estimator->system.attention_factor = 1;
+  if (!(estimator->system.memory_factor > 0))
+    estimator->system.memory_factor = 1;
   if (!(estimator->system.comm_factor > 0))
     estimator->system.comm_factor = 1;
   g_return_if_fail(estimator->system.compute_factor > 0);

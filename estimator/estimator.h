@@ -116,13 +116,17 @@ const RaEstimator *ra_estimator_kind(const RaEstimator *estimator, guint kind);
  *     a replica's decode step, launch graph, at its last stage:
  *         host_s = that of the graph + decode_step: the engine's scheduler and
  *         sampler, which wait for the previous step
+ *     any step of generation, at its last stage:
+ *         host_s + running sequences x decode_sequence, which nothing hides
  *     a step of continuous batching with prompts in it:
  *         host  = max(launches x eager_launch, layers x prefill_layer)
  *     all-reduces in a node, of decode steps and of batched steps:
  *         min(wire, the engine's own: one_shot, estimator_impl.h)
  *     works of calls that do not generate (forward, backward):
  *         compute = compute_factor x (compute of the kernels
- *                   + (attention_factor - 1) x attention's)
+ *                   + (attention_factor - 1) x attention's
+ *                   + (memory_factor - 1) x that of norms, activations,
+ *                     rotations, additions and losses)
  *         comm    = comm_factor x collectives
  *         launch eager, train_launch given: max(device, launches x
  *                   train_launch) for each of embedding, layers and head

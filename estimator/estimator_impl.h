@@ -124,4 +124,10 @@ void ra_estimator_add_prompts(const RaEstimator *estimator,
 void ra_estimator_add_system(const RaEstimator *estimator, int launch,
                              const RaPiece *piece, RaCost *cost);
 
+/* Adds the system's time of the running sequences of any step of generation, at
+ * its last stage. */
+void ra_estimator_add_sequences(const RaEstimator *estimator,
+                                const RaPiece *piece, uint32_t n_sequences,
+                                RaCost *cost);
+
 #endif

@@ -4,15 +4,31 @@
 
 #include "estimator/estimator_impl.h"
 
+/* Attention, or what runs between GEMMs: bound by memory. */
+typedef enum { GEMM, ATTENTION, BETWEEN } Part;
+
+static Part
+part_of(const RaOp *op)
+{
+  if (ra_op_is_attention((RaOpKind)op->kind))
+    return ATTENTION;
+  return op->kind >= RA_OP_NORM && op->kind <= RA_OP_CROSS_ENTROPY_BACKWARD
+             ? BETWEEN
+             : GEMM;
+}
+
 double
 ra_estimator_factor(const RaEstimator *estimator, const RaOp *op)
 {
   const RaSystemConstants *system = &estimator->system;
-  gboolean attention = ra_op_is_attention((RaOpKind)op->kind);
+  Part part = part_of(op);
 
   switch (ra_op_class((RaOpKind)op->kind)) {
   case RA_OP_CLASS_COMPUTE:
-    return system->compute_factor * (attention ? system->attention_factor : 1);
+    return system->compute_factor * (part == ATTENTION
+                                         ? system->attention_factor
+                                     : part == BETWEEN ? system->memory_factor
+                                                       : 1);
   case RA_OP_CLASS_COMM:
     return system->comm_factor;
   default:
@@ -20,14 +36,14 @@ ra_estimator_factor(const RaEstimator *estimator, const RaOp *op)
   }
 }
 
-/* What attention of @ops takes by itself. */
+/* What @part of @ops takes by itself. */
 static double
-attention_s(const RaEstimator *estimator, const RaOp *ops, guint n_ops)
+part_s(const RaEstimator *estimator, const RaOp *ops, guint n_ops, Part part)
 {
   double s = 0;
 
   for (guint i = 0; i < n_ops; i++)
-    if (ra_op_is_attention((RaOpKind)ops[i].kind))
+    if (part_of(&ops[i]) == part)
       s += ra_estimator_op_s(estimator, &ops[i]) * ops[i].count;
   return s;
 }
@@ -39,8 +55,11 @@ ra_estimator_scale(const RaEstimator *estimator, const RaOp *ops, guint n_ops,
   const RaSystemConstants *system = &estimator->system;
 
   if (system->attention_factor < 1 || system->attention_factor > 1)
+    cost->compute_s += (system->attention_factor - 1) *
+                       part_s(estimator, ops, n_ops, ATTENTION);
+  if (system->memory_factor < 1 || system->memory_factor > 1)
     cost->compute_s +=
-        (system->attention_factor - 1) * attention_s(estimator, ops, n_ops);
+        (system->memory_factor - 1) * part_s(estimator, ops, n_ops, BETWEEN);
   cost->compute_s *= system->compute_factor;
   cost->beside_s *= system->compute_factor;
   cost->comm_s *= system->comm_factor;

@@ -212,6 +212,7 @@ dist_man1_MANS += %D%/man/reallot-compare.1
 dist_man1_MANS += %D%/man/reallot-export.1
 dist_man1_MANS += %D%/man/reallot-graph.1
 dist_man1_MANS += %D%/man/reallot-import.1
+dist_man1_MANS += %D%/man/reallot-import-log.1
 dist_man1_MANS += %D%/man/reallot-inspect.1
 dist_man1_MANS += %D%/man/reallot-keys.1
 dist_man1_MANS += %D%/man/reallot-new.1

@@ -12,7 +12,7 @@
 
 #include <glib.h>
 
-#define RA_CSV_COLUMNS 32 /* most columns that a reader can ask for */
+#define RA_CSV_COLUMNS 48 /* most columns that a reader can ask for */
 
 /* One line below the head. */
 typedef struct {

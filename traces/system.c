@@ -57,6 +57,9 @@ static const RaKeySpec constant_keys[] = {
     {"decode-step", RA_KEY_QUANTITY, CONSTANT(decode_step_s), .min = 0,
      .max = 1, .unit = RA_UNIT_SECONDS,
      .doc = "host time between two decode steps of a captured graph"},
+    {"decode-sequence", RA_KEY_QUANTITY, CONSTANT(decode_sequence_s), .min = 0,
+     .max = 1, .unit = RA_UNIT_SECONDS,
+     .doc = "host time per running sequence of a step of generation"},
     {"prefill-layer", RA_KEY_QUANTITY, CONSTANT(prefill_layer_s), .min = 0,
      .max = 1, .unit = RA_UNIT_SECONDS,
      .doc = "host time per layer of a batched step with prompts"},
@@ -71,6 +74,10 @@ static const RaKeySpec constant_keys[] = {
      .doc = "host time per kernel of eager train and inference calls"},
     {"attention-factor", RA_KEY_DOUBLE, CONSTANT(attention_factor), .min = 0.1,
      .max = 10, .doc = "factor on the attention of train and inference calls"},
+    {"memory-factor", RA_KEY_DOUBLE, CONSTANT(memory_factor), .min = 0.1,
+     .max = 20,
+     .doc = "factor on norms, activations, rotations, additions and losses of "
+            "train and inference calls"},
     {"comm-factor", RA_KEY_DOUBLE, CONSTANT(comm_factor), .min = 0.1, .max = 10,
      .doc = "factor on the communication of train calls"},
 };
@@ -167,11 +174,27 @@ read_head(RaSystem *system, guint group, GError **error)
   return TRUE;
 }
 
+/* Phase of the constant @key. */
+static RaSystemPhase
+phase_of(const char *key)
+{
+  static const char *const training[] = {"compute-factor", "train-launch",
+                                         "attention-factor", "memory-factor",
+                                         "comm-factor"};
+
+  for (gsize i = 0; i < G_N_ELEMENTS(training); i++)
+    if (g_str_equal(key, training[i]))
+      return RA_SYSTEM_TRAINING;
+  return g_str_equal(key, "weight-sync") ? RA_SYSTEM_MOVES
+                                         : RA_SYSTEM_GENERATION;
+}
+
 static gboolean
 read_constants(RaSystem *system, GError **error)
 {
   int at = ra_key_file_find_group(system->file, "constants", "");
-  guint n = 0, group = (guint)at;
+  guint of_phase[RA_N_SYSTEM_PHASES] = {0};
+  guint n = 0, most = 0, group = (guint)at;
 
   system->constants = (RaSystemConstants)RA_SYSTEM_CONSTANTS_NONE;
   if (at < 0)
@@ -180,12 +203,19 @@ read_constants(RaSystem *system, GError **error)
                               G_N_ELEMENTS(constant_keys), &system->constants,
                               error))
     return FALSE;
-  for (guint i = 0; i < G_N_ELEMENTS(constant_keys); i++)
-    n += ra_system_sets(system, constant_keys[i].key);
-  if (n >= 1 && n <= RA_SYSTEM_CONSTANTS_MAX)
+  for (guint i = 0; i < G_N_ELEMENTS(constant_keys); i++) {
+    guint *n_phase = &of_phase[phase_of(constant_keys[i].key)];
+
+    if (!ra_system_sets(system, constant_keys[i].key))
+      continue;
+    n++;
+    ++*n_phase;
+    most = MAX(most, *n_phase);
+  }
+  if (n >= 1 && most <= RA_SYSTEM_CONSTANTS_MAX)
     return TRUE;
   return ra_key_file_fail(system->file, group, NULL, error,
-                          "%u constants, expected 1 to %d", n,
+                          "%u constants of a phase, expected 1 to %d", most,
                           RA_SYSTEM_CONSTANTS_MAX);
 }
 

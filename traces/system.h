@@ -2,8 +2,9 @@
  *
  * A profile (traces/profile.h) tells how fast a GPU runs a kernel.  A system
  * (ReaLHF, Megatron, OpenRLHF, vLLM, ...) decides which kernels are launched,
- * and how fast.  Its profile has at most three constants, fitted on a few
- * published runs of one release.  A constant that is left out has no effect:
+ * and how fast.  Its profile has at most four constants of each phase
+ * (generation, training, moves), fitted on a few published runs of one release.
+ * A constant that is left out has no effect:
  *
  *     [system]
  *     format = 1
@@ -20,8 +21,10 @@
  *     compute-factor = 1.4           on device time of train and inference
  *     train-launch = 60 us           host time of one of their kernels
  *     attention-factor = 1.3         on their attention, times compute-factor
+ *     memory-factor = 4              on what their kernels do between GEMMs
  *     comm-factor = 1.2              on their communication
  *     decode-step = 5 ms             host time between steps of a CUDA graph
+ *     decode-sequence = 12 us        host time per running sequence and step
  *     prefill-layer = 0.7 ms         host time per layer in a step with prompts
  *     one-shot = 4 us                latency of the engine's own all-reduce
  *     weight-sync = 2 GB/s           rate of a GPU's parameters in software
@@ -41,18 +44,28 @@
 #include "base/keyfile.h"
 #include "graph/input/cluster.h"
 
-/* Most constants that one system may set; more would fit the runs instead of
- * the system. */
-#define RA_SYSTEM_CONSTANTS_MAX 3
+/* Most constants of one phase that a system may set; more would fit the runs
+ * instead of the system. */
+#define RA_SYSTEM_CONSTANTS_MAX 4
+
+/* Phase that a constant is a cost of. */
+typedef enum {
+  RA_SYSTEM_GENERATION,
+  RA_SYSTEM_TRAINING, /* train and inference calls */
+  RA_SYSTEM_MOVES,    /* parameters between layouts */
+  RA_N_SYSTEM_PHASES
+} RaSystemPhase;
 
 typedef struct {
-  double decode_layer_s;  /* host time of each layer in an eager decode step */
-  double decode_stage_s;  /* host time of each stage in an eager decode step */
-  double compute_factor;  /* on the compute of train and inference calls, > 0 */
-  double decode_step_s;   /* host time after each decode step of a CUDA graph */
-  double prefill_layer_s; /* host time of each layer in a step of continuous
+  double decode_layer_s; /* host time of each layer in an eager decode step */
+  double decode_stage_s; /* host time of each stage in an eager decode step */
+  double compute_factor; /* on the compute of train and inference calls, > 0 */
+  double decode_step_s;  /* host time after each decode step of a CUDA graph */
+  double decode_sequence_s; /* host time of each running sequence in a step: its
+                               scheduling, sampled token and text */
+  double prefill_layer_s;   /* host time of each layer in a step of continuous
                              batching with prompts */
-  double one_shot_s;      /* latency of the engine's own all-reduce in a node;
+  double one_shot_s;        /* latency of the engine's own all-reduce in a node;
                              0: it has none */
   double weight_sync_bytes_per_s; /* rate of software that moves parameters
                                      between layouts; 0: none */
@@ -60,13 +73,17 @@ typedef struct {
                               calls; 0: that of the GPU's profile */
   double attention_factor; /* on their attention, times compute_factor; 0
                               counts as 1 */
+  double memory_factor;    /* on their norms, activations, rotations, additions
+                              and losses, times compute_factor: passes that
+                              kernels which are not fused make; 0 counts as 1 */
   double comm_factor;      /* on their collectives and sends; 0 counts as 1 */
 } RaSystemConstants;
 
 /* No system: only kernels and launches. */
 #define RA_SYSTEM_CONSTANTS_NONE                                               \
   {                                                                            \
-    .compute_factor = 1, .attention_factor = 1, .comm_factor = 1               \
+    .compute_factor = 1, .attention_factor = 1, .memory_factor = 1,            \
+    .comm_factor = 1                                                           \
   }
 
 typedef struct {
@@ -85,7 +102,7 @@ typedef struct {
  * ra_system_load:
  * @file: (transfer none): referenced
  * @error: %RA_ERROR_INPUT `file:line: ...`: as ra_key_file_read_group(), an
- *   error that is not a ratio, more than RA_SYSTEM_CONSTANTS_MAX constants,
+ *   error that is not a ratio, more than RA_SYSTEM_CONSTANTS_MAX of a phase,
  *   [constants] without one, neither [constants] nor [memory]
  *
  * Returns: (transfer full): ra_system_free() it

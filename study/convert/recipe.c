@@ -219,12 +219,43 @@ pad_prompts(RaRecipe *recipe)
                    recipe->n_prompts, wanted);
 }
 
+RaRecipe *
+ra_recipe_new(RaFramework framework)
+{
+  RaRecipe *recipe = g_new0(RaRecipe, 1);
+
+  g_return_val_if_fail(framework < RA_N_FRAMEWORKS, NULL);
+  recipe->framework = framework;
+  recipe->notes = g_ptr_array_new_with_free_func(g_free);
+  recipe->n_prompts = recipe->n_samples = 1;
+  recipe->n_mini_batches = recipe->n_epochs = 1;
+  for (guint k = 0; k < RA_N_RECIPE_CALLS; k++) {
+    RaRecipeCall *call = &recipe->calls[k];
+
+    call->tp = call->pp = call->cp = call->ep = 1;
+  }
+  return recipe;
+}
+
+gboolean
+ra_recipe_settle(RaRecipe *recipe, GError **error)
+{
+  ra_recipe_set_system(recipe);
+  pad_prompts(recipe);
+  if ((guint64)recipe->n_prompts * recipe->n_samples <=
+      RA_WORKLOAD_SEQUENCES_MAX)
+    return TRUE;
+  g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
+              "%u prompts of %u samples, expected at most %d sequences",
+              recipe->n_prompts, recipe->n_samples, RA_WORKLOAD_SEQUENCES_MAX);
+  return FALSE;
+}
+
 /* Reads @framework's settings and completes what they leave. */
 RaRecipe *
 ra_recipe_read(RaSettings *settings, RaFramework framework, GError **error)
 {
-  g_autoptr(RaRecipe) recipe = g_new0(RaRecipe, 1);
-
+  g_autoptr(RaRecipe) recipe = NULL;
   const RaRecipeReader *reader;
   const GPtrArray *notes;
   guint n;
@@ -233,32 +264,14 @@ ra_recipe_read(RaSettings *settings, RaFramework framework, GError **error)
   notes = ra_settings_notes(settings);
   reader = readers[framework];
   n = reader->meanings ? *reader->n_meanings : 0;
-  recipe->framework = framework;
-  recipe->notes = g_ptr_array_new_with_free_func(g_free);
+  recipe = ra_recipe_new(framework);
   for (guint i = 0; i < notes->len; i++)
     ra_recipe_note(recipe, "%s", (const char *)notes->pdata[i]);
-  recipe->n_prompts = recipe->n_samples = 1;
-  recipe->n_mini_batches = recipe->n_epochs = 1;
-  for (guint k = 0; k < RA_N_RECIPE_CALLS; k++) {
-    RaRecipeCall *call = &recipe->calls[k];
-
-    call->tp = call->pp = call->cp = call->ep = 1;
-  }
   if (!ra_meaning_read(reader->meanings, n, recipe, settings, error) ||
       !reader->read(recipe, settings, error))
     return NULL;
   ra_meaning_settle(reader->meanings, n, settings);
-  ra_recipe_set_system(recipe);
-  pad_prompts(recipe);
-  if ((guint64)recipe->n_prompts * recipe->n_samples >
-      RA_WORKLOAD_SEQUENCES_MAX) {
-    g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
-                "%u prompts of %u samples, expected at most %d sequences",
-                recipe->n_prompts, recipe->n_samples,
-                RA_WORKLOAD_SEQUENCES_MAX);
-    return NULL;
-  }
-  return g_steal_pointer(&recipe);
+  return ra_recipe_settle(recipe, error) ? g_steal_pointer(&recipe) : NULL;
 }
 
 #define VALUE_MAX 40 /* bytes of a value in the table */

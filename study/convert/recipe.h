@@ -159,6 +159,36 @@ RaFramework ra_framework_guess(const RaSettings *settings);
  */
 RaRecipe *ra_recipe_read(RaSettings *settings, RaFramework framework,
                          GError **error);
+/* A recipe without calls (transfer full), whose degrees are 1; for whoever
+ * knows a run in another form than its configuration. */
+RaRecipe *ra_recipe_new(RaFramework framework);
+
+/**
+ * ra_recipe_settle:
+ * @recipe: with all its calls
+ * @error: %RA_ERROR_INPUT: more sequences than a workload has
+ *
+ * Completes a recipe: the framework's system and habits, prompts that replicas
+ * share.  ra_recipe_read() has done so.
+ */
+gboolean ra_recipe_settle(RaRecipe *recipe, GError **error);
+
+/* Gives call @kind the GPUs, the layout and the micro-batches of @base. */
+void ra_recipe_like(RaRecipe *recipe, RaRecipeKind kind, RaRecipeKind base);
+
+/**
+ * ra_recipe_pools:
+ * @n_nodes, @n_gpus: nodes of the pool that trains, GPUs of each
+ * @own_nodes, @own_gpus: the same of a pool that generates; 0: there is one
+ *   pool for all
+ *
+ * Sets the cluster, and the GPUs of generation and of training.  A mesh is
+ * whole nodes, or an aligned slice of one; pools that are neither on nodes as
+ * they are get nodes with fewer GPUs, and a note.
+ */
+gboolean ra_recipe_pools(RaRecipe *recipe, uint32_t n_nodes, uint32_t n_gpus,
+                         uint32_t own_nodes, uint32_t own_gpus, GError **error);
+
 void ra_recipe_free(RaRecipe *recipe);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(RaRecipe, ra_recipe_free)
 

@@ -70,9 +70,6 @@ void ra_recipe_turns(RaRecipe *recipe, uint32_t turns, uint32_t each,
  * smaller nodes, with a note, if a call's are no mesh then. */
 void ra_recipe_nodes(RaRecipe *recipe, uint32_t n_gpus);
 
-/* Gives call @kind the GPUs, the layout and the micro-batches of @base. */
-void ra_recipe_like(RaRecipe *recipe, RaRecipeKind kind, RaRecipeKind base);
-
 /* @prefix and @key joined, for a moment: a few buffers in turn. */
 const char *ra_recipe_at(const char *prefix, const char *key);
 
@@ -98,19 +95,6 @@ gboolean ra_recipe_refuse(const RaSettings *settings, const char *what,
 gboolean ra_recipe_lora(RaRecipe *recipe, RaSettings *settings,
                         RaRecipeModel model, const char *rank,
                         const char *targets, GError **error);
-
-/**
- * ra_recipe_pools:
- * @n_nodes, @n_gpus: nodes of the pool that trains, GPUs of each
- * @own_nodes, @own_gpus: the same of a pool that generates; 0: there is one
- *   pool for all
- *
- * Sets the cluster, and the GPUs of generation and of training.  A mesh is
- * whole nodes, or an aligned slice of one; pools that are neither on nodes as
- * they are get nodes with fewer GPUs, and a note.
- */
-gboolean ra_recipe_pools(RaRecipe *recipe, uint32_t n_nodes, uint32_t n_gpus,
-                         uint32_t own_nodes, uint32_t own_gpus, GError **error);
 
 /* Splits the @total tokens of a sequence, of which @prompt and @response are
  * the most that a prompt and an answer have, @total where no key says it. What

@@ -112,7 +112,8 @@ collect(guint i, guint thread, gpointer data)
 /* The levels of @levels that the options ask for, (Work). */
 static GArray *
 choose(const RaValidateLevel *levels, guint n_levels,
-       const RaValidateOptions *options, const GPtrArray *folders)
+       const RaValidateOptions *options, const GPtrArray *folders,
+       RaValidateShared *shared)
 {
   GArray *works = g_array_new(FALSE, TRUE, sizeof(Work));
   RaValidateModes mode =
@@ -123,7 +124,8 @@ choose(const RaValidateLevel *levels, guint n_levels,
                  .job = {.data = options->data,
                          .folders = (const char *const *)folders->pdata,
                          .cross = options->cross,
-                         .quick = options->quick}};
+                         .quick = options->quick,
+                         .shared = shared}};
 
     if (!(levels[i].modes & mode) ||
         (options->pattern &&
@@ -279,11 +281,13 @@ ra_validate_levels(const RaValidateLevel *levels, guint n_levels,
 {
   g_autoptr(GArray) works = NULL;
   g_autoptr(GPtrArray) folders = find_folders(options, error);
+  RaValidateShared shared = {.steps = NULL};
   RaValidation *v = NULL;
 
   if (!folders || !ra_robust_init(error))
     return NULL;
-  works = choose(levels, n_levels, options, folders);
+  g_mutex_init(&shared.mutex);
+  works = choose(levels, n_levels, options, folders, &shared);
   if (works->len == 0)
     g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
                 "no benchmark set '%s'%s, expected an id or a pattern of ids "
@@ -295,6 +299,8 @@ ra_validate_levels(const RaValidateLevel *levels, guint n_levels,
   }
   for (guint i = 0; i < works->len; i++)
     work_clear(&g_array_index(works, Work, i));
+  g_clear_pointer(&shared.steps, g_array_unref);
+  g_mutex_clear(&shared.mutex);
   if (v && v->scores->len == 0)
     no_scores(&v, options->data, error);
   return v;

@@ -48,6 +48,8 @@ typedef struct {
   double roofline;    /* by data sheets alone; NAN: none */
   double repeat_frac; /* difference between repeats as published, median |a / b
                          - 1|; NAN: not published */
+  double apart_frac;  /* pairs of its group that differ by no more are not
+                        compared; 0: all are */
 } RaValidateRow;
 
 /* Neutral values of a row; fill the rest by name. */
@@ -79,12 +81,19 @@ struct _RaValidateLevel {
   gconstpointer argument; /* of collect, static; may be NULL */
 };
 
+/* Predictions that several sets score, made by the first that needs them. */
+typedef struct {
+  GMutex mutex;  /* guards the rest */
+  GArray *steps; /* of study/validate/validate_steps.c; owned, nullable */
+} RaValidateShared;
+
 /* Input and output of one collect function. */
 struct _RaValidateJob {
   const char *data;           /* one folder of measurements */
   const char *const *folders; /* all of them, NULL-terminated */
   gboolean cross;             /* refit, with folds left out */
   gboolean quick;             /* fewer folds suffice */
+  RaValidateShared *shared;   /* of all sets of the validation */
   GArray *rows;               /* (RaValidateRow), owned */
   GPtrArray *notes; /* (char *) owned: notes for the user, such as rows that are
                        not scored, a line each */

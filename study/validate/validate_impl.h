@@ -158,6 +158,28 @@ typedef struct {
 gboolean ra_validate_rlhf(const RaValidateLevel *level, RaValidateJob *job,
                           GError **error);
 
+/* Rows of rl_steps that a set has. */
+typedef enum {
+  RA_VALIDATE_STEPS_DENSE,   /* whole, attributed; in turn, without experts */
+  RA_VALIDATE_STEPS_MOE,     /* likewise, with experts */
+  RA_VALIDATE_STEPS_ASYNC,   /* likewise, generation lags */
+  RA_VALIDATE_STEPS_ALL,     /* the three together */
+  RA_VALIDATE_STEPS_PARTS,   /* likewise, by framework and GPU */
+  RA_VALIDATE_STEPS_PARTIAL, /* attributed; layout or lengths in part */
+  RA_VALIDATE_STEPS_INDEX    /* of files that nobody stands for */
+} RaValidateStepRows;
+
+/* Argument of a benchmark set of published RL steps. */
+typedef struct {
+  int phase;      /* RaStepPhase of study/run/step_times.h */
+  int rows;       /* RaValidateStepRows */
+  gboolean lists; /* notes tell which rows are not predicted, and why */
+} RaValidateStep;
+
+/* validate_steps.c; argument: RaValidateStep. */
+gboolean ra_validate_steps(const RaValidateLevel *level, RaValidateJob *job,
+                           GError **error);
+
 /* validate_serving.c; no argument.  Scored sets predict means, the others
  * quantiles. */
 gboolean ra_validate_serving(const RaValidateLevel *level, RaValidateJob *job,

@@ -61,7 +61,8 @@ count_pairs(const GPtrArray *list, guint64 *n_pairs, double *n_agree)
       double measured = a->measured - b->measured;
       double predicted = a->predicted - b->predicted;
 
-      if (!(measured < 0 || measured > 0))
+      if (!(fabs(measured) >
+            MAX(a->apart_frac, b->apart_frac) * MIN(a->measured, b->measured)))
         continue;
       ++*n_pairs;
       *n_agree += predicted * measured > 0   ? 1

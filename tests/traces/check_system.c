@@ -120,7 +120,7 @@ static const RaFault faults[] = {
     {"compute-factor = 3", "compute-factor = 0",
      "s.system:12: 'compute-factor' is 0, expected a number in [0.1, 30]"},
     {"decode-layer = 1.5 ms\ndecode-stage = 2 ms\ncompute-factor = 3\n", "",
-     "s.system:9: 0 constants, expected 1 to 3"},
+     "s.system:9: 0 constants of a phase, expected 1 to 4"},
     {"[constants]", "[constant]",
      "s.system:9: unknown group 'constant', did you mean 'constants'?"},
     {"[constants]\ndecode-layer = 1.5 ms\ndecode-stage = 2 ms\n"
@@ -254,6 +254,30 @@ START_TEST(test_step)
   bench_check_differs(4e-3, cost.total_s); /* hidden behind the device */
   /* An eager host is another one. */
   bench_check(head_decode(bench, model, 3, RA_LAUNCH_EAGER).cost.total_s, 3e-3);
+}
+END_TEST
+
+/* The device's 3 x 1 ms and 2 ms of each of the running sequences, which
+ * nothing hides: n sequences of head_decode() are 3 + 2 n ms, with a graph as
+ * without. */
+START_TEST(test_sequences)
+{
+  g_autoptr(Bench) bench = bench_new(
+      profile_text_load("decode-attention.floor-s=1e-3", TIMELESS, NULL));
+  g_autoptr(RaModel) model = make_model();
+  const RaSystemConstants constants = {.compute_factor = 1,
+                                       .decode_sequence_s = 2e-3};
+  double graph_s, eager_s;
+
+  graph_s = head_decode(bench, model, 3, RA_LAUNCH_GRAPH).cost.total_s;
+  ra_estimator_set_system(bench->estimator, &constants);
+  eager_s = head_decode(bench, model, 3, RA_LAUNCH_EAGER).cost.total_s;
+  bench_check(head_decode(bench, model, 3, RA_LAUNCH_GRAPH).cost.total_s,
+              eager_s);
+  ck_assert_double_lt(fabs(remainder(eager_s - graph_s, 2e-3)), 1e-9);
+  ck_assert_double_gt(eager_s, graph_s + 1e-3);
+  /* Stages before the last have no engine. */
+  bench_check(decode(bench, model, 3, RA_LAUNCH_GRAPH).total_s, 3e-3);
 }
 END_TEST
 
@@ -424,6 +448,7 @@ system_suite(void)
   tcase_add_test(tcase, test_decode);
   tcase_add_test(tcase, test_launches);
   tcase_add_test(tcase, test_step);
+  tcase_add_test(tcase, test_sequences);
   tcase_add_test(tcase, test_prompts);
   tcase_add_test(tcase, test_one_shot);
   tcase_add_test(tcase, test_weight_sync);

@@ -2,7 +2,7 @@
 # front_door.sh [--keys] FOLDER...: how much of the frameworks' own scripts and
 # recipes `reallot import` takes, run in a build folder.
 #
-#     cd build && ../bench/front_door.sh ~/verl ~/NeMo-RL >front-door.tsv
+#     cd build && ../bench/peer/front_door.sh ~/verl ~/NeMo-RL >front-door.tsv
 #
 # Prints one row a file and one a framework, then bars; exit status 1 if a bar
 # is missed.  --keys adds the most frequent reasons.  Progress is on stderr.

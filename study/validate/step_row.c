@@ -1,0 +1,246 @@
+/* Published RL steps: reading their tables. */
+#include "config.h"
+
+#include <string.h>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "study/validate/step_row.h"
+#include "traces/csv.h"
+
+/* Texts first, in the order of RaStepCell; then numbers. */
+static const char *const columns[] = {"source_id",
+                                      "provenance",
+                                      "framework",
+                                      "version_or_date",
+                                      "algorithm",
+                                      "actor_model",
+                                      "critic_model",
+                                      "gpu",
+                                      "train_backend",
+                                      "train_cp_or_sp",
+                                      "zero_or_fsdp_size",
+                                      "rollout_engine",
+                                      "colocated_or_async",
+                                      "micro_batch_or_tokens_per_gpu",
+                                      "remove_padding",
+                                      "recompute",
+                                      "param_offload",
+                                      "optimizer_offload",
+                                      "completeness",
+                                      "notes",
+                                      "n_gpus",
+                                      "prompts_per_step",
+                                      "samples_per_prompt",
+                                      "prompt_len_mean",
+                                      "prompt_len_max",
+                                      "response_len_mean",
+                                      "response_len_max",
+                                      "train_tp",
+                                      "train_pp",
+                                      "train_ep",
+                                      "rollout_tp",
+                                      "rollout_dp",
+                                      "rollout_mem_util",
+                                      "mini_batch",
+                                      "total_tokens",
+                                      "t_gen_s",
+                                      "t_reward_s",
+                                      "t_adv_s",
+                                      "t_old_logprob_s",
+                                      "t_ref_s",
+                                      "t_values_s",
+                                      "t_update_critic_s",
+                                      "t_update_actor_s",
+                                      "t_weight_sync_s",
+                                      "t_step_s",
+                                      NULL};
+
+enum {
+  GPUS,
+  PROMPTS,
+  SAMPLES,
+  PROMPT_MEAN,
+  PROMPT_MAX,
+  RESPONSE_MEAN,
+  RESPONSE_MAX,
+  TP,
+  PP,
+  EP,
+  ROLLOUT_TP,
+  ROLLOUT_DP,
+  MEMORY,
+  MINI,
+  TOKENS,
+  GENERATE,
+  REWARD,
+  ADVANTAGE,
+  LOGPROB,
+  REFERENCE,
+  VALUES,
+  CRITIC,
+  UPDATE,
+  SYNC,
+  TOTAL,
+  N_NUMBERS
+};
+
+/* A number, the first of a range; 0 where the cell has none ("4-8", "-"). */
+static double
+number_of(const char *text)
+{
+  char *end;
+  double value = g_ascii_strtod(text, &end);
+
+  return end > text && value > 0 && value < 1e15 ? value : 0;
+}
+
+static uint32_t
+whole(double value)
+{
+  return value >= 1 && value < 1e9 ? (uint32_t)value : 0;
+}
+
+static gboolean
+read_line(const RaCsvLine *line, gpointer data, GError **error)
+{
+  RaStepRow row = {.file = g_intern_string(line->path), .line = line->number};
+  double v[N_NUMBERS];
+
+  for (guint i = 0; i < RA_N_STEP_CELLS; i++)
+    row.cell[i] = g_intern_string(line->field[i]);
+  for (guint i = 0; i < N_NUMBERS; i++)
+    v[i] = number_of(line->field[RA_N_STEP_CELLS + i]);
+  row.n_gpus = whole(v[GPUS]);
+  row.n_prompts = whole(v[PROMPTS]);
+  row.n_samples = whole(v[SAMPLES]);
+  row.prompt_mean = v[PROMPT_MEAN];
+  row.prompt_max = v[PROMPT_MAX];
+  row.response_mean = v[RESPONSE_MEAN];
+  row.response_max = v[RESPONSE_MAX];
+  row.tp = whole(v[TP]);
+  row.pp = whole(v[PP]);
+  row.ep = whole(v[EP]);
+  row.rollout_tp = whole(v[ROLLOUT_TP]);
+  row.rollout_dp = whole(v[ROLLOUT_DP]);
+  row.memory_frac = v[MEMORY] <= 1 ? v[MEMORY] : 0;
+  row.mini_batch = whole(v[MINI]);
+  row.total_tokens = v[TOKENS];
+  row.measured.s[RA_STEP_GENERATE] = v[GENERATE];
+  row.measured.s[RA_STEP_REWARD] = v[REWARD] + v[ADVANTAGE];
+  row.measured.s[RA_STEP_LOGPROB] = v[LOGPROB];
+  row.measured.s[RA_STEP_REFERENCE] = v[REFERENCE];
+  row.measured.s[RA_STEP_VALUES] = v[VALUES];
+  row.measured.s[RA_STEP_CRITIC] = v[CRITIC];
+  row.measured.s[RA_STEP_UPDATE] = v[UPDATE];
+  row.measured.s[RA_STEP_SYNC] = v[SYNC];
+  row.measured.s[RA_STEP_TOTAL] = v[TOTAL];
+  g_array_append_val((GArray *)data, row);
+  return TRUE;
+}
+
+GArray *
+ra_published_rows(const char *data, GError **error)
+{
+  g_autofree char *folder = g_build_filename(data, "rl_steps", NULL);
+  g_autoptr(GPtrArray) paths = ra_csv_find(folder, "rl_steps");
+  g_autoptr(GArray) rows = g_array_new(FALSE, FALSE, sizeof(RaStepRow));
+
+  G_STATIC_ASSERT(G_N_ELEMENTS(columns) == RA_N_STEP_CELLS + N_NUMBERS + 1);
+  for (guint i = 0; i < paths->len; i++) {
+    if (!ra_csv_read(paths->pdata[i], columns, read_line, rows, error))
+      return NULL;
+  }
+  return g_steal_pointer(&rows);
+}
+
+char *
+ra_published_name(const RaStepRow *row)
+{
+  return g_strdup_printf("%s:%u %s on %u %s", row->cell[RA_STEP_CELL_SOURCE],
+                         row->line, row->cell[RA_STEP_CELL_MODEL], row->n_gpus,
+                         row->cell[RA_STEP_CELL_GPU]);
+}
+
+gboolean
+ra_published_says(const RaStepRow *row, RaStepCell cell, const char *text)
+{
+  g_autofree char *low = g_ascii_strdown(row->cell[cell], -1);
+  g_autofree char *wanted = g_ascii_strdown(text, -1);
+
+  return strstr(low, wanted) != NULL;
+}
+
+gboolean
+ra_published_lags(const RaStepRow *row)
+{
+  static const char *const words[] = {"async", "step-off", "1-off", "8-off"};
+
+  for (guint i = 0; i < G_N_ELEMENTS(words); i++) {
+    if (ra_published_says(row, RA_STEP_CELL_PLACEMENT, words[i]) &&
+        !ra_published_says(row, RA_STEP_CELL_PLACEMENT, "in lockstep"))
+      return TRUE;
+  }
+  return FALSE;
+}
+
+/* Beginnings of a GPU's name and its profile; NULL: none is shipped. */
+static const struct {
+  const char *begins, *profile;
+} gpus[] = {
+    {"h100", "h100-sxm"},
+    {"h200", "h200-sxm"},
+    {"h20-", "h20"},
+    {"h800", "h100-sxm"},
+    {"a100/a800", "a100-sxm"},
+    {"a100-80", "a100-sxm"},
+    {"a800-80gb-pcie", "a100-pcie"},
+    {"a800-80gb (actor)", NULL},
+    {"a800", "a100-sxm"},
+    {"gb200", "gb200"},
+    {"gb300", "gb300"},
+    {"b200-180gb or", NULL},
+    {"b200", "b200-sxm"},
+    {"b300", "b300-sxm"},
+    {"a40", "a40"},
+    {"l40s", "l40s"},
+    {"l4-", "l4"},
+    {"rtx 4090", "rtx4090"},
+    {"rtx4090", "rtx4090"},
+    {"rtx pro 6000", "rtx-pro-6000"},
+};
+
+const char *
+ra_published_gpu(const RaStepRow *row, GError **error)
+{
+  g_autofree char *low = g_ascii_strdown(row->cell[RA_STEP_CELL_GPU], -1);
+
+  for (guint i = 0; i < G_N_ELEMENTS(gpus); i++) {
+    if (g_str_has_prefix(low, gpus[i].begins) && gpus[i].profile)
+      return gpus[i].profile;
+  }
+  g_set_error(error, RA_ERROR, RA_ERROR_INPUT, "no profile of GPU '%s'",
+              row->cell[RA_STEP_CELL_GPU]);
+  return NULL;
+}
+
+gboolean
+ra_published_has_profile(const RaStepRow *row)
+{
+  return ra_published_gpu(row, NULL) != NULL;
+}
+
+void
+ra_published_fold(const RaStepRow *row, RaStepTimes *times)
+{
+  const double *measured_s = row->measured.s;
+
+  if (measured_s[RA_STEP_SYNC] <= 0 && !ra_published_lags(row)) {
+    times->s[RA_STEP_GENERATE] += times->s[RA_STEP_SYNC];
+    times->s[RA_STEP_SYNC] = 0;
+  }
+  if (measured_s[RA_STEP_LOGPROB] > 0 && measured_s[RA_STEP_REFERENCE] <= 0) {
+    times->s[RA_STEP_LOGPROB] += times->s[RA_STEP_REFERENCE];
+    times->s[RA_STEP_REFERENCE] = 0;
+  }
+}

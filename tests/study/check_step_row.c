@@ -1,0 +1,233 @@
+/* Published RL steps: numbers in texts, rows, plans, reasons. */
+#include "config.h"
+
+#include <glib/gstdio.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "study/validate/step_row.h"
+#include "study/validate/step_text.h"
+#include "study/validate/validate.h"
+#include "tests/support/check_main.h"
+
+/* ---- Numbers in texts -----------------------------------------------------*/
+
+/* Wordings of the tables, by hand: 10k is 10 x 1024; (2048+20480) is 22528; a
+ * bin of 4096 tokens times 1 and 4 sequences; the fault is a number glued to
+ * letters, as of FP8. */
+START_TEST(test_micro)
+{
+  static const struct {
+    const char *text;
+    RaStepMicro micro;
+  } cases[] = {
+      {"dynamic 10k tokens/GPU train; 30k logprob",
+       {10240, 30720, 0, 0, FALSE}},
+      {"dynamic 9216 tokens/GPU", {9216, 9216, 0, 0, FALSE}},
+      {"dynamic: 61440 tokens/GPU train; 92160 logprob",
+       {61440, 92160, 0, 0, FALSE}},
+      {"dynamic; (2048+20480) tokens/GPU x script factor",
+       {22528, 22528, 0, 0, FALSE}},
+      {"dynamic: (2048+20480)*2 tokens/GPU", {45056, 45056, 0, 0, FALSE}},
+      {"dynamic (use_dynamic_bsz; token limit in run.sh: 6144)",
+       {6144, 6144, 0, 0, FALSE}},
+      {"mbs 1 (sequence packing on; 4096 tokens a bin x mbs); logprob mbs 4",
+       {4096, 16384, 1, 4, FALSE}},
+      {"mbs 1 (sequence packing off; 1536 tokens a bin x mbs); logprob mbs 2",
+       {0, 0, 1, 2, FALSE}},
+      {"mbs 16 a GPU train; 8 logprob", {0, 0, 16, 8, FALSE}},
+      {"4 a GPU (log prob 8)", {0, 0, 4, 8, FALSE}},
+      {"actor 80; log prob 110", {0, 0, 80, 110, FALSE}},
+      {"global micro 64 (16 a GPU)", {0, 0, 64, 0, TRUE}},
+  };
+
+  for (guint i = 0; i < G_N_ELEMENTS(cases); i++) {
+    RaStepMicro micro = ra_phrase_micro(cases[i].text);
+
+    ck_assert_msg(
+        micro.tokens == cases[i].micro.tokens &&
+            micro.logprob_tokens == cases[i].micro.logprob_tokens &&
+            micro.sequences == cases[i].micro.sequences &&
+            micro.logprob_sequences == cases[i].micro.logprob_sequences &&
+            micro.global == cases[i].micro.global,
+        "'%s': %u, %u tokens, %u, %u sequences", cases[i].text, micro.tokens,
+        micro.logprob_tokens, micro.sequences, micro.logprob_sequences);
+  }
+}
+END_TEST
+
+START_TEST(test_split)
+{
+  uint32_t train, generate;
+
+  ck_assert(
+      ra_phrase_split("async 1-off",
+                      "FP8 generation and FP8 training; 256 GPUs generate; "
+                      "128 train",
+                      &train, &generate));
+  ck_assert_uint_eq(train, 128);
+  ck_assert_uint_eq(generate, 256);
+  ck_assert(ra_phrase_split("fully async 16 train : 8 rollout", "", &train,
+                            &generate));
+  ck_assert_uint_eq(train, 16);
+  ck_assert_uint_eq(generate, 8);
+  ck_assert(!ra_phrase_split("colocated", "16 prompts", &train, &generate));
+}
+END_TEST
+
+/* ---- Rows -----------------------------------------------------------------*/
+
+static const char head[] =
+    "source_id,provenance,framework,version_or_date,algorithm,actor_model,"
+    "critic_model,n_gpus,gpu,prompts_per_step,samples_per_prompt,"
+    "prompt_len_mean,prompt_len_max,response_len_mean,response_len_max,"
+    "train_backend,train_tp,train_pp,train_cp_or_sp,train_ep,"
+    "zero_or_fsdp_size,rollout_engine,rollout_tp,rollout_dp,rollout_mem_util,"
+    "colocated_or_async,mini_batch,micro_batch_or_tokens_per_gpu,"
+    "remove_padding,recompute,param_offload,optimizer_offload,t_gen_s,"
+    "t_reward_s,t_old_logprob_s,t_ref_s,t_values_s,t_adv_s,t_update_critic_s,"
+    "t_update_actor_s,t_weight_sync_s,t_step_s,total_tokens,completeness,"
+    "notes\n";
+
+/* A run of verl of which all is known; the same on a GPU without a profile, of
+ * a model that nobody knows, and without layout. */
+static const char rows_text[] =
+    "run,attributed,verl,2026-01,GRPO (KL loss),Qwen/Qwen2.5-0.5B-Instruct,,4,"
+    "H100-80GB,64,4,100,512,200,1024,fsdp,,,,,4,vllm,1,4,0.5,colocated,32,"
+    "dynamic 8192 tokens/GPU,yes,full,no,no,10,1,2,2,,,,8,,24,,A,made up\n"
+    "run,attributed,verl,2026-01,GRPO (KL loss),Qwen/Qwen2.5-0.5B-Instruct,,4,"
+    "MI300X-192GB,64,4,100,512,200,1024,fsdp,,,,,4,vllm,1,4,0.5,colocated,32,"
+    "dynamic 8192 tokens/GPU,yes,full,no,no,10,1,2,2,,,,8,,24,,A,made up\n"
+    "run,attributed,verl,2026-01,GRPO (KL loss),Tortoise-3B,,4,"
+    "H100-80GB,64,4,100,512,200,1024,fsdp,,,,,4,vllm,1,4,0.5,colocated,32,"
+    "dynamic 8192 tokens/GPU,yes,full,no,no,10,1,2,2,,,,8,,24,,A,made up\n"
+    "run,index-only,verl,2026-01,GRPO,Qwen/Qwen2.5-0.5B-Instruct,,4,"
+    "H100-80GB,64,4,100,512,200,1024,,,,,,4,vllm,1,4,0.5,colocated,32,"
+    "dynamic 8192 tokens/GPU,yes,full,no,no,10,1,2,2,,,,8,,24,,A,made up\n";
+
+static char *
+make_data(const char *text)
+{
+  GError *error = NULL;
+  char *data = g_dir_make_tmp("steps-check-XXXXXX", &error);
+  g_autofree char *folder = g_build_filename(data, "rl_steps", NULL);
+  g_autofree char *path = g_build_filename(folder, "rl_steps_made.csv", NULL);
+  g_autofree char *whole = g_strconcat(head, text, NULL);
+
+  ck_assert_int_eq(g_mkdir(folder, 0700), 0);
+  ck_assert(g_file_set_contents(path, whole, -1, &error));
+  return data;
+}
+
+static void
+remove_data(char *data)
+{
+  g_autofree char *folder = g_build_filename(data, "rl_steps", NULL);
+  g_autofree char *path = g_build_filename(folder, "rl_steps_made.csv", NULL);
+
+  g_remove(path);
+  g_rmdir(folder);
+  g_rmdir(data);
+  g_free(data);
+}
+
+/* 64 prompts of 4 samples, mini-batches of 32 prompts: 2, each of 128
+ * sequences, 32 a replica of 300 tokens, 9600 in all: 2 micro-batches of at
+ * most 8192.  Log-probabilities: 64 sequences, 19,200 tokens: 3, of which 4
+ * divide 64. */
+START_TEST(test_plan)
+{
+  GError *error = NULL;
+  char *data = make_data(rows_text);
+  g_autoptr(GArray) rows = ra_published_rows(data, &error);
+  const RaStepRow *row = &g_array_index(rows, RaStepRow, 0);
+  g_autoptr(RaSetup) setup = ra_published_setup(row, NULL, &error);
+  const RaCallPlan *train, *logprobs, *generate;
+
+  ck_assert_msg(setup != NULL, "%s", error ? error->message : "");
+  ck_assert_uint_eq(rows->len, 4);
+  train = &setup->plan
+               ->calls[ra_workload_find_call(setup->workload, "actor_train")];
+  logprobs =
+      &setup->plan
+           ->calls[ra_workload_find_call(setup->workload, "actor_inference")];
+  generate =
+      &setup->plan
+           ->calls[ra_workload_find_call(setup->workload, "actor_generate")];
+  ck_assert_uint_eq(train->dp, 4);
+  ck_assert_int_eq(train->zero, 3);
+  ck_assert_uint_eq(train->n_micro_batches, 2);
+  ck_assert_uint_eq(logprobs->n_micro_batches, 4);
+  ck_assert_uint_eq(generate->max_sequences, 1024);
+  ck_assert_int_eq(generate->launch, RA_LAUNCH_GRAPH);
+  ck_assert_uint_ne(ra_workload_find_call(setup->workload, "ref_inference"),
+                    RA_NONE);
+  remove_data(data);
+}
+END_TEST
+
+/* Phases of a step in turn add up to it, but for the reward, which hosts
+ * compute beside the log-probabilities; and each is there. */
+START_TEST(test_times)
+{
+  GError *error = NULL;
+  char *data = make_data(rows_text);
+  g_autoptr(GArray) rows = ra_published_rows(data, &error);
+  const RaStepRow *row = &g_array_index(rows, RaStepRow, 0);
+  g_autoptr(RaSetup) setup = ra_published_setup(row, NULL, &error);
+  RaStepTimes times;
+  double sum_s = 0;
+
+  ck_assert(ra_step_times(setup, &times, &error));
+  for (guint i = 0; i < RA_STEP_TOTAL; i++)
+    sum_s += times.s[i];
+  ck_assert_double_ge(sum_s, times.s[RA_STEP_TOTAL] - 1e-9);
+  ck_assert_double_le(sum_s - times.s[RA_STEP_REWARD], times.s[RA_STEP_TOTAL]);
+  ck_assert_double_gt(times.s[RA_STEP_GENERATE], 0);
+  ck_assert_double_gt(times.s[RA_STEP_LOGPROB], 0);
+  ck_assert_double_gt(times.s[RA_STEP_REFERENCE], 0);
+  ck_assert_double_gt(times.s[RA_STEP_UPDATE], times.s[RA_STEP_LOGPROB]);
+  ck_assert_double_eq_tol(times.s[RA_STEP_REWARD], 1, 1e-9); /* as given */
+  ck_assert_double_eq(times.s[RA_STEP_CRITIC], 0);
+  remove_data(data);
+}
+END_TEST
+
+/* One row is predicted; two are listed with their reasons, and one of nobody's
+ * file stands apart. */
+START_TEST(test_level)
+{
+  GError *error = NULL;
+  char *data = make_data(rows_text);
+  RaValidateOptions options = {.data = data, .pattern = "rl-steps-dense"};
+  g_autoptr(RaValidation) v = ra_validate(&options, &error);
+  const RaValidateResult *result;
+
+  ck_assert_msg(v != NULL, "%s", error ? error->message : "");
+  result = &g_array_index(v->results, RaValidateResult, 0);
+  ck_assert_uint_eq(result->rows->len, 1);
+  ck_assert_uint_eq(result->notes->len, 3);
+  ck_assert_ptr_nonnull(
+      strstr(result->notes->pdata[0], "no profile of GPU 'MI300X-192GB'"));
+  ck_assert_ptr_nonnull(strstr(result->notes->pdata[1], "Tortoise-3B"));
+  ck_assert_str_eq(result->notes->pdata[2], "2 of 3 rows are not predicted");
+  remove_data(data);
+}
+END_TEST
+
+static Suite *
+step_row_suite(void)
+{
+  Suite *suite = suite_create("step_row");
+  TCase *tcase = tcase_create("step_row");
+
+  tcase_add_test(tcase, test_micro);
+  tcase_add_test(tcase, test_split);
+  tcase_add_test(tcase, test_plan);
+  tcase_add_test(tcase, test_times);
+  tcase_add_test(tcase, test_level);
+  suite_add_tcase(suite, tcase);
+  return suite;
+}
+
+RA_CHECK_MAIN(step_row_suite)
