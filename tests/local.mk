@@ -103,6 +103,10 @@ check_programs += %D%/exec/check_exec_torch
 tests_exec_check_exec_torch_SOURCES = %D%/exec/check_exec_torch.c %D%/support/torch_fixture.c \
 	%D%/support/torch_fixture.h
 EXTRA_DIST += %D%/support/README.md
+EXTRA_DIST += %D%/base/README.md %D%/graph/README.md %D%/traces/README.md
+EXTRA_DIST += %D%/estimator/README.md %D%/kernels/README.md %D%/sim/README.md
+EXTRA_DIST += %D%/exec/README.md %D%/search/README.md %D%/study/README.md
+EXTRA_DIST += %D%/mpi/README.md %D%/fuzz/README.md
 EXTRA_DIST += %D%/device/README.md %D%/double/README.md
 EXTRA_DIST += %D%/torch/classic.py %D%/torch/fixtures.py %D%/data/torch
 EXTRA_DIST += %D%/torch/checkpoints.py %D%/data/checkpoints
