@@ -118,6 +118,21 @@ static const struct {
   {"qwen3-next-80b-a3b", 79674391296, 3874929408},
   {"nemotron-nano-9b-v2", 8888227328, 0},
   {"nemotron-3-nano-30b-a3b", 31577937344, 3580073408},
+  /* Of transformers' classes; verl's and slime's configurations have these
+   * shapes (verl/tests/utils/test_flops_counter.py, slime/scripts/models).  A
+   * token misses 40 * 248 experts of 3 * 2048 * 512, 24 * 56 of 3 * 2048 *
+   * 1408, 62 * 248 of 3 * 3072 * 1536, 46 * 60 of 3 * 2048 * 1536. */
+  {"qwen3.5-35b-a3b", 34660610688, 3454988928},
+  {"qwen3.5-9b", 8953803264, 0},
+  {"qwen1.5-moe-a2.7b", 14315784192, 2689173504},
+  {"minimax-m2", 228689748992, 11030537216},
+  {"glm-4.7-flash", 29943390976, 3896763136},
+  {"glm-4-9b-0414", 9400279040, 0},
+  /* published headers; of gemma-3-27b without the vision tower */
+  {"gemma-2-2b", 2614341888, 0},
+  {"gemma-3-1b", 999885952, 0},
+  {"gemma-3-27b", 27009346304, 0},
+  {"pythia-1b", 1011781632, 0},
   /* of nobody: layer 2 * 64^2 + 2 * 32 * 64 + 3 * 64 * 128 + 128 = 36992; * 4
    * + 2 * 64 * 64 + 64 */
   {"tiny-llama", 156224, 0},
