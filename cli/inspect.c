@@ -1,6 +1,9 @@
 /* reallot inspect: what a file says, and what follows from it. */
 #include "config.h"
 
+#include <stdio.h>
+#include <string.h>
+
 #include "base/error.h"
 #include "base/text.h"
 #include "cli/commands.h"
@@ -9,10 +12,34 @@
 #include "study/machine/machine.h"
 #include "study/report/inspect.h"
 
+/* A trace of torch's profiler begins with its schema and devices, and may be as
+ * long as it likes. */
+static gboolean
+is_kineto(const char *path)
+{
+  char begin[4096] = "";
+  FILE *file = fopen(path, "r");
+
+  if (!file)
+    return FALSE;
+  begin[fread(begin, 1, sizeof begin - 1, file)] = '\0';
+  fclose(file);
+  return strstr(begin, "\"traceEvents\"") || strstr(begin, "\"schemaVersion\"");
+}
+
 static GPtrArray *
 inspect_model(const char *path, GError **error)
 {
-  g_autoptr(RaModel) model = ra_model_load(path, error);
+  g_autoptr(RaModel) model = NULL;
+
+  if (is_kineto(path)) {
+    g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
+                "%s: is a profiler's trace (traceEvents), expected a model's "
+                "config.json; reallot calibrate --merge reads it",
+                path);
+    return NULL;
+  }
+  model = ra_model_load(path, error);
 
   return model ? ra_inspect_model(model) : NULL;
 }

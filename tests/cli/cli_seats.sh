@@ -104,6 +104,8 @@ for gpu in h100 H100 H100-SXM; do
 done 2>&1 | sort -u | grep -c . | grep -q '^1$'
 result $? "a GPU is found by its short name"
 fails "'.' is a directory" simulate .
+echo '{"schemaVersion": 1, "traceEvents": []}' >rank0.json
+fails "rank0.json: is a profiler's trace (traceEvents)" inspect rank0.json
 # An installed tree runs from where it was moved to.
 mkdir -p moved/bin moved/share/reallot
 cp "$reallot" moved/bin && cp -r "$srcdir"/share/{plans,workloads,clusters} \
