@@ -31,7 +31,7 @@ cat <<'END'
 
 ## Sources
 
-Whole steps; phases of these stand in the sets above. Generation, update and step where a source has them.
+Whole steps; their phases stand in the sets above.
 
 | source | rows | step, median error | worst |
 |---|---|---|---|
