@@ -40,13 +40,39 @@ ra_shapes_add(GArray *shapes, const RaShape *shape)
   g_array_append_val(shapes, copy);
 }
 
+/* TRUE if tp divides the heads of layers of kind @kind, as a plan's check wants
+ * (graph/input/plan_check.c). */
 static gboolean
-tp_divides(const RaModel *model, uint32_t tp)
+heads_divide(const RaModel *model, uint32_t kind, uint32_t tp)
 {
+  uint32_t mixer = model->kinds[kind].mixer;
+  uint32_t kv = ra_model_kind_kv_heads(model, kind);
+  uint32_t heads = ra_model_kind_heads(model, kind);
+
+  if (mixer == RA_MIXER_NONE)
+    return TRUE;
+  if (mixer == RA_MIXER_CONV)
+    return model->hidden % tp == 0;
+  if (mixer != RA_MIXER_ATTENTION && mixer != RA_MIXER_LATENT) {
+    heads = model->n_value_heads;
+    kv = model->n_key_heads;
+  }
+  return heads % tp == 0 &&
+         (mixer == RA_MIXER_LATENT || kv % tp == 0 || tp % kv == 0);
+}
+
+gboolean
+ra_shape_tp_divides(const RaModel *model, uint32_t tp)
+{
+  uint32_t n_moe = model->n_experts > 0 ? ra_model_n_moe_layers(model) : 0;
   uint32_t ffn = model->n_experts > 0 ? model->expert_ffn : model->ffn;
 
-  return model->n_heads % tp == 0 && ffn % tp == 0 &&
-         (model->n_kv_heads % tp == 0 || tp % model->n_kv_heads == 0);
+  for (uint32_t k = 0; k < ra_model_n_kinds(model); k++)
+    if (!heads_divide(model, k, tp))
+      return FALSE;
+  return ffn % tp == 0 && model->shared_ffn % tp == 0 &&
+         (n_moe == model->n_layers || ra_model_is_plain(model) ||
+          model->ffn % tp == 0);
 }
 
 uint32_t
@@ -54,7 +80,8 @@ ra_shape_tp_max(const RaModel *model, const RaMesh *mesh)
 {
   uint32_t tp = 1;
 
-  while (mesh->gpus_per_node % (2 * tp) == 0 && tp_divides(model, 2 * tp))
+  while (mesh->gpus_per_node % (2 * tp) == 0 &&
+         ra_shape_tp_divides(model, 2 * tp))
     tp *= 2;
   return tp;
 }
@@ -184,7 +211,8 @@ ra_shapes_new(const RaWorkload *workload, const RaCluster *cluster,
   pp_max =
       ask->pp_max > 0 ? MIN(ask->pp_max, m.model->n_layers) : m.model->n_layers;
   for (uint32_t tp = 1; tp <= ask->mesh.gpus_per_node; tp++) {
-    if (ask->mesh.gpus_per_node % tp != 0 || !tp_divides(m.model, tp) ||
+    if (ask->mesh.gpus_per_node % tp != 0 ||
+        !ra_shape_tp_divides(m.model, tp) ||
         (ask->tp > 0 ? tp != ask->tp : (tp & (tp - 1)) != 0))
       continue;
     for (uint32_t pp = 1; pp <= MIN(n_gpus / tp, pp_max); pp++) {

@@ -66,6 +66,9 @@ GArray *ra_shapes_empty(void);
 /* Appends a copy. */
 void ra_shapes_add(GArray *shapes, const RaShape *shape);
 
+/* TRUE if @tp divides the heads and widths of all kinds of layers of @model. */
+gboolean ra_shape_tp_divides(const RaModel *model, uint32_t tp);
+
 /* Largest tp for @model on @mesh: the largest power of two that divides a
  * node's share of the mesh and by which heads, key-value heads and MLP width
  * can be cut. */

@@ -120,13 +120,15 @@ ra_space_reject(const RaSpaceMaker *maker, RaReject reason, const char *rule)
     g_array_append_val(sink->rejected, one);
 }
 
+/* TRUE if every layer is attention to all tokens, which a ring can share. */
 static gboolean
-tp_divides(const RaModel *model, uint32_t tp)
+has_rings(const RaModel *model)
 {
-  uint32_t ffn = model->n_experts > 0 ? model->expert_ffn : model->ffn;
-
-  return model->n_heads % tp == 0 && ffn % tp == 0 &&
-         (model->n_kv_heads % tp == 0 || tp % model->n_kv_heads == 0);
+  for (uint32_t k = 0; k < ra_model_n_kinds(model); k++)
+    if (model->kinds[k].mixer != RA_MIXER_ATTENTION ||
+        model->kinds[k].window > 0)
+      return FALSE;
+  return TRUE;
 }
 
 /* TRUE if the degrees divide all that has to divide; sets dp and batch. */
@@ -139,7 +141,8 @@ degrees_divide(RaSpaceMaker *m)
 
   m->plan.dp = n / m->plan.tp / m->plan.pp / m->plan.cp;
   m->plan.n_micro_batches = 0;
-  if (!tp_divides(m->model->model, m->plan.tp))
+  if (!ra_shape_tp_divides(m->model->model, m->plan.tp) ||
+      (m->plan.cp > 1 && !has_rings(m->model->model)))
     ra_space_reject(m, RA_REJECT_HEADS,
                     "heads, key-value heads or MLP width do not divide by tp");
   else if (m->call->n_sequences % (pieces * m->plan.dp) != 0)
