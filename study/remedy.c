@@ -132,7 +132,7 @@ try_host(Search *s, uint32_t call, gboolean optimizer)
       ra_workload_trainer(s->setup->workload, c->model) == RA_NONE;
 
   if (optimizer && c->kind == RA_CALL_TRAIN &&
-      p->optimizer_residency != RA_RESIDENCY_HOST)
+      p->optimizer_residency < RA_RESIDENCY_HOST)
     try_keys(s, call, FALSE, "optimizer-residency=host");
   if (!optimizer && frozen && p->residency != RA_RESIDENCY_HOST)
     try_keys(s, call, TRUE, "residency=host");

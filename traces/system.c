@@ -87,6 +87,7 @@ static const char *const shard_names[] = {"mixed", "fp32", NULL};
 static const char *const gradient_names[] = {"kept", "dropped", NULL};
 static const char *const generation_names[] = {"shared", "engine", NULL};
 static const char *const loss_names[] = {"softmax", "in-place", NULL};
+static const char *const segment_names[] = {"fixed", "expandable", NULL};
 
 #define HABIT(field) G_STRUCT_OFFSET(RaMemoryHabits, field)
 static const RaKeySpec habit_keys[] = {
@@ -104,6 +105,11 @@ static const RaKeySpec habit_keys[] = {
      .names = loss_names,
      .doc = "kept of the logits of zero = 3: their fp32 softmax, or 16-bit "
             "logits that the gradient overwrites"},
+    {"segments", RA_KEY_ENUM, HABIT(expandable), .fallback = "fixed",
+     .names = segment_names,
+     .doc =
+         "of the allocator: fixed, with the cluster's slack, or growing page "
+         "by page, without"},
 };
 
 const RaKeySpec *

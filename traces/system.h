@@ -33,6 +33,7 @@
  *     gradients = dropped            kept | dropped
  *     generation = engine            shared | engine
  *     loss = in-place                softmax | in-place
+ *     segments = expandable          fixed | expandable
  *
  * Either group may be absent; a habit that is left out is that of the executor,
  * the first spelling.  estimator/estimator.h documents the use of constants.  A

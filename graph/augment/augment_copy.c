@@ -148,11 +148,11 @@ add_parameters(const Subject *s)
 static void
 add_optimizer(const Subject *s)
 {
-  gboolean host =
-      s->a->plan->calls[s->call].optimizer_residency == RA_RESIDENCY_HOST;
+  int where = s->a->plan->calls[s->call].optimizer_residency;
 
-  add(s, RA_COPY_OPTIMIZER, RA_COPY_OWN, host, RA_NONE, RA_NONE);
-  if (host)
+  add(s, RA_COPY_OPTIMIZER, RA_COPY_OWN, where >= RA_RESIDENCY_HOST, RA_NONE,
+      RA_NONE);
+  if (where == RA_RESIDENCY_HOST)
     add_reloaded(s, RA_COPY_OPTIMIZER);
 }
 

@@ -17,8 +17,7 @@
 
 /* AdamW in mixed precision: fp32 weights and both moments (Rajbhandari et al.,
  * arXiv 1910.02054, K = 12); fp32 parameters need no second fp32 copy. */
-#define ADAMW_BYTES_PER_PARAM 12
-#define ADAMW_FP32_BYTES_PER_PARAM 8
+#define MOMENTS_BYTES 8 /* of AdamW, fp32 */
 
 struct _RaAugmentHost {
   const RaPlan *plan;  /* borrowed */
@@ -202,9 +201,8 @@ ra_augment_copy_bytes(const RaPlan *plan, uint32_t call, uint8_t what,
   if (what & RA_COPY_PARAMETERS)
     all += ra_dtype_bytes(fp32 ? RA_DTYPE_FP32 : (RaDtype)m->dtype);
   if (what & RA_COPY_OPTIMIZER)
-    trained +=
-        (double)(fp32 ? ADAMW_FP32_BYTES_PER_PARAM : ADAMW_BYTES_PER_PARAM) /
-        ra_call_plan_zero_ranks(p) * ra_call_plan_n_shards(p);
+    trained += (double)(MOMENTS_BYTES + ra_residency_master_bytes(plan, call)) /
+               ra_call_plan_zero_ranks(p) * ra_call_plan_n_shards(p);
   if (!m->adapters)
     return held_bytes(m->model, p, all + trained, out_most_bytes);
   total = held_bytes(m->model, p, all, out_most_bytes);

@@ -64,7 +64,7 @@ ra_expand_inference(RaCallContext *x, const RaNodeEnds *ends)
   const RaNode *node = &ra_builder_augmented(x->builder)->nodes[ends->node];
   const RaSequenceSet *set = ra_builder_node_sequences(x->builder, ends->node);
   uint32_t share = x->c->n_sequences / node->n_parts;
-  uint32_t size = share / p->dp / p->n_micro_batches;
+  uint32_t size = share / p->dp;
   g_autofree RaBatch *batches = g_new(RaBatch, p->n_micro_batches);
   RaForwards f;
 
@@ -72,10 +72,8 @@ ra_expand_inference(RaCallContext *x, const RaNodeEnds *ends)
   for (uint32_t d = 0; d < p->dp; d++) {
     if (ra_replica_weight(x, d) == 0)
       continue;
-    for (uint32_t i = 0; i < p->n_micro_batches; i++) {
-      uint32_t first = node->part * share + (d * p->n_micro_batches + i) * size;
-      batches[i] = ra_sequence_set_batch(set, first, first + size);
-    }
+    ra_sequence_set_cut(set, node->part * share + d * size, size,
+                        p->n_micro_batches, p->balance, batches);
     add_forwards(&f, d, batches);
     g_array_append_val(ends->exits, f.pipelines[d]->last[p->pp - 1]);
   }

@@ -264,6 +264,20 @@ add_gathers(RaMiniBatch *b, uint32_t stage, const RaTaskId *steps,
   }
 }
 
+static uint32_t
+optimizer_work(RaCallContext *x, uint64_t n_params)
+{
+  RaOp op = {.kind = RA_OP_OPTIMIZER,
+             .dtype = (uint8_t)x->dtype,
+             .count = 1,
+             .dim = {n_params}};
+  RaWork work = {.shard = RA_NONE, .op = op};
+
+  if (x->plan->optimizer_residency == RA_RESIDENCY_CPU)
+    work.op.flags = RA_OP_ON_CPU;
+  return ra_builder_work(x->builder, &work);
+}
+
 /* Optimizer steps of all stages, of shards where zero has them, and the
  * gathers that follow. */
 static void
@@ -287,7 +301,7 @@ add_updates(RaMiniBatch *b, RaTaskId clip, gboolean is_last)
       t.stream = RA_STREAM_COMPUTE;
       t.replica = d;
       t.group = ra_lane_map_unit(ra_builder_lanes(x->builder), x->call, d, s);
-      t.work = op_work(x, RA_OP_OPTIMIZER, x->dtype, n_params, 0, 0, 0);
+      t.work = optimizer_work(x, n_params);
       steps[d] = ra_builder_task(x->builder, &t);
       ra_builder_edge(x->builder, clip, steps[d]);
       if (is_last && !gathers)
@@ -311,7 +325,7 @@ add_pipelines(RaMiniBatch *b, uint32_t index, gboolean is_first)
   const RaSequenceSet *set =
       ra_builder_sequences(x->builder, x->c->set, iteration);
   uint32_t share = x->c->n_sequences / ra_call_plan_n_pieces(x->c, p);
-  uint32_t size = share / p->dp / p->n_micro_batches;
+  uint32_t size = share / p->dp;
   g_autofree RaBatch *batches = g_new(RaBatch, p->n_micro_batches);
 
   ra_zero_begin(&b->zero, x, b->ends->node, b->mini_batch, b->ends->entries,
@@ -321,10 +335,8 @@ add_pipelines(RaMiniBatch *b, uint32_t index, gboolean is_first)
                            p->n_micro_batches, TRUE};
     if (ra_replica_weight(x, d) == 0)
       continue;
-    for (uint32_t i = 0; i < p->n_micro_batches; i++) {
-      uint32_t first = index * share + (d * p->n_micro_batches + i) * size;
-      batches[i] = ra_sequence_set_batch(set, first, first + size);
-    }
+    ra_sequence_set_cut(set, index * share + d * size, size, p->n_micro_batches,
+                        p->balance, batches);
     b->pipelines[d] = ra_expand_pipeline(x, &spec);
     for (guint e = 0; is_first && e < b->ends->n_entries; e++)
       ra_builder_edge(x->builder, b->ends->entries[e],

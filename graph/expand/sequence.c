@@ -2,6 +2,7 @@
 #include "config.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/rng.h"
 #include "graph/expand/sequence.h"
@@ -109,7 +110,8 @@ draw_passed(const RaWorkload *w, uint32_t set, uint32_t iteration,
 
 /* A sequence and when it ends, for sorting. */
 typedef struct {
-  uint64_t response; /* tokens; of a rollout, the clock's as it is complete */
+  uint64_t response; /* tokens; of a rollout, the clock's as it is complete; to
+                        cut evenly, of the whole sequence */
   uint32_t sequence;
 } RaEnding;
 
@@ -303,6 +305,60 @@ ra_sequence_set_batch(const RaSequenceSet *set, uint32_t first, uint32_t last)
   uint64_t tokens = set->tokens[last] - set->tokens[first];
   return (RaBatch){last - first, tokens, tokens,
                    set->pairs[last] - set->pairs[first]};
+}
+
+/* The longest first; of equally long ones the first. */
+static int
+compare_lengths(const void *a, const void *b)
+{
+  const RaEnding *x = a, *y = b;
+
+  if (x->response != y->response)
+    return x->response > y->response ? -1 : 1;
+  return x->sequence < y->sequence ? -1 : x->sequence > y->sequence;
+}
+
+/* Each sequence, the longest first, goes to the batch with the fewest tokens,
+ * of equal ones to the first. */
+static void
+cut_evenly(const RaSequenceSet *set, uint32_t first, uint32_t n, uint32_t m,
+           RaBatch *out_batches)
+{
+  g_autofree RaEnding *ranked = g_new(RaEnding, n);
+
+  for (uint32_t i = 0; i < n; i++)
+    ranked[i] = (RaEnding){set->tokens[first + i + 1] - set->tokens[first + i],
+                           first + i};
+  qsort(ranked, n, sizeof *ranked, compare_lengths);
+  memset(out_batches, 0, m * sizeof *out_batches);
+  for (uint32_t i = 0; i < n; i++) {
+    RaBatch one =
+        ra_sequence_set_batch(set, ranked[i].sequence, ranked[i].sequence + 1);
+    RaBatch *to = out_batches;
+
+    for (uint32_t k = 1; k < m; k++)
+      if (out_batches[k].q_tokens < to->q_tokens)
+        to = &out_batches[k];
+    to->n_sequences += one.n_sequences;
+    to->q_tokens += one.q_tokens;
+    to->kv_tokens += one.kv_tokens;
+    to->pairs += one.pairs;
+  }
+}
+
+void
+ra_sequence_set_cut(const RaSequenceSet *set, uint32_t first, uint32_t n,
+                    uint32_t m, int balance, RaBatch *out_batches)
+{
+  g_return_if_fail(m > 0 && n >= m);
+
+  if (balance == RA_BALANCE_TOKENS) {
+    cut_evenly(set, first, n, m, out_batches);
+    return;
+  }
+  for (uint32_t i = 0; i < m; i++)
+    out_batches[i] = ra_sequence_set_batch(set, first + i * (n / m),
+                                           first + (i + 1) * (n / m));
 }
 
 RaBatch

@@ -71,6 +71,18 @@ RaSequenceSet *ra_sequence_set_new_trip(RaArena *arena, const RaPlan *plan,
 RaBatch ra_sequence_set_batch(const RaSequenceSet *set, uint32_t first,
                               uint32_t last);
 
+/**
+ * ra_sequence_set_cut:
+ * @first, @n: the sequences of a replica, in order of arrival
+ * @m: number of micro-batches, at most @n; by RA_BALANCE_SEQUENCES a divisor
+ * @balance: RaBalance
+ * @out_batches: (array length=m): the micro-batches
+ *
+ * Cost: O(m); by RA_BALANCE_TOKENS O(n (log n + m)).
+ */
+void ra_sequence_set_cut(const RaSequenceSet *set, uint32_t first, uint32_t n,
+                         uint32_t m, int balance, RaBatch *out_batches);
+
 /* Batch of the prompts [@first, @last). */
 RaBatch ra_sequence_set_prompts(const RaSequenceSet *set, uint32_t first,
                                 uint32_t last);

@@ -123,12 +123,15 @@ typedef struct {
  *     in_place_loss   the fp32 softmax of the    with zero = 3 the 16-bit
  *                     logits is kept for the     logits are kept, and their
  *                     backward                   gradient overwrites them
+ *     expandable      an allocator of fixed      its segments grow page by
+ *                     segments, with slack       page, and no memory is slack
  */
 typedef struct {
   int fp32_shards;
   int drop_gradients;
   int engine;
   int in_place_loss;
+  int expandable;
 } RaMemoryHabits;
 
 typedef struct {

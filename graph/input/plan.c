@@ -29,6 +29,7 @@ typedef struct {
   uint32_t expert_tp; /* 0: not given */
   int dispatch;
   uint32_t micro_batches;
+  int balance;
   uint32_t mini_batches; /* 0: not given */
   const char *schedule;
   gboolean sequence_parallel;
@@ -39,12 +40,13 @@ typedef struct {
   uint32_t zero;
   uint32_t zero_group; /* 0: not given */
   int grad_dtype;      /* -1: not given */
+  int master_weights;
   gboolean overlap_grad_reduce;
   int launch;
   const char *rank_order;
   const char *const *stage_layers;
   int residency;
-  int optimizer_residency; /* 0: keep, 1: host */
+  int optimizer_residency; /* RaResidency less 1 */
   int realloc;
   RaBatchingKeys batching;
   int service;
@@ -64,7 +66,9 @@ static const char *const launch_words[] = {"eager", "graph", NULL};
 static const char *const axis_words[] = {"tp", "cp", "dp", "pp", NULL};
 static const char *const realloc_words[] = {"broadcast", "p2p", "all-gather",
                                             NULL};
-static const char *const optimizer_words[] = {"keep", "host", NULL};
+static const char *const optimizer_words[] = {"keep", "host", "cpu", NULL};
+static const char *const master_words[] = {"fp32", "remainders", NULL};
+static const char *const balance_words[] = {"sequences", "tokens", NULL};
 /* A prefix of RaDtype: gradients are never reduced in fp8. */
 static const char *const grad_dtype_words[] = {"bf16", "fp16", "fp32", NULL};
 
@@ -102,6 +106,10 @@ static const RaKeySpec call_keys[] = {
   {"micro-batches", RA_KEY_UINT32, G_STRUCT_OFFSET(CallKeys, micro_batches),
    .min = 1, .max = MAX_DEGREE,
    .doc = "number in a replica's mini-batch (train) or part (others)"},
+  {"balance", RA_KEY_ENUM, G_STRUCT_OFFSET(CallKeys, balance),
+   .fallback = "sequences", .names = balance_words,
+   .doc = "train, inference: micro-batches have equally many sequences, or "
+          "about equally many tokens (dynamic batches)"},
   {"mini-batches", RA_KEY_UINT32, G_STRUCT_OFFSET(CallKeys, mini_batches),
    .min = 1, .max = MAX_DEGREE, .doc = "train: instead of the workload's"},
   {"schedule", RA_KEY_STRING, G_STRUCT_OFFSET(CallKeys, schedule),
@@ -129,6 +137,10 @@ static const RaKeySpec call_keys[] = {
    .doc = "dp ranks that share one set of shards; default: all"},
   {"grad-dtype", RA_KEY_ENUM, G_STRUCT_OFFSET(CallKeys, grad_dtype),
    .names = grad_dtype_words, .doc = "train: type of the gradient reduction"},
+  {"master-weights", RA_KEY_ENUM, G_STRUCT_OFFSET(CallKeys, master_weights),
+   .fallback = "fp32", .names = master_words,
+   .doc = "train: of the optimizer's state: fp32, or the 16 bits that bf16 "
+          "parameters lack"},
   {"overlap-grad-reduce", RA_KEY_BOOL,
    G_STRUCT_OFFSET(CallKeys, overlap_grad_reduce), .fallback = "false",
    .doc = "train: gradient reduction overlaps with the last backward pass"},
@@ -145,7 +157,8 @@ static const RaKeySpec call_keys[] = {
   {"optimizer-residency", RA_KEY_ENUM,
    G_STRUCT_OFFSET(CallKeys, optimizer_residency), .fallback = "keep",
    .names = optimizer_words,
-   .doc = "train: location of the optimizer state between training calls"},
+   .doc = "train: location of the optimizer state between training calls; "
+          "cpu: it stays there, and steps there"},
   {"realloc", RA_KEY_ENUM, G_STRUCT_OFFSET(CallKeys, realloc),
    .fallback = "broadcast", .names = realloc_words,
    .doc = "generate, inference: collective that fetches trained weights"},
@@ -174,12 +187,17 @@ ra_plan_key_specs(const char *noun, gsize *out_n)
 }
 
 /* Keys that only train calls have. */
-static const char *const train_keys[] = {
-    "mini-batches",        "schedule",
-    "recompute",           "attention",
-    "cross-entropy",       "scatter-sends",
-    "grad-dtype",          "overlap-grad-reduce",
-    "optimizer-residency", NULL};
+static const char *const train_keys[] = {"mini-batches",
+                                         "schedule",
+                                         "recompute",
+                                         "attention",
+                                         "cross-entropy",
+                                         "scatter-sends",
+                                         "grad-dtype",
+                                         "overlap-grad-reduce",
+                                         "optimizer-residency",
+                                         "master-weights",
+                                         NULL};
 
 gboolean
 ra_plan_files(RaKeyFile *file, const char **out_workload,
@@ -344,6 +362,11 @@ check_kind(const RaPlan *plan, const RaCallPlan *to, const RaCall *call,
                               "'realloc' of the train call '%s', expected it "
                               "on calls that read what training wrote",
                               call->name);
+    if (call->kind == RA_CALL_GENERATE && g_str_equal(key, "balance"))
+      return ra_key_file_fail(plan->file, to->group, key, error,
+                              "'balance' of the generate call '%s', expected "
+                              "it on train and inference calls",
+                              call->name);
   }
   return TRUE;
 }
@@ -365,8 +388,9 @@ set_strategy(RaCallPlan *to, const CallKeys *keys, int dtype)
   to->overlap_grad_reduce = keys->overlap_grad_reduce;
   to->launch = keys->launch;
   to->residency = keys->residency;
-  to->optimizer_residency =
-      keys->optimizer_residency ? RA_RESIDENCY_HOST : RA_RESIDENCY_KEEP;
+  to->optimizer_residency = RA_RESIDENCY_KEEP + keys->optimizer_residency;
+  to->balance = keys->balance;
+  to->master_weights = keys->master_weights;
   to->realloc = keys->realloc;
 }
 

@@ -26,22 +26,25 @@
  *     zero = 1                   0 | 1 | 2 | 3
  *     zero-group = 8             dp ranks that share one set of shards
  *     grad-dtype = fp32          bf16 | fp16 | fp32
+ *     master-weights = fp32      fp32 | remainders: see RaMasterWeights
  *     overlap-grad-reduce = true
  *     launch = eager             eager | graph: launch of decode steps
  *     rank-order = tp-cp-dp-pp   innermost first; cp may be left out
  *     stage-layers = 21,20,20,19 uneven pipeline; default: even, the
  *                                remainder to the middle stages
  *     residency = release        release | keep | host: see RaResidency
- *     optimizer-residency = keep keep | host: between training calls
+ *     balance = sequences        sequences | tokens: see RaBalance
+ *     optimizer-residency = keep keep | host | cpu: see RaResidency
  *     realloc = broadcast        broadcast | p2p | all-gather: how this layout
  *                                receives what training wrote in another
  *     batching = static          generate: see graph/input/plan_batching.h
  *     over-sample = 1            long tails: see graph/input/plan_tail.h
  *
  * Only train calls have mini-batches, schedule, recompute, attention,
- * cross-entropy, scatter-sends, zero 1 and 2, grad-dtype, overlap-grad-reduce
- * and optimizer-residency.  Only the other calls have realloc.  A host call has
- * a mesh or no group at all.
+ * cross-entropy, scatter-sends, zero 1 and 2, grad-dtype, master-weights,
+ * overlap-grad-reduce and optimizer-residency.  Only the other calls have
+ * realloc, and all but generate balance.  A host call has a mesh or no group at
+ * all.
  *
  * Context parallelism cuts every sequence into 2 cp chunks.  Rank r has the
  * r-th and the r-th last (the balanced zig-zag of ring attention); cp ranks
@@ -68,7 +71,7 @@
  * generate and inference, 2 pp for train where pp > 1, else 1; schedule 1f1b;
  * recompute none; attention flash; cross-entropy fused; zero 0, zero-group dp;
  * grad-dtype the model's; launch eager; residency release; optimizer-residency
- * keep; realloc broadcast.
+ * keep; realloc broadcast; balance sequences; master-weights fp32.
  *
  * Invariants after ra_plan_load():
  * - dp tp pp cp = GPUs of the mesh; cp is 1 for generate;
@@ -146,12 +149,36 @@ ra_graph_sequences(uint32_t n)
  *          lag behind training.
  * HOST     Pinned host memory: reloaded before use and dropped after it, and
  *          copied out first where training or a reallocation changed it.
+ * CPU      Optimizer state alone: it stays in host memory, and so does its
+ *          step.  Gradients go down, updated parameters come up (DeepSpeed's
+ *          CPUAdam, arXiv 2101.06840; Megatron-Core's optimizer_cpu_offload).
  */
 typedef enum {
   RA_RESIDENCY_RELEASE,
   RA_RESIDENCY_KEEP,
-  RA_RESIDENCY_HOST
+  RA_RESIDENCY_HOST,
+  RA_RESIDENCY_CPU
 } RaResidency;
+
+/* Master weights of 16-bit parameters in the optimizer's state.
+ *
+ * FP32        4 bytes each, and an fp32 copy of 16-bit gradients in the step.
+ * REMAINDERS  The 16 bits that a bf16 parameter lacks, 2 bytes, and no copy of
+ *             gradients (FusedAdam of Transformer Engine with
+ *             store_param_remainders, which Megatron-Core's
+ *             use_precision_aware_optimizer sets); with zero 3 as FP32.
+ */
+typedef enum { RA_MASTER_FP32, RA_MASTER_REMAINDERS } RaMasterWeights;
+
+/* How micro-batches divide the sequences of a replica.
+ *
+ * SEQUENCES  Each has as many, in their order.
+ * TOKENS     Each has about as many tokens, whatever the number of its
+ *            sequences: the longest goes first, to the emptiest.  Frameworks
+ *            that bound micro-batches in tokens do so (verl,
+ *            rearrange_micro_batches() in verl/utils/seqlen_balancing.py).
+ */
+typedef enum { RA_BALANCE_SEQUENCES, RA_BALANCE_TOKENS } RaBalance;
 
 /* Batching of a generate call, that is, which sequences step together:
  * graph/input/plan_batching.h. */
@@ -182,6 +209,7 @@ typedef struct {
   int dispatch;               /* RaDispatch */
   uint8_t axis[RA_N_AXES];    /* RaAxis, innermost first */
   uint32_t n_micro_batches;   /* per replica and mini-batch (train) or part */
+  int balance;                /* RaBalance; train and inference */
   uint32_t n_mini_batches;    /* train: replaces the workload's number; 0: the
                                  workload's, which is never repeated here */
   int schedule;               /* RaScheduleKind; train only */
@@ -197,10 +225,11 @@ typedef struct {
   int zero;                   /* 0 to 3: ZeRO stage in dp, see above */
   uint32_t zero_group;        /* dp ranks of one set of shards; 1 with zero 0 */
   int grad_dtype;             /* RaDtype of the gradient reduction */
+  int master_weights;         /* RaMasterWeights; train only */
   gboolean overlap_grad_reduce; /* in buckets during the last backward */
   int launch;                   /* RaLaunch */
   int residency;                /* RaResidency of the parameters */
-  int optimizer_residency;      /* RaResidency, KEEP or HOST; train only */
+  int optimizer_residency;      /* RaResidency but RELEASE; train only */
   int realloc;                  /* RaReallocScheme of graph/augment/realloc.h */
   int batching;                 /* RaBatchingKind; generate only, as below */
   uint32_t max_sequences;       /* continuous: running per replica */

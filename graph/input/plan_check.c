@@ -314,14 +314,23 @@ check_batch(const Subject *subject, GError **error)
   uint32_t n_pieces = ra_call_plan_n_pieces(subject->call, plan);
   uint32_t n_sequences = subject->call->n_sequences;
   const char *what = is_train ? "mini-batches" : "parts";
+  gboolean even = plan->balance == RA_BALANCE_TOKENS;
   uint64_t divisor;
 
   /* 65,536 x 2^20 x 2^20 fits 64 bits; the bounds are in plan.c and
    * workload.c, and checked again here. */
   if (product((uint32_t[]){n_pieces, plan->dp, plan->n_micro_batches}, 3,
               &divisor) &&
-      n_sequences % divisor == 0)
+      (even ? n_sequences % (n_pieces * plan->dp) == 0 && n_sequences >= divisor
+            : n_sequences % divisor == 0))
     return TRUE;
+  if (even)
+    return ra_key_file_fail(
+        subject->file, plan->group, blame(subject, keys), error,
+        "%s x 'dp' is %u x %u, expected a divisor of %u, the sequences of "
+        "'%s', with at least %u, 'micro-batches', for each",
+        what, n_pieces, plan->dp, n_sequences, subject->call->name,
+        plan->n_micro_batches);
   return ra_key_file_fail(subject->file, plan->group, blame(subject, keys),
                           error,
                           "%s x 'dp' x 'micro-batches' is %u x %u x %u, "

@@ -106,6 +106,8 @@ append_train(GString *out, const RaCallPlan *call, int dtype)
   if (call->grad_dtype != dtype)
     g_string_append_printf(out, "grad-dtype = %s\n",
                            dtype_words[call->grad_dtype]);
+  if (call->master_weights == RA_MASTER_REMAINDERS)
+    g_string_append(out, "master-weights = remainders\n");
   if (call->overlap_grad_reduce)
     g_string_append(out, "overlap-grad-reduce = true\n");
 }
@@ -119,8 +121,11 @@ append_residency(GString *out, const RaCallPlan *call)
   if (call->residency != RA_RESIDENCY_RELEASE)
     g_string_append_printf(out, "residency = %s\n",
                            ra_residency_words[call->residency]);
-  if (call->optimizer_residency == RA_RESIDENCY_HOST)
-    g_string_append(out, "optimizer-residency = host\n");
+  if (call->optimizer_residency != RA_RESIDENCY_KEEP &&
+      call->optimizer_residency != RA_RESIDENCY_RELEASE)
+    g_string_append_printf(
+        out, "optimizer-residency = %s\n",
+        call->optimizer_residency == RA_RESIDENCY_CPU ? "cpu" : "host");
   if (call->realloc != 0)
     g_string_append_printf(out, "realloc = %s\n", realloc_words[call->realloc]);
 }
@@ -139,6 +144,8 @@ append_call(GString *out, const RaPlan *plan, uint32_t index)
                          "dp = %" PRIu32 "\ntp = %" PRIu32 "\npp = %" PRIu32
                          "\nmicro-batches = %" PRIu32 "\n",
                          to->dp, to->tp, to->pp, to->n_micro_batches);
+  if (to->balance == RA_BALANCE_TOKENS)
+    g_string_append(out, "balance = tokens\n");
   if (to->cp > 1)
     g_string_append_printf(out, "cp = %" PRIu32 "\n", to->cp);
   if (ra_call_plan_ep(to) > 1)
@@ -210,7 +217,7 @@ call_equal(const RaCallPlan *a, const RaCallPlan *b)
          ra_call_plan_expert_tp(a) == ra_call_plan_expert_tp(b) &&
          a->dispatch == b->dispatch &&
          memcmp(a->axis, b->axis, sizeof a->axis) == 0 &&
-         a->n_micro_batches == b->n_micro_batches &&
+         a->n_micro_batches == b->n_micro_batches && a->balance == b->balance &&
          a->n_mini_batches == b->n_mini_batches && a->schedule == b->schedule &&
          a->n_virtual == b->n_virtual &&
          memcmp(a->stage_layers, b->stage_layers,
@@ -221,7 +228,8 @@ call_equal(const RaCallPlan *a, const RaCallPlan *b)
          a->attention == b->attention && a->scatter_sends == b->scatter_sends &&
          a->cross_entropy == b->cross_entropy &&
          a->overlap_grad_reduce == b->overlap_grad_reduce &&
-         a->launch == b->launch && a->residency == b->residency &&
+         a->master_weights == b->master_weights && a->launch == b->launch &&
+         a->residency == b->residency &&
          a->optimizer_residency == b->optimizer_residency &&
          a->realloc == b->realloc && ra_plan_same_batching(a, b) &&
          a->service == b->service &&

@@ -93,6 +93,27 @@ ra_residency_is_fp32(const RaPlan *plan, uint32_t call)
 }
 
 gboolean
+ra_residency_has_remainders(const RaPlan *plan, uint32_t call)
+{
+  const RaWorkload *w = plan->workload;
+
+  return plan->calls[call].master_weights == RA_MASTER_REMAINDERS &&
+         plan->calls[call].zero < 3 &&
+         w->models[w->calls[call].model].dtype == RA_DTYPE_BF16;
+}
+
+uint32_t
+ra_residency_master_bytes(const RaPlan *plan, uint32_t call)
+{
+  const RaWorkload *w = plan->workload;
+
+  if (w->models[w->calls[call].model].dtype == RA_DTYPE_FP32 ||
+      ra_residency_is_fp32(plan, call))
+    return 0;
+  return ra_residency_has_remainders(plan, call) ? 2 : 4;
+}
+
+gboolean
 ra_residency_drops_gradients(const RaPlan *plan, uint32_t call)
 {
   return plan->cluster->habits.drop_gradients ||
@@ -168,13 +189,16 @@ check_optimizer(const RaPlan *plan, uint32_t call, GError **error)
   const RaWorkloadModel *model = &plan->workload->models[c->model];
 
   if (c->kind != RA_CALL_TRAIN || model->optimizer != RA_OPTIMIZER_NONE ||
-      plan->calls[call].optimizer_residency != RA_RESIDENCY_HOST)
+      plan->calls[call].optimizer_residency == RA_RESIDENCY_KEEP)
     return TRUE;
-  return ra_key_file_fail(plan->file, plan->calls[call].group,
-                          "optimizer-residency", error,
-                          "'optimizer-residency' of '%s' is host, expected an "
-                          "optimizer with a state, '%s' has none",
-                          c->name, model->name);
+  return ra_key_file_fail(
+      plan->file, plan->calls[call].group, "optimizer-residency", error,
+      "'optimizer-residency' of '%s' is %s, expected an optimizer with a "
+      "state, '%s' has none",
+      c->name,
+      plan->calls[call].optimizer_residency == RA_RESIDENCY_CPU ? "cpu"
+                                                                : "host",
+      model->name);
 }
 
 /* Refuses host residency in trips: the next trip needs what one trip drops. */

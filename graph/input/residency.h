@@ -52,6 +52,15 @@ gboolean ra_residency_is_after(const RaPlan *plan, uint32_t call);
  * under a system with that habit. */
 gboolean ra_residency_is_fp32(const RaPlan *plan, uint32_t call);
 
+/* TRUE if train call @call keeps RA_MASTER_REMAINDERS: its parameters are bf16,
+ * and not sharded. */
+gboolean ra_residency_has_remainders(const RaPlan *plan, uint32_t call);
+
+/* Bytes of a trained parameter's master weight in the optimizer's state of
+ * train call @call, beside the two moments: 4, 2 with remainders, 0 if the
+ * parameters are fp32 themselves. */
+uint32_t ra_residency_master_bytes(const RaPlan *plan, uint32_t call);
+
 /* TRUE if the gradients of train call @call exist only while it runs: its
  * parameters are in host memory between calls, or its system drops them. */
 gboolean ra_residency_drops_gradients(const RaPlan *plan, uint32_t call);

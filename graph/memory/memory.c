@@ -74,12 +74,16 @@ n_expert_params(const RaCallMemory *c, const RaCallPlan *p, uint32_t stage)
 
 /* Bytes of a training stage, and what ZeRO divides: over the ranks of a set of
  * shards; experts that are spread, over those that hold the same.  With zero 3
- * @n_params is a shard.  @fp32: the parameters are the master weights, and
- * their gradients have their dtype. */
+ * @n_params is a shard. */
 static void
-fill_training(RaStageMemory *s, const RaCallPlan *p, const RaWorkloadModel *m,
-              gboolean fp32, uint64_t n_params, uint64_t n_experts)
+fill_training(RaStageMemory *s, const RaPlan *plan, uint32_t call,
+              uint64_t n_params, uint64_t n_experts)
 {
+  const RaCallPlan *p = &plan->calls[call];
+  const RaWorkloadModel *m =
+      &plan->workload->models[plan->workload->calls[call].model];
+  gboolean fp32 = ra_residency_is_fp32(plan, call);
+  uint32_t master_bytes = ra_residency_master_bytes(plan, call);
   uint64_t shards = ra_call_plan_zero_ranks(p);
   uint64_t of_experts =
       ra_call_plan_spreads_experts(p) ? ra_call_plan_expert_dp(p) : shards;
@@ -91,11 +95,12 @@ fill_training(RaStageMemory *s, const RaCallPlan *p, const RaWorkloadModel *m,
   s->grad_bytes =
       (p->zero >= 2 ? owned : n_params) *
       (fp32 ? MASTER_BYTES : ra_dtype_bytes((RaDtype)p->grad_dtype));
+  if (p->optimizer_residency == RA_RESIDENCY_CPU)
+    return;
   if (m->optimizer == RA_OPTIMIZER_ADAMW)
-    s->optimizer_bytes =
-        owned * (MOMENTS_BYTES +
-                 (m->dtype == RA_DTYPE_FP32 || fp32 ? 0 : MASTER_BYTES));
-  if (p->grad_dtype != RA_DTYPE_FP32 && !fp32)
+    s->optimizer_bytes = owned * (MOMENTS_BYTES + master_bytes);
+  if (p->grad_dtype != RA_DTYPE_FP32 && !fp32 &&
+      !ra_residency_has_remainders(plan, call))
     s->step_bytes = owned * ra_dtype_bytes(RA_DTYPE_FP32);
 }
 
@@ -126,7 +131,8 @@ fill_stages(RaMemory *memory, uint32_t call)
     c->stages[s].param_bytes = n_params[s] * param_bytes;
     c->stages[s].packed_bytes = packed_bytes(c, p, s);
     if (w->calls[call].kind == RA_CALL_TRAIN)
-      fill_training(&c->stages[s], p, m, fp32, n, n_expert_params(c, p, s));
+      fill_training(&c->stages[s], memory->plan, call, n,
+                    n_expert_params(c, p, s));
   }
 }
 
@@ -337,6 +343,8 @@ ra_memory_is_firm(const RaMemory *memory, uint32_t holder)
 {
   RaHold kind = ra_holder_kind(holder);
 
+  if (memory->plan->cluster->habits.expandable)
+    return kind < RA_HOLD_FRAMEWORK;
   return (kind == RA_HOLD_KV || kind == RA_HOLD_COPY ||
           kind == RA_HOLD_WORKSPACE) &&
          ra_residency_is_engine(memory->plan, ra_holder_call(holder));
@@ -347,7 +355,8 @@ ra_memory_firm_sum(const RaMemory *memory, const uint64_t *bytes)
 {
   uint64_t sum = 0;
 
-  if (!memory->plan->cluster->habits.engine)
+  if (!memory->plan->cluster->habits.engine &&
+      !memory->plan->cluster->habits.expandable)
     return 0;
   for (uint32_t i = 0; i < ra_memory_n_holders(memory); i++)
     if (bytes[i] > 0 && ra_memory_is_firm(memory, i))

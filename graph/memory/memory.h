@@ -15,7 +15,7 @@
  *              live in host memory.
  * optimizer    AdamW: fp32 master weights and two moments, 12 bytes per
  *              parameter (arXiv 1910.02054, section 3.1); 8 if parameters are
- *              fp32.
+ *              fp32.  None if the CPU steps.
  * copy         Copy of a trained model in another layout, by its residency.  It
  *              has its own storage even if the training layout has the same
  *              slices.
@@ -181,9 +181,10 @@ GArray *ra_memory_items(const RaMemory *memory, const RaAugmented *augmented);
 uint64_t ra_memory_item_bytes(const RaMemory *memory, const RaMemoryItem *item,
                               uint32_t gpu);
 
-/* TRUE if @holder is *firm*: memory of an engine of its own
- * (graph/input/cluster.h), whose weights, cache and workspace are
- * allocations of one size in its part of the GPU, without allocator slack. */
+/* TRUE if @holder is *firm*, without allocator slack: memory of an engine of
+ * its own (graph/input/cluster.h), whose weights, cache and workspace are
+ * allocations of one size in its part of the GPU; all memory where segments
+ * grow page by page. */
 gboolean ra_memory_is_firm(const RaMemory *memory, uint32_t holder);
 
 /* Sum of those of @bytes (n_holders), without framework and slack, that are

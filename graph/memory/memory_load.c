@@ -83,12 +83,15 @@ add_micro_batches(const RaPlan *plan, uint32_t call, const RaSequenceSet *set,
   const RaCall *c = &plan->workload->calls[call];
   const RaCallPlan *p = &plan->calls[call];
   uint32_t n_shares = MAX(ra_call_plan_n_pieces(c, p), 1u);
-  uint32_t n = n_shares * p->dp * p->n_micro_batches;
-  uint32_t size = c->n_sequences / n;
+  uint32_t n = n_shares * p->dp, size = c->n_sequences / n;
+  g_autofree RaBatch *batches = g_new(RaBatch, p->n_micro_batches);
 
-  for (uint32_t i = 0; i < n; i++)
-    ra_batch_raise(&load->batch,
-                   ra_sequence_set_batch(set, i * size, (i + 1) * size));
+  for (uint32_t i = 0; i < n; i++) {
+    ra_sequence_set_cut(set, i * size, size, p->n_micro_batches, p->balance,
+                        batches);
+    for (uint32_t k = 0; k < p->n_micro_batches; k++)
+      ra_batch_raise(&load->batch, batches[k]);
+  }
 }
 
 void

@@ -99,7 +99,8 @@ typedef enum {
   RA_OP_QUANTIZED = 16, /* fp8 GEMM whose operand in(m, k) is already fp8 */
   RA_OP_FROZEN = 32,    /* GEMM with weights that are not trained: its backward
                            needs no operand */
-  RA_OP_DELTA = 64      /* scan by a delta rule; else Mamba-2's */
+  RA_OP_DELTA = 64,     /* scan by a delta rule; else Mamba-2's */
+  RA_OP_ON_CPU = 128    /* optimizer whose state and step are the host's */
 } RaOpFlags;
 
 typedef struct {

@@ -29,8 +29,8 @@ places_of(const RaSpace *space, const RaPoint *point, uint32_t call)
 {
   const RaCandidate *k = ra_space_candidate(space, call, point->calls[call]);
 
-  return (uint32_t)ra_space_residency(space, point, call) << 1 |
-         (k->plan.optimizer_residency == RA_RESIDENCY_HOST);
+  return (uint32_t)ra_space_residency(space, point, call) << 2 |
+         (uint32_t)k->plan.optimizer_residency;
 }
 
 static const RaCandidate *
@@ -162,7 +162,7 @@ ra_flat_graph_signature(const RaSpace *space, const RaPoint *point,
   memcpy(out, &models, sizeof models);
   for (guint c = 0; space->pins && c < w->n_calls; c++)
     if (w->calls[c].model != RA_NONE)
-      places |= (uint64_t)places_of(space, point, c) << 3 * c;
+      places |= (uint64_t)places_of(space, point, c) << 4 * c;
   if (space->pins) {
     memcpy(at, &places, sizeof places);
     at += sizeof places;

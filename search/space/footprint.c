@@ -23,6 +23,7 @@ typedef struct {
   RaBatching batching; /* max_sequences 0: static */
   uint32_t kv_block;
   gboolean drops; /* keys and values during tools */
+  int balance;    /* of micro-batches */
 } Key;
 
 static guint
@@ -54,7 +55,8 @@ key_equal(gconstpointer a, gconstpointer b)
          x->n_micro_batches == y->n_micro_batches &&
          x->n_mini_batches == y->n_mini_batches &&
          same_batching(&x->batching, &y->batching) &&
-         x->kv_block == y->kv_block && x->drops == y->drops;
+         x->kv_block == y->kv_block && x->drops == y->drops &&
+         x->balance == y->balance;
 }
 
 RaLoads *
@@ -137,7 +139,8 @@ ra_loads_of(RaLoads *loads, const RaPlan *plan, uint32_t call)
              .n_micro_batches = p->n_micro_batches,
              .n_mini_batches = p->n_mini_batches,
              .kv_block = p->kv_block,
-             .drops = p->tool_kv_drops};
+             .drops = p->tool_kv_drops,
+             .balance = p->balance};
   RaCallLoad *load, made;
 
   if (loads->workload->calls[call].kind == RA_CALL_GENERATE)

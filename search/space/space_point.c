@@ -42,7 +42,9 @@ same_strategy(const RaCallPlan *a, const RaCallPlan *b)
          a->overlap_grad_reduce == b->overlap_grad_reduce &&
          a->launch == b->launch && a->realloc == b->realloc &&
          a->attention == b->attention && a->cross_entropy == b->cross_entropy &&
-         a->scatter_sends == b->scatter_sends && ra_plan_same_batching(a, b) &&
+         a->scatter_sends == b->scatter_sends && a->balance == b->balance &&
+         a->master_weights == b->master_weights &&
+         ra_plan_same_batching(a, b) &&
          memcmp(a->stage_layers, b->stage_layers,
                 a->pp * a->n_virtual * sizeof(uint32_t)) == 0;
 }
@@ -217,7 +219,7 @@ ra_space_add(RaSpace *space, const RaPlan *plan, RaPoint *out_point)
       choose(space, c, p,
              (differ[model] && !is_firm(plan, c)) ||
                  (w->calls[c].kind == RA_CALL_TRAIN &&
-                  p->optimizer_residency == RA_RESIDENCY_HOST),
+                  p->optimizer_residency > RA_RESIDENCY_KEEP),
              &point.calls[c]);
   }
   ra_space_number_layouts(space);

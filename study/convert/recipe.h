@@ -85,6 +85,8 @@ typedef struct {
   gboolean selective_recompute;
   gboolean host;           /* weights in host memory between calls */
   gboolean optimizer_host; /* train: optimizer state in host memory */
+  gboolean cpu_optimizer;  /* train: it rests there, and steps there */
+  gboolean remainders;     /* train: master weights of 16 bits */
   gboolean fp32_grads;
   gboolean overlap; /* train: gradient reduction overlaps with the backward */
   gboolean dispatches_once; /* experts: a token goes once to a rank (DeepEP) */
@@ -93,6 +95,8 @@ typedef struct {
   gboolean prefix_sharing; /* generate: samples share their prompt's keys */
   double memory_frac; /* generate: share of a GPU for weights and cache; 0: as
                          much as needed */
+  gboolean of_free;   /* generate: memory_frac is of the memory that is free
+                         when the engine starts (SGLang) */
   double kv_bytes;    /* generate: the cache of a GPU itself; 0: memory_frac */
 } RaRecipeCall;
 

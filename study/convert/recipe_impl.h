@@ -85,6 +85,20 @@ gboolean ra_recipe_is_on(RaSettings *settings, const char *key);
 gboolean ra_recipe_megatron(RaSettings *settings, const char *prefix,
                             RaRecipeCall *call, GError **error);
 
+/* Keys of Megatron's optimizer. */
+typedef struct {
+  const char *cpu;      /* its state is in host memory, and its step */
+  const char *fraction; /* of the state there; 0 is none */
+  double standard;      /* of @fraction, if it is not set */
+  const char *aware;    /* master weights are remainders */
+} RaRecipeOptimizer;
+
+/* Reads @keys into @call.  A part on the CPU counts as all of it from a half
+ * on, with a row. */
+gboolean ra_recipe_optimizer(RaSettings *settings,
+                             const RaRecipeOptimizer *keys, RaRecipeCall *call,
+                             GError **error);
+
 /* Sets @error, one line about the file, which does @what, and returns FALSE. */
 gboolean ra_recipe_refuse(const RaSettings *settings, const char *what,
                           GError **error);

@@ -64,6 +64,16 @@ divisor_from(uint32_t n, uint32_t least, uint32_t unit)
   return n;
 }
 
+/* Micro-batches bounded in tokens; chunks of a pipeline want a multiple of its
+ * stages. */
+static uint32_t
+evenly(const RaRecipeCall *call, uint32_t wanted)
+{
+  uint32_t unit = call->n_virtual > 1 ? call->pp : 1;
+
+  return (wanted + unit - 1) / unit * unit;
+}
+
 /* How many micro-batches a replica of the call makes of a mini-batch; those
  * bounded in tokens are as many as sequences of the mean length fill. */
 static uint32_t
@@ -75,7 +85,8 @@ n_micro_batches(RaRecipe *recipe, RaRecipeKind kind, const RaWorkload *workload)
       ra_length_mean(&workload->prompt_length) + ra_turns_mean_tokens(workload);
 
   if (call->micro_tokens > 0)
-    wanted = (uint32_t)ceil(MIN(1.0, tokens / call->micro_tokens) * share);
+    return evenly(
+        call, (uint32_t)ceil(MIN(1.0, tokens / call->micro_tokens) * share));
   else if (call->micro_batch > 0)
     wanted = (share + call->micro_batch - 1) / call->micro_batch;
   else
@@ -92,16 +103,57 @@ n_micro_batches(RaRecipe *recipe, RaRecipeKind kind, const RaWorkload *workload)
   return taken;
 }
 
+static const RaModel *
+model_of(const RaWorkload *workload, RaRecipeKind kind)
+{
+  uint32_t index = ra_workload_find_call(workload, ra_recipe_call_names[kind]);
+
+  return workload->models[workload->calls[index].model].model;
+}
+
+/* Bytes of a GPU that the other models have when the engine starts: weights
+ * that do not rest on the host, of those that learn without zero 3 also
+ * gradients and fp32 master weights; AdamW makes its moments in its first step.
+ */
+static double
+held_at_start(const RaRecipe *recipe, const RaWorkload *workload)
+{
+  const RaRecipeCall *generate = &recipe->calls[RA_RECIPE_GENERATE];
+  double held = 0;
+
+  for (RaRecipeKind k = RA_RECIPE_REF_INFERENCE; k < RA_N_RECIPE_CALLS; k++) {
+    const RaRecipeCall *c = &recipe->calls[k];
+    gboolean trains = k == RA_RECIPE_ACTOR_TRAIN || k == RA_RECIPE_CRITIC_TRAIN;
+    double shards = c->zero == 3 ? c->dp : 1, each = 2;
+
+    if (!c->is_there || c->host || k == RA_RECIPE_CRITIC_INFERENCE ||
+        c->first_gpu + c->n_gpus <= generate->first_gpu ||
+        generate->first_gpu + generate->n_gpus <= c->first_gpu)
+      continue;
+    if (trains)
+      each = c->zero == 3 ? 4 : 2 + 4 + 4.0 / MAX(1, c->dp);
+    held += each * (double)ra_model_n_params(model_of(workload, k)) /
+            (shards * c->tp * c->pp);
+  }
+  return held;
+}
+
 /* Memory of an engine for keys and values, whole MiB: what weights and the
  * largest step leave of its part of the GPU's (vLLM,
- * v1/worker/gpu_worker.py, determine_available_memory()); 0: nothing. */
+ * v1/worker/gpu_worker.py, determine_available_memory()), or of what is free
+ * (SGLang, model_executor/model_runner.py, profile_max_num_token()); 0:
+ * nothing. */
 static double
-kv_memory_bytes(const RaRecipeCall *call, const RaModel *model,
+kv_memory_bytes(const RaRecipe *recipe, const RaWorkload *workload,
                 double device_bytes)
 {
+  const RaRecipeCall *call = &recipe->calls[RA_RECIPE_GENERATE];
+  const RaModel *model = model_of(workload, RA_RECIPE_GENERATE);
+  double free_bytes =
+      device_bytes - (call->of_free ? held_at_start(recipe, workload) : 0);
   double weights_bytes =
       2.0 * (double)ra_model_n_params(model) / (call->tp * call->pp);
-  double left_bytes = call->memory_frac * device_bytes - weights_bytes -
+  double left_bytes = call->memory_frac * free_bytes - weights_bytes -
                       ra_recipe_step_bytes(model, call->tp, call->max_sequences,
                                            call->prefill_tokens);
 
@@ -128,14 +180,6 @@ put_mesh(const RaRecipe *recipe, const RaRecipeCall *call, GString *out)
   }
 }
 
-static const RaModel *
-model_of(const RaWorkload *workload, RaRecipeKind kind)
-{
-  uint32_t index = ra_workload_find_call(workload, ra_recipe_call_names[kind]);
-
-  return workload->models[workload->calls[index].model].model;
-}
-
 /* The samples of a prompt share its keys if they are in one replica. */
 static void
 put_prefix_sharing(RaRecipe *recipe, const RaWorkload *workload, GString *out)
@@ -158,7 +202,6 @@ put_generate(RaRecipe *recipe, const RaWorkload *workload, double device_bytes,
              GString *out)
 {
   const RaRecipeCall *call = &recipe->calls[RA_RECIPE_GENERATE];
-  const RaModel *model = model_of(workload, RA_RECIPE_GENERATE);
   double kv_bytes;
 
   if (call->graph)
@@ -185,8 +228,9 @@ put_generate(RaRecipe *recipe, const RaWorkload *workload, double device_bytes,
     put_prefix_sharing(recipe, workload, out);
   if (call->memory_frac <= 0 && call->kv_bytes <= 0)
     return;
-  kv_bytes = call->kv_bytes > 0 ? floor(call->kv_bytes / MIB) * MIB
-                                : kv_memory_bytes(call, model, device_bytes);
+  kv_bytes = call->kv_bytes > 0
+                 ? floor(call->kv_bytes / MIB) * MIB
+                 : kv_memory_bytes(recipe, workload, device_bytes);
   if (kv_bytes > 0)
     g_string_append_printf(out, "kv-memory = %.0f MiB\n", kv_bytes / MIB);
   else
@@ -234,8 +278,11 @@ put_train(const RaRecipeCall *call, GString *out)
     g_string_append(out, "grad-dtype = fp32\n");
   if (call->overlap)
     g_string_append(out, "overlap-grad-reduce = true\n");
-  if (call->optimizer_host)
-    g_string_append(out, "optimizer-residency = host\n");
+  if (call->remainders)
+    g_string_append(out, "master-weights = remainders\n");
+  if (call->cpu_optimizer || call->optimizer_host)
+    g_string_append_printf(out, "optimizer-residency = %s\n",
+                           call->cpu_optimizer ? "cpu" : "host");
 }
 
 /* Shards of a data-parallel group.  Experts that ranks share are sharded by no
@@ -296,6 +343,8 @@ put_call(RaRecipe *recipe, RaRecipeKind kind, const char *name,
                                  : n_micro_batches(recipe, kind, workload);
   if (n > 0)
     g_string_append_printf(out, "micro-batches = %u\n", n);
+  if (n > 1 && call->micro_tokens > 0 && kind != RA_RECIPE_GENERATE)
+    g_string_append(out, "balance = tokens\n");
   if (call->n_mini_batches > 0 &&
       call->n_mini_batches != recipe->n_mini_batches)
     g_string_append_printf(out, "mini-batches = %u\n", call->n_mini_batches);

@@ -209,12 +209,18 @@ read_megatron(RaSettings *s, const char *p, RaRecipeCall *call, GError **error)
                  error) ||
       !switch_at(s, p, "optimizer.use_distributed_optimizer", TRUE,
                  &distributed, error) ||
-      !switch_at(s, p, "optimizer.optimizer_cpu_offload", FALSE,
-                 &call->optimizer_host, error) ||
       !switch_at(s, p, "distributed_data_parallel_config.grad_reduce_in_fp32",
                  FALSE, &call->fp32_grads, error) ||
       !switch_at(s, p, "distributed_data_parallel_config.overlap_grad_reduce",
                  TRUE, &call->overlap, error))
+    return FALSE;
+  if (!ra_recipe_optimizer(
+          s,
+          &(RaRecipeOptimizer){
+              ra_recipe_at(p, "optimizer.optimizer_cpu_offload"),
+              ra_recipe_at(p, "optimizer.optimizer_offload_fraction"), 0,
+              ra_recipe_at(p, "optimizer.use_precision_aware_optimizer")},
+          call, error))
     return FALSE;
   if (g_strcmp0(ra_settings_get(s, dispatcher), "flex") == 0)
     call->dispatches_once = TRUE;

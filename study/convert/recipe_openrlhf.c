@@ -198,10 +198,8 @@ read_train(RaSettings *s, RaRecipeCall *call, GError **error)
   if (!ra_settings_bool(s, checkpoint, FALSE, &call->full_recompute, error) ||
       !ra_settings_bool(s, either(s, "ds.overlap_comm", "overlap_comm"), FALSE,
                         &call->overlap, error) ||
-      !ra_settings_bool(s, adam, FALSE, &call->optimizer_host, error))
+      !ra_settings_bool(s, adam, FALSE, &call->cpu_optimizer, error))
     return FALSE;
-  if (call->optimizer_host)
-    ra_settings_about(s, adam, "its state is on the host, its step is not");
   return TRUE;
 }
 

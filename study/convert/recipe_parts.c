@@ -180,3 +180,23 @@ ra_recipe_megatron(RaSettings *s, const char *prefix, RaRecipeCall *call,
   call->fp32_grads = TRUE;
   return TRUE;
 }
+
+gboolean
+ra_recipe_optimizer(RaSettings *s, const RaRecipeOptimizer *keys,
+                    RaRecipeCall *call, GError **error)
+{
+  gboolean cpu;
+  double fraction;
+
+  if (!ra_settings_bool(s, keys->cpu, FALSE, &cpu, error) ||
+      !ra_settings_double(s, keys->fraction, keys->standard, 0, 1, &fraction,
+                          error) ||
+      !ra_settings_bool(s, keys->aware, FALSE, &call->remainders, error))
+    return FALSE;
+  call->cpu_optimizer = cpu && fraction >= 0.5;
+  if (cpu && fraction > 0 && fraction < 1)
+    ra_settings_about(s, keys->fraction,
+                      call->cpu_optimizer ? "the whole state on the CPU"
+                                          : "the whole state on the GPU");
+  return TRUE;
+}

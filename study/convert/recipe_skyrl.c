@@ -158,9 +158,8 @@ static const RaMeaning meanings[] = {
     RA_MEANS_LOST(MEMORY, "*.recompute_num_layers", "1|off", "every layer"),
     RA_MEANS_LOST(MEMORY, "*.recompute_modules*", "core_attn|['core_attn']|off",
                   "recomputation of core attention"),
-    RA_MEANS_LOST(MEMORY, "*.use_precision_aware_optimizer", "off",
-                  "fp32 optimizer state"),
-    RA_MEANS_NOTHING("*.optimizer_offload_fraction"),
+    RA_MEANS_CODE("*.use_precision_aware_optimizer"),
+    RA_MEANS_CODE("*.optimizer_offload_fraction"),
     RA_MEANS_NOTHING("*.overlap_cpu_optimizer_d2h_h2d"),
     RA_MEANS_LOST(MEMORY, "trainer.fused_lm_head_logprob", "off",
                   "logits are in memory"),
@@ -301,18 +300,22 @@ static gboolean
 read_megatron(RaSettings *s, const char *prefix, RaRecipeCall *call,
               GError **error)
 {
+#define OPTIMIZER "optimizer_config_kwargs."
   const char *own = ra_recipe_at(prefix, "megatron_config.");
   const char *kwargs = ra_recipe_at(own, "transformer_config_kwargs.");
   const char *word =
       ra_settings_get(s, ra_recipe_at(kwargs, "recompute_granularity"));
-  gboolean cpu;
 
   if (!ra_recipe_megatron(s, own, call, error) ||
       !ra_settings_bool(s, ra_recipe_at(own, "ddp_config.overlap_grad_reduce"),
                         FALSE, &call->overlap, error) ||
-      !ra_settings_bool(
-          s, ra_recipe_at(own, "optimizer_config_kwargs.optimizer_cpu_offload"),
-          FALSE, &cpu, error) ||
+      !ra_recipe_optimizer(
+          s,
+          &(RaRecipeOptimizer){
+              ra_recipe_at(own, OPTIMIZER "optimizer_cpu_offload"),
+              ra_recipe_at(own, OPTIMIZER "optimizer_offload_fraction"), 0,
+              ra_recipe_at(own, OPTIMIZER "use_precision_aware_optimizer")},
+          call, error) ||
       !ra_settings_uint32(
           s, ra_recipe_at(kwargs, "num_layers_in_first_pipeline_stage"), 0, 0,
           RA_RECIPE_COUNT_MAX, &call->first_layers, error) ||
@@ -323,8 +326,8 @@ read_megatron(RaSettings *s, const char *prefix, RaRecipeCall *call,
   call->sequence_parallel = call->tp > 1;
   call->selective_recompute = g_strcmp0(word, "selective") == 0;
   call->full_recompute = !word || g_str_equal(word, "full");
-  call->optimizer_host |= cpu;
   return TRUE;
+#undef OPTIMIZER
 }
 
 /* One call of the role with @prefix, on the GPUs of training. */

@@ -161,8 +161,7 @@ static const RaMeaning meanings[] = {
                   "recomputation of core attention"),
     RA_MEANS_LOST(MEMORY, "recompute-loss-function", "off|true", NULL),
     RA_MEANS_LOST(MEMORY, "log-probs-chunk-size", "-1", "whole logits"),
-    RA_MEANS_LOST(MEMORY, "use-precision-aware-optimizer", "off",
-                  "fp32 optimizer state"),
+    RA_MEANS_CODE("use-precision-aware-optimizer"),
     RA_MEANS_LOST(MEMORY, "*-dtype", "fp32|off|auto", NULL),
     RA_MEANS_NOTHING("overlap-cpu-optimizer-d2h-h2d"),
     RA_MEANS_LOST(MEMORY, "use-stateless-adam", "off", "AdamW with its state"),
@@ -441,7 +440,7 @@ static gboolean
 read_offload(RaRecipe *recipe, RaSettings *s, gboolean is_apart, GError **error)
 {
   RaRecipeCall *train = call_of(recipe, RA_RECIPE_ACTOR_TRAIN);
-  gboolean both, offload, stays, cpu;
+  gboolean both, offload, stays;
   gboolean critic = g_str_equal(recipe->algorithm, "ppo");
 
   if (!ra_settings_bool(s, "offload", FALSE, &both, error) ||
@@ -450,12 +449,14 @@ read_offload(RaRecipe *recipe, RaSettings *s, gboolean is_apart, GError **error)
                             (!is_apart && recipe->task == RA_RECIPE_RL),
                         &offload, error) ||
       !ra_settings_bool(s, "no-offload-train", FALSE, &stays, error) ||
-      !ra_settings_bool(s, "optimizer-cpu-offload", FALSE, &cpu, error))
+      !ra_recipe_optimizer(
+          s,
+          &(RaRecipeOptimizer){"optimizer-cpu-offload",
+                               "optimizer-offload-fraction", 1,
+                               "use-precision-aware-optimizer"},
+          train, error))
     return FALSE;
-  train->host = offload && !stays;
-  train->optimizer_host = train->host || cpu;
-  ra_settings_about(s, "optimizer-cpu-offload",
-                    "state in host memory, the step on the GPU");
+  train->host = train->optimizer_host = offload && !stays;
   return TRUE;
 }
 

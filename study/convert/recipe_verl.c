@@ -154,6 +154,7 @@ read_megatron(RaSettings *s, const Engine *engine, const Engine *base,
               RaRecipeCall *call, GError **error)
 {
 #define TRANSFORMER "megatron.override_transformer_config."
+#define OPTIMIZER "optim.override_optimizer_config."
   const char *own = engine->engine, *like = base->engine;
   const char *text;
 
@@ -192,7 +193,15 @@ read_megatron(RaSettings *s, const Engine *engine, const Engine *base,
              FALSE, &call->overlap, error) &&
          ra_settings_bool(s, at(own, "megatron.sequence_parallel"), TRUE,
                           &call->sequence_parallel, error) &&
-         read_offload(s, at(own, "megatron."), call, error);
+         read_offload(s, at(own, "megatron."), call, error) &&
+         ra_recipe_optimizer(
+             s,
+             &(RaRecipeOptimizer){
+                 at(own, OPTIMIZER "optimizer_cpu_offload"),
+                 at(own, OPTIMIZER "optimizer_offload_fraction"), 0,
+                 at(own, OPTIMIZER "use_precision_aware_optimizer")},
+             call, error);
+#undef OPTIMIZER
 #undef TRANSFORMER
 }
 
@@ -352,6 +361,7 @@ read_rollout(RaRecipe *recipe, RaSettings *s, GError **error)
   if (name && !g_strv_contains(known, name))
     ra_settings_about(s, ROLLOUT "name", "an engine like vLLM");
   call->graph = !eager;
+  call->of_free = g_strcmp0(name, "sglang") == 0;
   call->etp = call->ep > 1 ? 1 : 0;      /* whole experts, as in vLLM */
   if (name && g_str_equal(name, "hf")) { /* one batch, of the trained weights */
     call->max_sequences = call->prefill_tokens = 0;
@@ -658,6 +668,15 @@ read_reward(RaRecipe *recipe, RaSettings *s, GError **error)
                        RA_RECIPE_REWARD_INFERENCE, error);
   call->is_there = TRUE;
   call->n_gpus = recipe->calls[RA_RECIPE_ACTOR_TRAIN].n_gpus;
+  /* It sleeps while others work, and takes as many tokens in a step as
+   * reward.yaml says. */
+  call->host = TRUE;
+  if (!ra_recipe_count(s,
+                       one_of(s, REWARD "rollout.max_num_batched_tokens",
+                              "reward_model.rollout.max_num_batched_tokens",
+                              NULL),
+                       8192, &call->micro_tokens, error))
+    return FALSE;
   return ra_recipe_count(
       s,
       one_of(s, REWARD "rollout.tensor_model_parallel_size",

@@ -115,13 +115,15 @@ is 'node0:gpu[0-3]' actor_train mesh openrlhf-ppo-70b
 is 'node0:gpu[4-7]' critic_train mesh openrlhf-ppo-70b
 is 'node1:gpu[0-3]' actor_generate mesh openrlhf-ppo-70b
 is 'node1:gpu[6-7]' reward_inference mesh openrlhf-ppo-70b
-is host actor_train optimizer-residency openrlhf-ppo-70b
+# DeepSpeed's adam_offload steps on the CPU.
+is cpu actor_train optimizer-residency openrlhf-ppo-70b
 is node0 actor_generate mesh openrlhf-ppo-hybrid
 grep -q '^staleness = 1$' openrlhf-reinforce-async.workload
 result $? "async_train is a staleness of 1"
 # 64 x 32 = 2048 sequences are 4 batches of 512 over 8 replicas: 64, packed.  128
-# + 0.39 x 3968 = 1,676 tokens each fill 27 times 4,096; 32 divides 64.
-is 32 actor_train micro-batches grpo_math_8B
+# + 0.39 x 3968 = 1,676 tokens each fill 26.2 times 4,096.
+is 27 actor_train micro-batches grpo_math_8B
+is tokens actor_train balance grpo_math_8B
 is 8 actor_train ep grpo-qwen3-30ba3b-4n8g
 is 16 actor_generate dp grpo-qwen3-30ba3b-4n8g
 grep -q '^config = meta-llama/' grpo_math_8B.workload &&

@@ -76,9 +76,13 @@ is workload mini-batches 2
 # 4,096 tokens of which 3,072 are generated.
 longest prompt 1024
 longest response 3072
-# 512 / 2 / 2 = 128 sequences of 4,096 tokens, 8,192 at a time; 256, 16,384.
-is 'call actor_train' micro-batches 64
-is 'call actor_inference' micro-batches 64
+# 512 / 2 / 2 = 128 sequences of 1,024 + 0.39 x 3,072 = 2,222 tokens in the mean
+# fill 34.7 times 8,192; 256 as often 16,384.
+is 'call actor_train' micro-batches 35
+is 'call actor_inference' micro-batches 35
+is 'call actor_train' balance tokens
+# use_precision_aware_optimizer is on.
+is 'call actor_train' master-weights remainders
 # 16 / 4 engines; 0.6 x 80 GiB = 49,152 MiB less 8.03e9 x 2 B / 4 = 3,829 MiB,
 # less the largest step: 16,384 tokens of an MLP, 16,384 x (2 x 14,336 / 4 + 2 x
 # 4,096) x 2 B = 480 MiB at least, and 1,024 rows of logits.
@@ -117,10 +121,10 @@ calls 'actor_generate actor_inference actor_train ref_inference reward ' \
 # have 4,096.
 import nemo-rl.yaml -- --prompt-length='fixed(512)' --response-length='fixed(512)'
 is 'call actor_train' micro-batches 16
-# 16,384 tokens: 4 of 4,096; 128 / 4.
+# 128 of 2,222 tokens fill 17.4 times 16,384.
 import nemo-rl.yaml policy.sequence_packing.enabled=false \
   policy.dynamic_batching.enabled=true
-is 'call actor_train' micro-batches 32
+is 'call actor_train' micro-batches 18
 import nemo-rl.yaml policy.sequence_packing.enabled=false
 is 'call actor_inference' micro-batches 64
 import nemo-rl.yaml data.max_input_seq_length=512

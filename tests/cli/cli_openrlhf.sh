@@ -91,7 +91,7 @@ import openrlhf-dotted.sh --ds.ring_attn_size 2 --ds.tensor_parallel_size 2 \
 is 'call actor_train' cp 2
 is 'call actor_train' tp 2
 is 'call actor_train' dp 2
-is 'call actor_train' optimizer-residency host
+is 'call actor_train' optimizer-residency cpu
 is 'call actor_train' grad-dtype fp32
 is 'call ref_inference' residency host
 is 'call reward_inference' residency ''
@@ -99,14 +99,13 @@ import openrlhf-flat.sh --ref_reward_offload --deepspeed_enable_sleep
 is 'call reward_inference' residency host
 is 'call actor_train' optimizer-residency host
 # Sequences have 0.10 x 1,024 + 0.39 x 3,072 = 1,300 tokens in the mean: 32 of
-# them fill 2.5 times 16,384, 128 5.1 times 32,768 and 10.2 times 16,384; the next
-# divisors are 4, 8 and 16.
+# them fill 2.5 times 16,384, 128 5.1 times 32,768 and 10.2 times 16,384.
 import openrlhf-dotted.sh --train.dynamic_batch_enable \
   --train.max_tokens_per_gpu 16384 --rollout.max_tokens_per_gpu 32768
-is 'call actor_train' micro-batches 4
-is 'call actor_inference' micro-batches 8
+is 'call actor_train' micro-batches 3
+is 'call actor_inference' micro-batches 6
 import openrlhf-flat.sh --use_dynamic_batch --train_max_tokens_per_gpu 16384
-is 'call actor_inference' micro-batches 16
+is 'call actor_inference' micro-batches 11
 import openrlhf-dotted.sh --ds.lora.rank 16 --vllm.enforce_eager
 is 'model critic' lora-rank 16
 is 'call actor_generate' launch ''

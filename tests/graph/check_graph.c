@@ -335,6 +335,45 @@ START_TEST(test_sequence_sums)
 }
 END_TEST
 
+/* Lengths 9, 7, 6, 5, 3, 3, 2, 1 in 3 micro-batches of even tokens: the longest
+ * first, to the emptiest, gives 9 + 3, 7 + 3 + 2, 6 + 5 + 1, 12 each; in their
+ * order, 3 batches of 2 of the first 6 have 16, 11 and 6. */
+START_TEST(test_even_cut)
+{
+  static const char *const head =
+      "[workload]\nformat = 1\nalgorithm = ppo\ndataset = prompts\n"
+      "prompts = 32\nprompt-length = fixed(4)\nresponse-length = fixed(4)\n";
+  const uint64_t tokens[] = {0, 9, 16, 22, 27, 30, 33, 35, 36};
+  const uint32_t in_order[] = {16, 11, 6};
+  uint64_t pairs[9] = {0};
+  PlanText *t = make(head, spread_plan, 1);
+  g_autoptr(RaArena) arena = ra_arena_new(0);
+  RaSequenceSet s = *ra_sequence_set_new(arena, t->plan, 0, 0, 7);
+  RaBatch out[3];
+  uint64_t n_pairs = 0;
+
+  for (guint i = 0; i < 8; i++) {
+    uint64_t n = tokens[i + 1] - tokens[i];
+
+    pairs[i + 1] = pairs[i] + n * (n + 1) / 2;
+  }
+  s.tokens = tokens;
+  s.pairs = pairs;
+  ra_sequence_set_cut(&s, 0, 8, 3, RA_BALANCE_TOKENS, out);
+  for (guint i = 0; i < 3; i++) {
+    ck_assert_uint_eq(out[i].q_tokens, 12);
+    n_pairs += out[i].pairs;
+  }
+  ck_assert_uint_eq(out[0].n_sequences, 2);
+  ck_assert_uint_eq(out[1].n_sequences, 3);
+  ck_assert_uint_eq(n_pairs, pairs[8]); /* nothing is lost */
+  ra_sequence_set_cut(&s, 0, 6, 3, RA_BALANCE_SEQUENCES, out);
+  for (guint i = 0; i < 3; i++)
+    ck_assert_uint_eq(out[i].q_tokens, in_order[i]);
+  plan_text_free(t);
+}
+END_TEST
+
 /* Streamed in 4 chunks by 4 replicas of 8 sequences: chunk c holds each
  * replica's two that end c-th, so no response of a replica's chunk is longer
  * than one of its next.  The consumer starts before the producer's last part
@@ -429,6 +468,7 @@ graph_suite(void)
   tcase_add_test(tcase, test_transfer_bytes);
   tcase_add_test(tcase, test_staleness);
   tcase_add_test(tcase, test_sequence_sums);
+  tcase_add_test(tcase, test_even_cut);
   tcase_add_test(tcase, test_chunks);
   tcase_add_test(tcase, test_names);
   tcase_add_test(tcase, test_call_fidelity);

@@ -188,6 +188,67 @@ START_TEST(test_engine)
 }
 END_TEST
 
+/* The same where segments grow page by page: no slack at all.  With slack on
+ * what trains it would be a tenth of 12 n more. */
+START_TEST(test_segments)
+{
+  const double framework = 4.0 * (1 << 30), n = 842301952;
+  RaMemoryHabits grows = fsdp;
+  PlanText *t;
+  g_autoptr(RaMemory) m = NULL;
+  g_autofree uint64_t *bytes = NULL;
+  RaBatch step = {16, 16, 0, 0};
+  double with =
+      framework + 12 * n + 6738415616.0 + 266240 + 16 * 512 * 262144.0;
+  gboolean bounded;
+
+  grows.expandable = 1;
+  t = make(WORKLOAD(""), PLAN(GENERATES, TRAINS), grows);
+  m = ra_memory_new(t->plan);
+  bytes = g_new(uint64_t, ra_memory_n_holders(m));
+  with += (double)ra_call_workspace_bytes(m, GEN, 0, RA_PHASE_DECODE, &step);
+  ck_assert_double_eq_tol(peak_bytes(t, bytes, &bounded), with, 2);
+  ck_assert(bounded);
+  ck_assert_uint_eq(bytes[ra_holder(RA_HOLD_SLACK, 0)], 0);
+  t->cluster->habits.expandable = 0;
+  ck_assert_double_gt(peak_bytes(t, bytes, &bounded), with + 1.1 * n);
+  plan_text_free(t);
+}
+END_TEST
+
+/* Zero 1 over 8: a GPU has all N parameters and an eighth of the optimizer's
+ * state, 12 N / 8; with remainders 2 + 8 bytes of each, and no fp32 copy of
+ * bf16 gradients in the step, 4 N / 8; on the CPU none of both.  With fp32
+ * gradients there is no copy either way. */
+START_TEST(test_masters)
+{
+#define ZERO_1 "mesh = node0\ndp = 8\nzero = 1\n"
+  const uint64_t n = 842301952;
+  static const struct {
+    const char *keys;
+    uint32_t state, step;
+  } cases[] = {
+      {ZERO_1, 12, 4},
+      {ZERO_1 "master-weights = remainders\n", 10, 0},
+      {ZERO_1 "optimizer-residency = cpu\n", 0, 0},
+      {ZERO_1 "grad-dtype = fp32\n", 12, 0},
+      {TRAINS "master-weights = remainders\n", 8, 0}, /* zero 3 of FSDP */
+  };
+
+  for (guint i = 0; i < G_N_ELEMENTS(cases); i++) {
+    g_autofree char *plan =
+        g_strconcat(PLAN(GENERATES, ""), cases[i].keys, NULL);
+    PlanText *t = make(WORKLOAD(""), plan, fsdp);
+    g_autoptr(RaMemory) m = ra_memory_new(t->plan);
+    const RaStageMemory *s = &m->calls[TRAIN].stages[0];
+
+    ck_assert_uint_eq(s->optimizer_bytes, cases[i].state * n);
+    ck_assert_uint_eq(s->step_bytes, cases[i].step * n);
+    plan_text_free(t);
+  }
+}
+END_TEST
+
 static uint32_t
 node_of(const RaAugmented *a, RaNodeKind kind, uint32_t iteration,
         uint32_t call)
@@ -270,6 +331,8 @@ memory_habits_suite(void)
   tcase_add_test(tcase, test_gradients);
   tcase_add_test(tcase, test_loss);
   tcase_add_test(tcase, test_engine);
+  tcase_add_test(tcase, test_segments);
+  tcase_add_test(tcase, test_masters);
   tcase_add_test(tcase, test_order);
   tcase_add_test(tcase, test_in_place);
   suite_add_tcase(suite, tcase);

@@ -52,6 +52,12 @@ static const RaFault faults[] = {
   {"grad-dtype = fp32", "grad-dtype = fp8",
    "x.plan:25: 'grad-dtype' is 'fp8', expected one of bf16, fp16, fp32, did "
    "you mean 'fp16'?"},
+  {"launch = graph\n", "launch = graph\nbalance = tokens\n",
+   "x.plan:11: 'balance' of the generate call 'generate', expected it on train "
+   "and inference calls"},
+  {"launch = graph\n", "launch = graph\nmaster-weights = remainders\n",
+   "x.plan:11: 'master-weights' of 'generate', expected it on train calls "
+   "only"},
   {"launch = graph\n", "launch = graph\nzero = 1\n",
    "x.plan:11: 'zero' of 'generate' is 1, expected 0 or 3: only train calls "
    "have gradients and optimizer state"},

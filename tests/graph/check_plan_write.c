@@ -50,7 +50,7 @@ static const char all[] =
     "prefix-sharing = true\n"
     "[call score]\nmesh = node2:gpu[4-7]\ndp = 1\ntp = 2\npp = 1\n"
     "cp = 2\nep = 2\nexpert-tp = 1\ndispatch = once\nmicro-batches = 16\n"
-    "residency = host\n"
+    "balance = tokens\nresidency = host\n"
     "[call verify]\nmesh = node3\n"
     "[call train]\nmesh = node[0-1]\ndp = 2\ntp = 4\npp = 2\n"
     "micro-batches = 6\nmini-batches = 2\nschedule = "
@@ -58,7 +58,8 @@ static const char all[] =
     "recompute = selective\nattention = core-dropout\n"
     "cross-entropy = unfused\nscatter-sends = true\nzero = 1\nzero-group = "
     "1\ngrad-dtype = fp32\n"
-    "overlap-grad-reduce = true\nrank-order = dp-tp-pp\n"
+    "overlap-grad-reduce = true\nmaster-weights = remainders\n"
+    "rank-order = dp-tp-pp\n"
     "stage-layers = 11, 10, 10, 9\noptimizer-residency = host\n";
 
 /* Keys that go with static batching alone, in two plans as two of them exclude
@@ -159,6 +160,9 @@ static const struct {
     {"residency = keep", "residency = release"},
     {"realloc = p2p", "realloc = all-gather"},
     {"optimizer-residency = host\n", ""},
+    {"optimizer-residency = host", "optimizer-residency = cpu"},
+    {"master-weights = remainders\n", ""},
+    {"balance = tokens\n", ""},
     {"[call verify]\nmesh = node3\n", ""},
 };
 
