@@ -59,7 +59,7 @@ run(int argc, char **argv, GError **error)
   g_autoptr(RaExport) export = NULL;
   RaSetupFlags flags;
   const GOptionEntry own[] = {{"to", 0, 0, G_OPTION_ARG_FILENAME, &to,
-                               "Target framework, such as verl or "
+                               "Target framework, such as slime or "
                                "verl@2026-01 (default: verl)",
                                "NAME"},
                               {.long_name = NULL}};

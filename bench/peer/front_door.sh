@@ -47,6 +47,11 @@
 #
 # --model: where only a model's name is unknown, import again with the shipped
 # config whose size is nearest to the one in the name (8B if it has none).
+#
+# fits: on the GPU that the file names (front_door_gpus.tsv), yes or no.  A file
+# that names none is tried on GPUs of 80, 96, 141 and 180 GB: yes, the first that
+# it fits, or no.  In brackets, and not judged: with a model of another size, or
+# on hardware without a profile (-).
 set -u
 reallot=$PWD/reallot
 srcdir=$(cd "$(dirname "$0")/.." && pwd)
@@ -243,6 +248,35 @@ commands_of() { # FOLDER
   find "$tmp/trl" -type f
 }
 
+# The GPU that FILE names; nothing if it names none.
+gpu_of() { # FILE
+  awk -F'\t' -v file="$1" '!/^#/ && file ~ $1 { print $2; exit }' \
+    "$srcdir/bench/front_door_gpus.tsv"
+}
+
+# Whether FILE fits, as the head says; its first simulation is OUT/s.
+fit_of() { # FILE OUT MODELS
+  local gpu tried verdict
+  gpu=$(gpu_of "$1")
+  [ "$gpu" = - ] && { echo '(-)'; return; }
+  for tried in ${gpu:-h100-sxm h20 h200-sxm b200-sxm}; do
+    timeout 20 "$reallot" import "$1" -o "$2" --gpu "$tried" \
+      ${3:+--model "$3"} >/dev/null 2>&1
+    timeout 60 "$reallot" simulate "$2"/*.plan -n 1 --format=tsv >"$2/now" 2>"$2/e"
+    case $? in
+      0) verdict=yes ;;
+      1) verdict=no ;;
+      *) echo failed; return ;;
+    esac
+    [ -f "$2/s" ] || mv "$2/now" "$2/s"
+    [ $verdict = yes ] && break
+  done
+  [ $verdict = yes ] && [ -z "$gpu" ] && [ "$tried" != h100-sxm ] &&
+    verdict=$tried
+  [ -n "$3" ] && verdict="($verdict)"
+  echo "$verdict"
+}
+
 # What becomes of one file: a row.
 one() { # FILE FRAMEWORK KIND FOLDER
   local out=$4 models='' imported=no with_model=no fits=- iteration=- reason=-
@@ -266,16 +300,12 @@ one() { # FILE FRAMEWORK KIND FOLDER
   fi
   plan=$(echo "$out"/*.plan)
   if [ -f "$plan" ]; then
-    timeout 60 "$reallot" simulate "$plan" -n 1 --format=tsv >"$out/s" 2>"$out/e"
-    case $? in
-      0) fits=yes ;;
-      1) fits=no ;;
-      *) fits=failed reason="simulate: $(head -n 1 "$out/e")" ;;
-    esac
+    fits=$(fit_of "$1" "$out" "$models")
+    [ "$fits" = failed ] && reason="simulate: $(head -n 1 "$out/e")"
     iteration=$(awk -F'\t' '/^# summary/ { s = 2; next }
       s == 2 { for (i = 1; i <= NF; i++) if ($i == "iteration_s") c = i
                s = 1; next }
-      s == 1 { print $c; exit }' "$out/s")
+      s == 1 { print $c; exit }' "$out/s" 2>/dev/null)
   fi
   [ "$3" = rl ] || grep -qs '^kind = generate' "$out"/*.workload || taken=no
   [ $taken = no ] && [ -f "$plan" ] && with_model="as $3"
@@ -320,15 +350,18 @@ awk -F'\t' '
   function share(a, b) { return b ? sprintf("%.1f %%", 100 * a / b) : "-" }
   $3 == "rl" && $4 == "open" { open[$2]++ }
   $3 == "rl" { rl[$2]++; as[$2] += $4 == "yes"; with[$2] += $5 == "yes"
-               not[$2] += $7 == "no"; seen[$2] }
+               judged[$2] += $7 ~ /^(yes|no|[a-z]+[0-9].*)$/
+               not[$2] += $7 == "no"; larger[$2] += $7 ~ /^[a-z]+[0-9]/
+               seen[$2] }
   $3 != "rl" && $3 != "part" && $3 != "launch" {
     others[$2]++; taken[$2] += $5 == "yes"; seen[$2] }
   END {
     print "\nframework\trl_files\tmodel_open\tas_it_is\twith_model\tnot_rl_files\t" \
-      "taken_as_rl\tdo_not_fit"
+      "taken_as_rl\tjudged\tdo_not_fit\tneed_a_larger_gpu"
     n = split("verl openrlhf nemo-rl realhf slime areal roll skyrl trl -", names, " ")
     for (i = 1; i <= n; i++) if ((f = names[i]) in seen)
-      printf "%s\t%d\t%d\t%d\t%d\t%d\t%d\t%d\n", f, rl[f], open[f], as[f], with[f], others[f], taken[f], not[f]
+      printf "%s\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\n", f, rl[f], open[f],
+        as[f], with[f], others[f], taken[f], judged[f], not[f], larger[f]
     print ""
     for (i = 1; i <= n; i++) if ((f = names[i]) in seen) {
       least = i <= 4 ? 90 : 80
@@ -337,8 +370,8 @@ awk -F'\t' '
             least " %", as[f] * 100 >= least * (rl[f] - open[f]))
         bar(f " with --model", share(with[f], rl[f]), "97 %",
             with[f] * 100 >= 97 * rl[f])
-        bar(f " judged not to fit", share(not[f], with[f]), "5 %",
-            not[f] * 100 <= 5 * with[f])
+        bar(f " judged not to fit", share(not[f], judged[f]), "5 %",
+            not[f] * 100 <= 5 * judged[f])
       }
       bar(f " not RL, taken as RL", taken[f] + 0, 0, !taken[f])
     }

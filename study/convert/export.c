@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/quote.h"
 #include "graph/input/length.h"
+#include "graph/input/turns.h"
 #include "study/convert/export_impl.h"
 #include "study/convert/model_name.h"
 
@@ -71,6 +72,12 @@ ra_export_put(RaExport *export, const char *prefix, const char *key,
 }
 
 void
+ra_export_put_switch(RaExport *export, const char *key)
+{
+  add_pair(export, "", key);
+}
+
+void
 ra_export_put_text(RaExport *export, const char *prefix, const char *key,
                    const char *text)
 {
@@ -112,10 +119,12 @@ ra_export_script(const RaExport *export)
     g_string_append_printf(out, " \\\n    %s", export->config);
   for (guint i = 0; i < export->pairs->len; i++) {
     const RaExportPair *pair = export->pairs->pdata[i];
-    g_autofree char *value = ra_quote_shell(pair->value);
+    g_autofree char *value = ra_quote_shell(pair->value ? pair->value : "");
 
     g_string_append(out, " \\\n    ");
-    if (export->has_flags)
+    if (!pair->value)
+      g_string_append_printf(out, "--%s", pair->key);
+    else if (export->has_flags)
       g_string_append_printf(out, "--%s %s", pair->key, value);
     else
       g_string_append_printf(out, "%s%s=%s", pair->is_added ? "++" : "",
@@ -152,7 +161,8 @@ put_yaml(const RaExport *export, guint from, guint to, guint depth,
     g_string_append_printf(out, "%*s%.*s:", (int)(2 * depth), "", (int)n, name);
     if (name[n] == '\0') {
       g_autofree char *quoted =
-          pair->is_text ? ra_quote_yaml(pair->value) : g_strdup(pair->value);
+          pair->is_text ? ra_quote_yaml(pair->value)
+                        : g_strdup(pair->value ? pair->value : "true");
 
       g_string_append_printf(out, " %s\n", quoted);
       i++;
@@ -231,6 +241,22 @@ ra_export_micro(const RaPlan *plan, uint32_t c)
                                                how->dp * how->n_micro_batches));
 }
 
+uint32_t
+ra_export_micro_tokens(const RaPlan *plan, uint32_t c)
+{
+  const RaWorkload *w = plan->workload;
+  const RaCallPlan *how = &plan->calls[c];
+  double n = (double)w->calls[c].n_sequences /
+             MAX(1, ra_call_plan_n_pieces(&w->calls[c], how) * how->dp);
+
+  if (how->balance != RA_BALANCE_TOKENS)
+    return 0;
+  return 1 + (uint32_t)(n *
+                        (ra_length_mean(&w->prompt_length) +
+                         ra_turns_mean_tokens(w)) /
+                        how->n_micro_batches);
+}
+
 double
 ra_export_memory_frac(const RaPlan *plan, uint32_t c)
 {
@@ -244,6 +270,18 @@ ra_export_memory_frac(const RaPlan *plan, uint32_t c)
 
   return MIN(1.0, ((double)how->kv_memory_bytes + weights_bytes + step_bytes) /
                       plan->cluster->device.memory_bytes);
+}
+
+gboolean
+ra_export_is_apart(const RaCluster *cluster, const RaMesh *a, const RaMesh *b)
+{
+  for (uint32_t i = 0; i < ra_mesh_n_gpus(a); i++) {
+    for (uint32_t k = 0; k < ra_mesh_n_gpus(b); k++) {
+      if (ra_mesh_gpu(a, cluster, i) == ra_mesh_gpu(b, cluster, k))
+        return FALSE;
+    }
+  }
+  return TRUE;
 }
 
 /* The role of @call: by its kind, and by its model's head and training. */
@@ -285,7 +323,8 @@ roles_of(const RaWorkload *workload)
 
 /* ---- Targets ------------------------------------------------------------- */
 
-static const RaExportWriter *const writers[] = {&ra_export_writer_verl};
+static const RaExportWriter *const writers[] = {&ra_export_writer_verl,
+                                                &ra_export_writer_slime};
 
 /* (transfer full): "verl@2026-08, verl@2026-01 ..." */
 static char *

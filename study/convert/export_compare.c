@@ -276,7 +276,7 @@ ra_export_compare(RaExport *export, const RaExportSource *from,
   compare_calls(export, from, roles, mine, theirs);
   compare_roles(export, roles, theirs);
   /* Habits of verl are verl's own. */
-  if (system && !g_str_has_prefix(system, "verl-"))
+  if (system && !g_str_has_prefix(system, export->framework))
     ra_export_lose(export, "[plan]", "system", from->system_path, NULL);
   return TRUE;
 }

@@ -6,7 +6,7 @@
 #include "study/convert/recipe_impl.h"
 
 typedef struct {
-  char *key, *value; /* owned */
+  char *key, *value; /* owned; value nullable: a flag that is its name alone */
   gboolean is_text;  /* somebody's; else a number, a list of ours ... */
   gboolean is_added; /* a version's configuration may lack the key: `++key` */
 } RaExportPair;
@@ -40,7 +40,23 @@ typedef struct {
               const RaExportRoles *roles, guint version);
 } RaExportWriter;
 
-extern const RaExportWriter ra_export_writer_verl;
+extern const RaExportWriter ra_export_writer_verl, ra_export_writer_slime;
+
+/* (transfer full): @plan as a recipe of @framework; ra_recipe_free() it. */
+RaRecipe *ra_export_recipe(const RaPlan *plan, RaFramework framework,
+                           const RaExportRoles *roles);
+
+/* Puts what the rows of @table that are read have in @recipe, once a field, but
+ * for the framework's own defaults. */
+void ra_export_put_meanings(RaExport *export, const RaMeaning *table, guint n,
+                            const RaRecipe *recipe);
+
+/* Adds @key as a flag without a value. */
+void ra_export_put_switch(RaExport *export, const char *key);
+
+/* TRUE if @a and @b share no GPU. */
+gboolean ra_export_is_apart(const RaCluster *cluster, const RaMesh *a,
+                            const RaMesh *b);
 
 /* Adds PREFIX + KEY = a value of ours: a number, True, a list of modules; with
  * `+` before @prefix a key that a version's configuration may lack. */
@@ -62,6 +78,10 @@ void ra_export_put_model(RaExport *export, const char *prefix, const char *key,
 
 /* Sequences of one micro-batch of a replica of call @c. */
 uint32_t ra_export_micro(const RaPlan *plan, uint32_t c);
+
+/* Tokens of a replica that call @c has in a micro-batch in the mean, rounded
+ * up; 0: its micro-batches are not even. */
+uint32_t ra_export_micro_tokens(const RaPlan *plan, uint32_t c);
 
 /* Share of a GPU's memory for weights and keys of the generate call @c. */
 double ra_export_memory_frac(const RaPlan *plan, uint32_t c);

@@ -148,6 +148,24 @@ put_recompute(const Writer *w, const RaCallPlan *how, const char *prefix)
   ra_export_put(w->export, prefix, TRANSFORMER "recompute_num_layers", "1");
 }
 
+/* Keys of Megatron's optimizer. */
+static void
+put_optimizer(const Writer *w, const RaCallPlan *how, const char *prefix)
+{
+#define OPTIMIZER "optim.override_optimizer_config."
+  g_autofree char *added = g_strconcat("+", prefix, NULL);
+
+  if (how->optimizer_residency == RA_RESIDENCY_CPU) {
+    ra_export_put(w->export, added, OPTIMIZER "optimizer_cpu_offload", "True");
+    ra_export_put(w->export, added, OPTIMIZER "optimizer_offload_fraction",
+                  "1");
+  }
+  if (how->master_weights == RA_MASTER_REMAINDERS)
+    ra_export_put(w->export, added, OPTIMIZER "use_precision_aware_optimizer",
+                  "True");
+#undef OPTIMIZER
+}
+
 static void
 put_megatron(const Writer *w, const RaCallPlan *how, const char *prefix,
              gboolean is_train)
@@ -168,9 +186,11 @@ put_megatron(const Writer *w, const RaCallPlan *how, const char *prefix,
                 WORD(how->sequence_parallel || how->tp == 1));
   ra_export_put(x, prefix, "megatron.param_offload", "%s",
                 WORD(how->residency == RA_RESIDENCY_HOST));
-  if (is_train)
-    ra_export_put(x, prefix, "megatron.optimizer_offload", "%s",
-                  WORD(how->optimizer_residency == RA_RESIDENCY_HOST));
+  if (!is_train)
+    return;
+  ra_export_put(x, prefix, "megatron.optimizer_offload", "%s",
+                WORD(how->optimizer_residency == RA_RESIDENCY_HOST));
+  put_optimizer(w, how, prefix);
 }
 
 /* FSDP's keys are below @fsdp. */
@@ -193,19 +213,6 @@ put_fsdp(const Writer *w, const RaCallPlan *how, const char *prefix,
 }
 
 /* ---- The parts ----------------------------------------------------------- */
-
-/* TRUE if @a and @b share no GPU. */
-static gboolean
-is_apart(const RaCluster *cluster, const RaMesh *a, const RaMesh *b)
-{
-  for (uint32_t i = 0; i < ra_mesh_n_gpus(a); i++) {
-    for (uint32_t k = 0; k < ra_mesh_n_gpus(b); k++) {
-      if (ra_mesh_gpu(a, cluster, i) == ra_mesh_gpu(b, cluster, k))
-        return FALSE;
-    }
-  }
-  return TRUE;
-}
 
 /* Nodes and GPUs of the mesh of @how, for a pool of verl. */
 static void
@@ -235,7 +242,8 @@ put_trainer(const Writer *w)
 
   x->launcher = "python3 -m";
   x->entry = "verl.trainer.main_ppo";
-  x->is_apart = is_apart(w->plan->cluster, &generate->mesh, &train->mesh);
+  x->is_apart =
+      ra_export_is_apart(w->plan->cluster, &generate->mesh, &train->mesh);
   if (w->is_megatron && w->version == V2026_08)
     ra_export_put(x, "", "model_engine", "megatron");
   if (!x->is_apart) {
@@ -380,6 +388,30 @@ put_rollout(const Writer *w)
         ra_export_memory_frac(w->plan, w->roles->call[RA_RECIPE_GENERATE]));
 }
 
+/* Micro-batches of @c: PREFIX + SWITCH + use_dynamic_bsz, and their size below
+ * PREFIX + NAME. */
+static void
+put_micro(const Writer *w, const char *prefix, const char *when,
+          const char *name, uint32_t c)
+{
+  uint32_t tokens = ra_export_micro_tokens(w->plan, c);
+  uint32_t cp = MAX(1, w->plan->calls[c].cp);
+  g_autofree char *before = g_strconcat(prefix, name, NULL);
+  g_autofree char *dynamic = g_strconcat(prefix, when, NULL);
+
+  if (tokens == 0) {
+    /* They would do as the actor's training. */
+    if (plan_of(w, RA_RECIPE_ACTOR_TRAIN)->balance == RA_BALANCE_TOKENS)
+      ra_export_put(w->export, dynamic, "use_dynamic_bsz", "False");
+    ra_export_put(w->export, before, "micro_batch_size_per_gpu", "%u",
+                  ra_export_micro(w->plan, c));
+    return;
+  }
+  ra_export_put(w->export, dynamic, "use_dynamic_bsz", "True");
+  ra_export_put(w->export, before, "max_token_len_per_gpu", "%u",
+                (tokens + cp - 1) / cp);
+}
+
 static void
 put_actor(const Writer *w)
 {
@@ -405,11 +437,9 @@ put_actor(const Writer *w)
                   WORD(how->recompute == RA_RECOMPUTE_FULL));
     put_fsdp(w, how, ACTOR, ACTOR "fsdp_config.", TRUE);
   }
-  ra_export_put(x, ACTOR, "ppo_micro_batch_size_per_gpu", "%u",
-                ra_export_micro(w->plan, c));
+  put_micro(w, ACTOR, "", "ppo_", c);
   if (infer != RA_NONE)
-    ra_export_put(x, ROLLOUT, "log_prob_micro_batch_size_per_gpu", "%u",
-                  ra_export_micro(w->plan, infer));
+    put_micro(w, ROLLOUT, "log_prob_", "log_prob_", infer);
 }
 
 static void

@@ -280,6 +280,21 @@ survives verl-grpo-qwen2-7b
 survives verl-grpo-megatron
 survives verl-ppo-qwen2.5-32b
 
+# slime: flags, of which some have no value.
+run import "$data/slime-grpo-qwen3-8b.sh" -o . --name=slime-in
+run export slime-in.plan --to=slime@2026-08 -o slime-out.sh --format=tsv
+[ "$rc" -eq 0 ] && [ "$(wc -l <out)" -le 2 ]
+result $? "slime: nothing is lost on the way out"
+sed 's/^/# /' out
+grep -q '^ *--colocate ' slime-out.sh
+result $? "slime: a switch has no value"
+"$reallot" import slime-out.sh -o again --name=slime-in >/dev/null
+grep -v '^#' again/slime-in.plan >a
+grep -v '^#' slime-in.plan | diff a - >differ
+[ ! -s differ ] && [ -s a ]
+result $? "slime: the same plan comes in again"
+sed 's/^/# /' differ
+
 # A plan of our own, Megatron and FSDP in one run, changed until verl can say it.
 works export "$plans/grpo-qwen2.5-7b-32.plan"
 grep -q '^# \[call ref_inference\] *mesh *node\[2-3\] *node\[0-3\]' out
