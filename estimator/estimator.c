@@ -280,14 +280,16 @@ nearest_s(const RaEstimator *estimator, const RaOp *op)
  * as one of 8 ranks. */
 #define CPU_ADAM_S (8 * 2.57e-10)
 
-/* fp32 gradients go down; the CPU steps; updated parameters come up. */
+/* On the CPU fp32 gradients go down, and updated parameters come up. */
 static double
-cpu_optimizer_s(const RaEstimator *estimator, const RaOp *op)
+optimizer_s(const RaEstimator *estimator, const RaOp *op)
 {
   double n = (double)op->dim[0];
   double bytes =
       ra_dtype_bytes(RA_DTYPE_FP32) + ra_dtype_bytes((RaDtype)op->dtype);
 
+  if (!(op->flags & RA_OP_ON_CPU))
+    return ra_memory_op_s(&estimator->memory[ra_estimator_memory_kind(op)], op);
   return ra_host_copy_s(&estimator->links, bytes * n) + CPU_ADAM_S * n;
 }
 
@@ -324,9 +326,7 @@ law_s(const RaEstimator *estimator, const RaOp *op)
   case RA_OP_LOSS:
     return ra_memory_op_s(&estimator->memory[ra_estimator_memory_kind(op)], op);
   case RA_OP_OPTIMIZER:
-    if (op->flags & RA_OP_ON_CPU)
-      return cpu_optimizer_s(estimator, op);
-    return ra_memory_op_s(&estimator->memory[ra_estimator_memory_kind(op)], op);
+    return optimizer_s(estimator, op);
   case RA_OP_ALL_REDUCE:
   case RA_OP_REDUCE_SCATTER:
   case RA_OP_ALL_GATHER:

@@ -48,7 +48,7 @@
 # --model: where only a model's name is unknown, import again with the shipped
 # config whose size is nearest to the one in the name (8B if it has none).
 #
-# fits: on the GPU that the file names (front_door_gpus.tsv), yes or no.  A file
+# fits: on the GPU that the file names (gpu_of below), yes or no.  A file
 # that names none is tried on GPUs of 80, 96, 141 and 180 GB: yes, the first that
 # it fits, or no.  In brackets, and not judged: with a model of another size, or
 # on hardware without a profile (-).
@@ -248,10 +248,30 @@ commands_of() { # FOLDER
   find "$tmp/trl" -type f
 }
 
-# The GPU that FILE names; nothing if it names none.
+# The GPU that FILE names; nothing if it names none.  Rows: its path, the GPU
+# ("-": hardware without a profile), the place that names it; the first counts.
 gpu_of() { # FILE
-  awk -F'\t' -v file="$1" '!/^#/ && file ~ $1 { print $2; exit }' \
-    "$srcdir/bench/front_door_gpus.tsv"
+  awk -F'\t' -v file="$1" 'file ~ $1 { print $2; exit }' <<'END'
+npu|ascend	-	the name: Ascend
+_amd_	-	the name: AMD
+qwen3_5_(27b|35b)_fsdp_turbo	-	its head: Ascend
+nemo.?rl/.*[0-9]n4g	gb200	tests/test_suites/README.md: 4 GPUs per node
+nemo.?rl/.*[0-9]n8g	h100-sxm	tests/test_suites/README.md: 8 GPUs per node
+140GB	h200-sxm	the name
+80GB	h100-sxm	the name
+96gb|_h20_	h20	the name
+h800	h100-sxm	the name: memory of an H100
+fully_async_policy/shell/.*trtllm	gb200	its head
+(fully_async|one_step_off)_policy/shell/	h20	README.md: Machine: H20
+low_precision/.*trtllm_fp8e2e	gb200	its head
+low_precision/	h100-sxm	README.md: 2 nodes x 8 GPUs (H100)
+recipe/dynamo/	h200-sxm	README.md: H20-3e, 140.4 GiB
+ppo_trainer/run_deepseek_math_gsm8k_megatron	h20	its head: runnable on H20 * 8
+scaling/run_qwen2_5_32b_megatron	h200-sxm	its head: 8xH20/H100/H200
+scaling/run_qwen2_5_72b_fsdp	h200-sxm	its head: 32xH800/H200
+run_qwen3_vl_30b_a3b_megatron|run_qwen3_vl-30b-megatron	h100-sxm	its head: 80GB each
+slime/scripts/run-(deepseek-r1|glm|qwen3-)	h100-sxm	docs/en/examples: H100
+END
 }
 
 # Whether FILE fits, as the head says; its first simulation is OUT/s.
