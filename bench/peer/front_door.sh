@@ -54,7 +54,7 @@
 # on hardware without a profile (-).
 set -u
 reallot=$PWD/reallot
-srcdir=$(cd "$(dirname "$0")/.." && pwd)
+srcdir=$(cd "$(dirname "$0")/../.." && pwd)
 export RA_DATA_PATH=${RA_DATA_PATH:-$srcdir/share:$srcdir/traces} LC_ALL=C
 keys=no
 [ "${1-}" = --keys ] && keys=yes && shift
