@@ -62,6 +62,19 @@ host_init(RaEstimator *estimator, const RaProfile *profile, GError **error)
   return ra_resolver_ok(&r);
 }
 
+static const char *const experts_names[] = {
+    "experts.bf16", "experts.fp8", "experts.fp8block", "experts.nvfp4"};
+
+/* Law @name, if the profile has it; else what @law is. */
+static gboolean
+fp8_init(RaGemmLaw *law, const RaProfile *profile, const RaDevice *device,
+         const char *name, GError **error)
+{
+  return !ra_profile_law(profile, name) || device->fp8_flop_per_s <= 0 ||
+         ra_gemm_law_init(law, profile, device, name, device->fp8_flop_per_s,
+                          error);
+}
+
 /* A device without fp8 units computes fp8 weights as bf16 (on the A100,
  * Marlin's weight-only kernels do).  One that only fp32 was measured on
  * computes all as that. */
@@ -85,9 +98,30 @@ gemm_init(RaEstimator *estimator, const RaProfile *profile,
                         device->bf16_flop_per_s, error))
     return FALSE;
   estimator->gemm_fp8 = estimator->gemm;
-  return !ra_profile_law(profile, "gemm.fp8") || device->fp8_flop_per_s <= 0 ||
-         ra_gemm_law_init(&estimator->gemm_fp8, profile, device, "gemm.fp8",
-                          device->fp8_flop_per_s, error);
+  return fp8_init(&estimator->gemm_fp8, profile, device, "gemm.fp8", error) &&
+         (estimator->gemm_block = estimator->gemm_fp8,
+          fp8_init(&estimator->gemm_block, profile, device, "gemm.fp8block",
+                   error)) &&
+         (estimator->gemm_narrow = estimator->gemm_fp8,
+          fp8_init(&estimator->gemm_narrow, profile, device, "gemm.nvfp4",
+                   error));
+}
+
+static gboolean
+experts_init(RaEstimator *estimator, const RaProfile *profile,
+             const RaDevice *device, GError **error)
+{
+  for (guint i = 0; i < G_N_ELEMENTS(experts_names); i++) {
+    double peak = i == 0 ? device->bf16_flop_per_s : device->fp8_flop_per_s;
+
+    estimator->has_experts[i] =
+        peak > 0 && ra_profile_law(profile, experts_names[i]) != NULL;
+    if (estimator->has_experts[i] &&
+        !ra_experts_law_init(&estimator->experts[i], profile, device,
+                             experts_names[i], peak, error))
+      return FALSE;
+  }
+  return TRUE;
 }
 
 RaEstimator *
@@ -111,6 +145,7 @@ ra_estimator_new(const RaProfile *profile, const RaCluster *cluster,
   ra_estimator_set_system(estimator, NULL);
   if (!memory_init(estimator, profile, device, error) ||
       !gemm_init(estimator, profile, device, error) ||
+      !experts_init(estimator, profile, device, error) ||
       !ra_attention_law_init(&estimator->attention, profile, device, error) ||
       !ra_decode_attention_law_init(&estimator->decode_attention, profile,
                                     device, error) ||
@@ -248,8 +283,10 @@ ra_estimator_memory_kind(const RaOp *op)
 static double
 product_s(const RaEstimator *estimator, const RaOp *op)
 {
-  const RaGemmLaw *law =
-      op->dtype == RA_DTYPE_FP8 ? &estimator->gemm_fp8 : &estimator->gemm;
+  const RaGemmLaw *law = op->dtype != RA_DTYPE_FP8  ? &estimator->gemm
+                         : op->flags & RA_OP_NARROW ? &estimator->gemm_narrow
+                         : op->flags & RA_OP_BLOCK  ? &estimator->gemm_block
+                                                    : &estimator->gemm_fp8;
 
   if (op->dtype == RA_DTYPE_FP32 && estimator->has_fp32)
     return ra_gemm_s(&estimator->gemm_fp32, op);
@@ -293,13 +330,62 @@ optimizer_s(const RaEstimator *estimator, const RaOp *op)
   return ra_host_copy_s(&estimator->links, bytes * n) + CPU_ADAM_S * n;
 }
 
+/* Without a law of its own an expert layer is its parts. */
+static double
+parts_s(const RaEstimator *estimator, const RaOp *op)
+{
+  const uint64_t *d = op->dim;
+  uint64_t ep = MAX(d[5], 1), rows = (d[0] * d[4] + ep - 1) / ep;
+  uint64_t met = CLAMP(d[3] / ep, 1, MAX(rows, 1)), m = (rows + met - 1) / met;
+  gboolean plain = (op->flags & RA_OP_PLAIN) != 0;
+  RaOp parts[] = {
+      {.kind = RA_OP_ROUTER, .dim = {d[0], d[3], d[4]}},
+      {.kind = RA_OP_PERMUTE, .dim = {rows, d[1], d[4]}},
+      {.kind = RA_OP_GEMM, .dim = {m, d[2] * (plain ? 1 : 2), d[1], met}},
+      {.kind = RA_OP_ACTIVATION, .dim = {rows, d[2], !plain}},
+      {.kind = RA_OP_GEMM, .dim = {m, d[1], d[2], met}},
+      {.kind = RA_OP_PERMUTE, .dim = {rows, d[1], d[4]}},
+  };
+  double s = 0;
+
+  for (guint i = 0; i < G_N_ELEMENTS(parts); i++) {
+    parts[i].count = 1;
+    parts[i].dtype =
+        (uint8_t)ra_op_dtype((RaOpKind)parts[i].kind, (RaDtype)op->dtype);
+    if (parts[i].kind == RA_OP_GEMM)
+      parts[i].flags = op->flags & (RA_OP_BLOCK | RA_OP_NARROW);
+    s += ra_estimator_op_s(estimator, &parts[i]);
+  }
+  return s;
+}
+
+static double
+experts_s(const RaEstimator *estimator, const RaOp *op)
+{
+  guint i = op->dtype != RA_DTYPE_FP8  ? 0
+            : op->flags & RA_OP_NARROW ? 3
+            : op->flags & RA_OP_BLOCK  ? 2
+                                       : 1;
+
+  return estimator->has_experts[i] ? ra_experts_s(&estimator->experts[i], op)
+                                   : parts_s(estimator, op);
+}
+
+static double
+products_s(const RaEstimator *estimator, const RaOp *op)
+{
+  return op->kind == RA_OP_GEMM ? product_s(estimator, op)
+                                : experts_s(estimator, op);
+}
+
 /* ra_estimator_op_s(), by the laws. */
 static double
 law_s(const RaEstimator *estimator, const RaOp *op)
 {
   switch ((RaOpKind)op->kind) {
   case RA_OP_GEMM:
-    return product_s(estimator, op);
+  case RA_OP_EXPERTS:
+    return products_s(estimator, op);
   case RA_OP_ATTENTION:
     return ra_attention_s(&estimator->attention, op);
   case RA_OP_ATTENTION_BACKWARD:

@@ -6,6 +6,7 @@
 #include "estimator/attention_core.h"
 #include "estimator/collective.h"
 #include "estimator/estimator.h"
+#include "estimator/experts.h"
 #include "estimator/gemm.h"
 #include "estimator/memo.h"
 #include "estimator/memory_op.h"
@@ -34,6 +35,10 @@ struct _RaEstimator {
   RaGemmLaw gemm;                        /* bf16, fp16, fp32 */
   RaGemmLaw gemm_fp8;                    /* fp8; bf16's if there is none */
   RaGemmLaw gemm_fp32;                   /* fp32, if it was measured */
+  RaGemmLaw gemm_block;                  /* fp8 by blocks; else gemm_fp8 */
+  RaGemmLaw gemm_narrow;                 /* NVFP4; else gemm_fp8 */
+  RaExpertsLaw experts[4];               /* bf16, fp8, block, narrow */
+  gboolean has_experts[4];               /* their laws are in the profile */
   gboolean has_fp32;                     /* gemm_fp32 was measured */
   RaAttentionLaw attention;              /* whole sequences */
   RaDecodeAttentionLaw decode_attention; /* one token a sequence */

@@ -283,6 +283,9 @@ ra_fit_add_axis(RaGrid *grid, RaFeature feature, const GArray *rows)
 
   for (guint i = 0; i < rows->len; i++)
     values[i] = ra_feature(feature, &g_array_index(rows, RaMeasured, i).op);
+  if (ra_feature_is_coarse(feature))
+    for (guint i = 0; i < rows->len; i++)
+      values[i] = exp2(rint(log2(values[i])));
   qsort(values, rows->len, sizeof *values, compare_doubles);
   for (guint i = 0; i < rows->len; i++)
     if (n == 0 || values[i] > values[n - 1])
@@ -298,7 +301,8 @@ ra_fit_add_axis(RaGrid *grid, RaFeature feature, const GArray *rows)
   ra_grid_add_axis(grid, ra_feature_name(feature), values, n);
 }
 
-/* Features of @op on @grid, each moved to the nearest knot below. */
+/* Features of @op on @grid, each moved to the knot below, or of coarse ones to
+ * the nearest. */
 static void
 snap(const RaGrid *grid, const RaFeature *axes, const RaOp *op, double *out_at)
 {
@@ -307,7 +311,8 @@ snap(const RaGrid *grid, const RaFeature *axes, const RaOp *op, double *out_at)
     double frac;
     guint i = ra_grid_axis_at(axis, ra_feature(axes[a], op), &frac);
 
-    out_at[a] = axis->knots[i + (frac >= 1)];
+    out_at[a] = axis->knots[i + (ra_feature_is_coarse(axes[a]) ? frac >= 0.5
+                                                               : frac >= 1)];
   }
 }
 

@@ -14,6 +14,22 @@ static const RaFitCoefficient gemm[] = {
 };
 #define N_GEMM_BF16 8
 
+/* NVFP4 by the rates of fp8: twice its FLOP, half of its bytes. */
+static const RaFitCoefficient narrow[] = {
+    {"floor-s", 3e-6, 1e-6, 2e-5},   {"peak-frac", 1.2, 0.2, 2},
+    {"split-k", 1024, 32, 8192},     {"wave-frac", 0.5, 0.01, 1},
+    {"ramp-k", 128, 1, 4000},        {"small-tile-frac", 0.9, 0.3, 1},
+    {"bandwidth-frac", 1.4, 0.2, 2}, {"serial-frac", 0.2, 0.01, 1},
+    {"quantize-bytes", 5, 0.1, 50},
+};
+
+static const RaFitCoefficient experts[] = {
+    {"floor-s", 4e-5, 1e-6, 1e-3},    {"expert-s", 1e-7, 1e-10, 1e-5},
+    {"tile-rows", 16, 0.1, 512},      {"peak-frac", 0.5, 0.02, 2},
+    {"bandwidth-frac", 0.7, 0.05, 3}, {"row-bytes", 8, 0.1, 300},
+    {"serial-frac", 0.3, 0.001, 1},   {"skew-frac", 1, 0.01, 10},
+};
+
 static const RaFitCoefficient prefill[] = {
     {"floor-s", 1e-5, 1e-6, 1e-4}, {"head-dim-half", 60, 0.5, 1000},
     {"tile-s", 4e-6, 1e-8, 1e-4},  {"row-s", 1e-8, 1e-11, 1e-6},
@@ -65,6 +81,10 @@ static const RaFitCoefficient inter_node[] = {
 
 static const RaFitCoefficient exchange[] = {EXCHANGE("2"), EXCHANGE("8")};
 
+static const RaFitAxes experts_tables[] = {
+    {RA_FEATURE_LOAD, RA_FEATURE_LOCAL, RA_FEATURE_AREA, RA_FEATURE_SKEW,
+     RA_N_FEATURES},
+    {RA_FEATURE_LOAD, RA_FEATURE_LOCAL, RA_FEATURE_SKEW, RA_N_FEATURES}};
 static const RaFitAxes gemm_tables[] = {
     {RA_FEATURE_M, RA_FEATURE_N, RA_FEATURE_K, RA_N_FEATURES}};
 /* What one kernel schedules, or what the launch distinguishes: heads of all
@@ -96,6 +116,17 @@ static const RaFitAxes send_tables[] = {{RA_FEATURE_BYTES, RA_N_FEATURES}};
   .stride = 10, .lines = 3, .tables = gemm_tables, .n_tables = 1,              \
   .range = "m 1..32768; n, k 128..65536; batch 1",                             \
   .held_out = "each value of n and of k left out in turn"
+#define EXPERTS(name)                                                          \
+  {                                                                            \
+    .law = "experts." name, .source = "experts." name,                         \
+    .coefficients = experts, .n_coefficients = G_N_ELEMENTS(experts),          \
+    .stride = 5, .lines = 1, .tables = experts_tables,                         \
+    .n_tables = G_N_ELEMENTS(experts_tables),                                  \
+    .text = "routing, permutation, grouped products and the weighted sum, "    \
+            "loads even and by power laws",                                    \
+    .range = "tokens 1..16384; 8..512 experts; ep 1..256; tp 1..32",           \
+    .held_out = "each model left out in turn"                                  \
+  }
 #define MEMORY(name, what)                                                     \
   {                                                                            \
     .law = "memory." name, .source = name, .coefficients = memory_op,          \
@@ -127,6 +158,24 @@ static const RaFitLaw laws[] = {
      GEMM_TEXT,
      .text = "with the operand's quantisation; short runs at full clocks, "
              "warm"},
+    {.law = "gemm.fp8block",
+     .source = "gemm.fp8block",
+     .coefficients = gemm,
+     .n_coefficients = G_N_ELEMENTS(gemm),
+     GEMM_TEXT,
+     .text = "block scales, with the operand's quantisation; weights from "
+             "memory"},
+    {.law = "gemm.nvfp4",
+     .source = "gemm.nvfp4",
+     .coefficients = narrow,
+     .n_coefficients = G_N_ELEMENTS(narrow),
+     GEMM_TEXT,
+     .text = "with the operand's quantisation; short runs at full clocks, "
+             "warm"},
+    EXPERTS("bf16"),
+    EXPERTS("fp8"),
+    EXPERTS("fp8block"),
+    EXPERTS("nvfp4"),
     {.law = "attention",
      .source = "attention",
      .coefficients = prefill,

@@ -35,9 +35,20 @@ static const char *const compute_laws[RA_N_OPS] = {
 static const char *
 product_law(const RaOp *op)
 {
+  if (op->dtype == RA_DTYPE_FP8 && op->flags & (RA_OP_BLOCK | RA_OP_NARROW))
+    return op->flags & RA_OP_NARROW ? "gemm.nvfp4" : "gemm.fp8block";
   return op->dtype == RA_DTYPE_FP8    ? "gemm.fp8"
          : op->dtype == RA_DTYPE_FP32 ? "gemm.fp32"
                                       : "gemm.bf16";
+}
+
+static const char *
+experts_law(const RaOp *op)
+{
+  return op->dtype != RA_DTYPE_FP8  ? "experts.bf16"
+         : op->flags & RA_OP_NARROW ? "experts.nvfp4"
+         : op->flags & RA_OP_BLOCK  ? "experts.fp8block"
+                                    : "experts.fp8";
 }
 
 static const char *
@@ -57,6 +68,8 @@ ra_fit_law_of(const RaOp *op)
 {
   if (op->kind == RA_OP_GEMM)
     return product_law(op);
+  if (op->kind == RA_OP_EXPERTS)
+    return experts_law(op);
   if (op->kind >= RA_OP_ALL_REDUCE && op->kind <= RA_OP_BROADCAST)
     return collective_law(op);
   /* Passes of an eager framework are sums, not the kernel of the law. */

@@ -28,7 +28,7 @@ ra_gemm_law_init(RaGemmLaw *law, const RaProfile *profile,
   small_frac = ra_resolve(&r, "small-tile-frac");
   law->is_fp32 = g_str_equal(name, "gemm.fp32");
   law->quantize_s_per_element = 0;
-  if (g_str_equal(name, "gemm.fp8"))
+  if (g_str_has_prefix(name, "gemm.fp8") || g_str_equal(name, "gemm.nvfp4"))
     law->quantize_s_per_element = ra_resolve(&r, "quantize-bytes") *
                                   ra_rate_s(device->memory_bytes_per_s);
   if (!ra_resolver_ok(&r))

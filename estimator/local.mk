@@ -16,6 +16,7 @@ libestimator_a_SOURCES += %D%/decode_gather.c
 libestimator_a_SOURCES += %D%/decode_attention.c
 libestimator_a_SOURCES += %D%/estimator.c %D%/estimator.h
 libestimator_a_SOURCES += %D%/estimator_impl.h
+libestimator_a_SOURCES += %D%/experts.c %D%/experts.h
 libestimator_a_SOURCES += %D%/fit.c %D%/fit.h
 libestimator_a_SOURCES += %D%/fit_host.c
 libestimator_a_SOURCES += %D%/fit_law.c

@@ -28,12 +28,22 @@ static const char *const names[RA_N_FEATURES] = {
     [RA_FEATURE_BYTES] = "bytes",
     [RA_FEATURE_RANKS] = "ranks",
     [RA_FEATURE_NODES] = "nodes",
+    [RA_FEATURE_LOAD] = "load",
+    [RA_FEATURE_LOCAL] = "local",
+    [RA_FEATURE_AREA] = "area",
+    [RA_FEATURE_SKEW] = "skew",
 };
 
 const char *
 ra_feature_name(RaFeature feature)
 {
   return names[feature];
+}
+
+gboolean
+ra_feature_is_coarse(RaFeature feature)
+{
+  return feature >= RA_FEATURE_LOAD && feature <= RA_FEATURE_AREA;
 }
 
 double
@@ -75,6 +85,14 @@ ra_feature(RaFeature feature, const RaOp *op)
                : (double)d[0];
   case RA_FEATURE_NODES:
     return d[2] > 0 ? (double)d[1] / (double)d[2] : 0;
+  case RA_FEATURE_LOAD:
+    return d[3] > 0 ? (double)d[0] * (double)d[4] / (double)d[3] : 0;
+  case RA_FEATURE_LOCAL:
+    return d[5] > 0 ? (double)d[3] / (double)d[5] : (double)d[3];
+  case RA_FEATURE_AREA:
+    return (double)d[1] * (double)d[2];
+  case RA_FEATURE_SKEW:
+    return d[6] > 0 ? 2 : 1;
   case RA_N_FEATURES:
     break;
   }

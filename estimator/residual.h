@@ -33,6 +33,10 @@ typedef enum {
   RA_FEATURE_BYTES,     /* "bytes": size of a message, or bytes an op moves */
   RA_FEATURE_RANKS,     /* "ranks": ranks of a collective */
   RA_FEATURE_NODES,     /* "nodes": nodes of a collective */
+  RA_FEATURE_LOAD,      /* "load": rows of an expert if loads are even */
+  RA_FEATURE_LOCAL,     /* "local": experts of a rank */
+  RA_FEATURE_AREA,      /* "area": elements of one matrix of an expert */
+  RA_FEATURE_SKEW,      /* "skew": 1 if loads are even, 2 if not */
   RA_N_FEATURES
 } RaFeature;
 
@@ -44,6 +48,10 @@ typedef struct {
 
 /* Name of a feature, "m" and so on; static. */
 const char *ra_feature_name(RaFeature feature);
+
+/* TRUE if the knots of @feature are powers of two, whatever values were
+ * measured: quantities that are products of others have too many. */
+gboolean ra_feature_is_coarse(RaFeature feature);
 
 /* A feature of @op; 0 if @op does not have it. */
 double ra_feature(RaFeature feature, const RaOp *op);

@@ -143,12 +143,36 @@ static const RaCoefficientSpec overlap[] = {
   {"comm-frac", SLOWDOWN, "slowdown of communication by computation"},
 };
 
+static const RaCoefficientSpec experts[] = {
+  {"floor-s", SECONDS, "added to every layer, in a graph replay"},
+  {"expert-s", SECONDS, "each expert that has rows"},
+  {"tile-rows", COUNT, "rows to which an expert's are filled up"},
+  {"peak-frac", SHARE, "share of peak FLOP/s"},
+  {"bandwidth-frac", SHARE, "share of the memory's bandwidth, weights"},
+  {"row-bytes", COUNT, "traffic per element of a row, in all passes"},
+  {"serial-frac", UNIT_FRAC, "share of the lesser of compute and memory time "
+                             "that does not overlap with the greater"},
+  {"skew-frac", COUNT, "effect of uneven loads on the fullest rank"},
+};
+
 #define COEFFICIENTS(table) table, G_N_ELEMENTS(table)
 static const RaLawSpec laws[] = {
   {"gemm.bf16", FALSE, NULL, COEFFICIENTS(gemm),
    "ra_gemm_s", "matrix multiplications"},
   {"gemm.fp8", TRUE, NULL, COEFFICIENTS(gemm_fp8),
    "ra_gemm_s", "matrix multiplications with fp8 operands"},
+  {"gemm.fp8block", TRUE, NULL, COEFFICIENTS(gemm_fp8),
+   "ra_gemm_s", "matrix multiplications in fp8 with block scales"},
+  {"gemm.nvfp4", TRUE, NULL, COEFFICIENTS(gemm_fp8),
+   "ra_gemm_s", "matrix multiplications in NVFP4, shares of the fp8 peak"},
+  {"experts.bf16", TRUE, NULL, COEFFICIENTS(experts),
+   "ra_experts_s", "expert layers"},
+  {"experts.fp8", TRUE, NULL, COEFFICIENTS(experts),
+   "ra_experts_s", "expert layers in fp8"},
+  {"experts.fp8block", TRUE, NULL, COEFFICIENTS(experts),
+   "ra_experts_s", "expert layers in fp8 with block scales"},
+  {"experts.nvfp4", TRUE, NULL, COEFFICIENTS(experts),
+   "ra_experts_s", "expert layers in NVFP4, shares of the fp8 peak"},
   {"gemm.fp32", TRUE, "gemm.bf16", COEFFICIENTS(gemm),
    "ra_gemm_s",
    "matrix multiplications in fp32; default: twice the time in bf16"},

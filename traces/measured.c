@@ -3,10 +3,17 @@
 
 #include <string.h>
 
+#include "base/text.h"
 #include "traces/measured_impl.h"
 
 const char *const ra_measured_sources[] = {"gemm.bf16",
                                            "gemm.fp8",
+                                           "gemm.fp8block",
+                                           "gemm.nvfp4",
+                                           "experts.bf16",
+                                           "experts.fp8",
+                                           "experts.fp8block",
+                                           "experts.nvfp4",
                                            "attention",
                                            "decode-attention",
                                            "norm",
@@ -55,6 +62,19 @@ ra_measured_found(RaMeasuredReader *r, const char *name)
   return found;
 }
 
+/* The type of operands that a source such as "gemm.fp8block" names. */
+static void
+set_type(const char *source, RaOp *op)
+{
+  const char *type = strchr(source, '.') + 1;
+
+  op->dtype = strcmp(type, "bf16") == 0 ? RA_DTYPE_BF16 : RA_DTYPE_FP8;
+  if (strcmp(type, "fp8block") == 0)
+    op->flags |= RA_OP_BLOCK;
+  else if (strcmp(type, "nvfp4") == 0)
+    op->flags |= RA_OP_NARROW;
+}
+
 static const char *const gemm_columns[] = {"m", "n", "k", "latency_us", NULL};
 
 static gboolean
@@ -62,12 +82,11 @@ read_gemm(const RaCsvLine *line, gpointer data, GError **error)
 {
   RaMeasuredReader *r = data;
   double v[4];
-  RaOp op = {.kind = RA_OP_GEMM,
-             .dtype = g_str_has_suffix(r->source, "fp8") ? RA_DTYPE_FP8
-                                                         : RA_DTYPE_BF16};
+  RaOp op = {.kind = RA_OP_GEMM};
 
   if (!ra_csv_numbers(line, 0, 4, v, error))
     return FALSE;
+  set_type(r->source, &op);
   for (guint i = 0; i < 3; i++) {
     op.dim[i] = ra_measured_whole(v[i]);
     if (op.dim[i] == 0)
@@ -75,6 +94,59 @@ read_gemm(const RaCsvLine *line, gpointer data, GError **error)
   }
   op.dim[3] = 1;
   ra_measured_add(r, op, v[3], op.dim[1], op.dim[2]);
+  return TRUE;
+}
+
+static const char *const expert_columns[] = {
+    "tokens", "hidden", "intermediate", "experts",    "topk",
+    "ep",     "tp",     "distribution", "latency_us", NULL};
+
+/* Shapes of experts that are not gated: Nemotron's squared ReLU
+ * (kernels_moe/SOURCE.md). */
+static gboolean
+is_plain(uint64_t hidden, uint64_t width)
+{
+  static const uint64_t shapes[][2] = {
+      {2688, 1856}, {1024, 2688}, {4096, 2688}, {2048, 5120}, {8192, 5120}};
+
+  for (guint i = 0; i < G_N_ELEMENTS(shapes); i++)
+    if (shapes[i][0] == hidden && shapes[i][1] == width)
+      return TRUE;
+  return FALSE;
+}
+
+/* A line is a model: hidden size, width, experts and choices. */
+static gboolean
+read_experts(const RaCsvLine *line, gpointer data, GError **error)
+{
+  RaMeasuredReader *r = data;
+  const char *skew = line->field[7];
+  g_autofree char *model = NULL;
+  double v[7], us, exponent = 0;
+  uint64_t d[7];
+  RaOp op = {.kind = RA_OP_EXPERTS};
+
+  if (!ra_csv_numbers(line, 0, 7, v, error) ||
+      !ra_csv_number(line, 8, &us, error))
+    return FALSE;
+  for (guint i = 0; i < 7; i++) {
+    d[i] = ra_measured_whole(v[i]);
+    if (d[i] == 0)
+      return TRUE; /* a shape that is not published */
+  }
+  if (g_str_has_prefix(skew, "power_law_") &&
+      !ra_text_double(skew + strlen("power_law_"), &exponent))
+    return TRUE; /* loads that no law knows */
+  set_type(r->source, &op);
+  op.flags |= is_plain(d[1], d[2]) ? RA_OP_PLAIN : 0;
+  model = g_strdup_printf("%" G_GUINT64_FORMAT "/%" G_GUINT64_FORMAT
+                          "/%" G_GUINT64_FORMAT "/%" G_GUINT64_FORMAT,
+                          d[1], d[2], d[3], d[4]);
+  memcpy(op.dim,
+         (uint64_t[]){d[0], d[1], MAX(d[2] / d[6], 1), d[3], d[4], d[5],
+                      ra_measured_whole(100 * exponent)},
+         sizeof op.dim);
+  ra_measured_add(r, op, us, g_str_hash(model), d[5] * 1000 + d[6]);
   return TRUE;
 }
 
@@ -151,6 +223,25 @@ ra_measured_files(const char *const *data, const char *folder,
   return read_files(files, r, columns, read, error);
 }
 
+/* Files of one type: `moe_h100_fp8.csv` and `moe_h100_fp8_mine.csv`, not
+ * `moe_h100_fp8block.csv`. */
+static gboolean
+read_typed(RaMeasuredReader *r, const char *const *data, const char *folder,
+           const char *kind, const char *const *columns, RaCsvRow read,
+           GError **error)
+{
+  static const char ends[] = {'.', '_'};
+
+  for (guint i = 0; i < G_N_ELEMENTS(ends); i++) {
+    g_autofree char *prefix = g_strdup_printf(
+        "%s_%s_%s%c", kind, r->gpu, strchr(r->source, '.') + 1, ends[i]);
+
+    if (!ra_measured_files(data, folder, prefix, r, columns, read, error))
+      return FALSE;
+  }
+  return TRUE;
+}
+
 static gboolean
 read_source(RaMeasuredReader *r, const char *const *data, GError **error)
 {
@@ -158,6 +249,13 @@ read_source(RaMeasuredReader *r, const char *const *data, GError **error)
 
   if (strcmp(r->source, "gemm.layer") == 0)
     return ra_measured_layers(r, data, error);
+  if (g_str_has_prefix(r->source, "experts."))
+    return read_typed(r, data, "kernels_moe", "moe", expert_columns,
+                      read_experts, error);
+  if (strcmp(r->source, "gemm.fp8block") == 0 ||
+      strcmp(r->source, "gemm.nvfp4") == 0)
+    return read_typed(r, data, "kernels_gemm_quant", "gemm", gemm_columns,
+                      read_gemm, error);
   if (g_str_has_prefix(r->source, "gemm.")) {
     prefix = g_strdup_printf("gemm_%s_%s", r->gpu, r->source + 5);
     if (!ra_measured_files(data, "kernels_gemm", prefix, r, gemm_columns,

@@ -10,6 +10,9 @@ static const struct {
   const char *source, *folder, *prefix, *column;
 } places[] = {
     {"gemm.layer", "kernels_vidur", "", NULL},
+    {"gemm.fp8block", "kernels_gemm_quant", "gemm_", NULL},
+    {"gemm.nvfp4", "kernels_gemm_quant", "gemm_", NULL},
+    {"experts.", "kernels_moe", "moe_", NULL},
     {"gemm.", "kernels_gemm", "gemm_", NULL},
     {"attention", "kernels_attention", "prefill_", NULL},
     {"decode-attention", "kernels_attention", "decode_", NULL},
@@ -55,6 +58,21 @@ read_name(const RaCsvLine *line, gpointer data, G_GNUC_UNUSED GError **error)
   return TRUE;
 }
 
+/* Whether the name of a file has the type that a source ends in, if it does:
+ * "gemm_h100_fp8.csv" is of "gemm.fp8" and not of "gemm.fp8block". */
+static gboolean
+is_of_type(const char *base, const char *source)
+{
+  const char *type = strrchr(source, '.'), *at;
+  g_autofree char *part = type ? g_strconcat("_", type + 1, NULL) : NULL;
+
+  if (!g_str_has_prefix(source, "experts.") &&
+      (!g_str_has_prefix(source, "gemm.") || strcmp(source, "gemm.layer") == 0))
+    return TRUE;
+  at = strstr(base, part);
+  return at && strchr("._", at[strlen(part)]);
+}
+
 static gboolean
 collect_names(const char *const *data, const char *source, GHashTable *names,
               GError **error)
@@ -72,8 +90,7 @@ collect_names(const char *const *data, const char *source, GHashTable *names,
     if (column) {
       if (!ra_csv_read(file, columns, read_name, names, error))
         return FALSE;
-    } else if (strcmp(folder, "kernels_gemm") != 0 ||
-               strstr(base, source + strlen("gemm."))) {
+    } else if (is_of_type(base, source)) {
       add_name(names, base + strlen(prefix));
     }
   }

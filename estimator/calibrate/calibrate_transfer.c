@@ -117,7 +117,12 @@ score_law(RaCalibrateWork *work, const RaGpu *from, const RaProfile *base,
 static gboolean
 is_wanted(const RaCalibrateWork *work, const char *name)
 {
-  return strcmp(name, "gemm.fp8") != 0 || work->sheet.fp8_flop_per_s > 0;
+  if (g_str_has_suffix(name, "nvfp4") &&
+      !g_str_has_prefix(work->gpu->architecture, "blackwell"))
+    return FALSE;
+  return !(g_str_has_prefix(name, "gemm.fp8") ||
+           g_str_has_prefix(name, "experts.fp8")) ||
+         work->sheet.fp8_flop_per_s > 0;
 }
 
 /* The base for law @name: the first that was fitted on rows of it. */

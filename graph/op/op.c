@@ -85,6 +85,9 @@ static const RaOpRow ops[RA_N_OPS] = {
     {"router", RA_OP_CLASS_COMPUTE, 1, {"tokens", "experts", "chosen"}},
   [RA_OP_PERMUTE] = {"permute", RA_OP_CLASS_COMPUTE, 1,
                      {"tokens", "width", "copies"}},
+  [RA_OP_EXPERTS] = {"experts", RA_OP_CLASS_COMPUTE, 4,
+                     {"tokens", "hidden", "width", "experts", "chosen", "ep",
+                      "skew"}},
   [RA_OP_SAMPLE] = {"sample", RA_OP_CLASS_COMPUTE, 1, {"sequences", "vocab"}},
   [RA_OP_LOSS] = {"loss", RA_OP_CLASS_COMPUTE, 1, {"tokens"}},
   [RA_OP_OPTIMIZER] = {"optimizer", RA_OP_CLASS_COMPUTE, 1, {"parameters"}},
@@ -161,6 +164,7 @@ ra_op_dtype(RaOpKind kind, RaDtype dtype)
   case RA_OP_GEMM:
   case RA_OP_DECODE_ATTENTION:
   case RA_OP_LATENT_DECODE:
+  case RA_OP_EXPERTS:
   case RA_OP_OPTIMIZER:
     return dtype;
   default:
@@ -230,6 +234,30 @@ step_flop(const RaOp *op)
          (double)op->dim[4] * (double)op->dim[5];
 }
 
+/* Elements of the matrices of one expert here. */
+static double
+expert_area(const RaOp *op)
+{
+  return (op->flags & RA_OP_PLAIN ? 2.0 : 3.0) * (double)op->dim[1] *
+         (double)op->dim[2];
+}
+
+/* Copies of tokens that come to this rank if loads are even. */
+static double
+expert_rows(const RaOp *op)
+{
+  return (double)op->dim[0] * (double)op->dim[4] / (double)MAX(op->dim[5], 1);
+}
+
+/* Experts of this rank that even loads visit; each has one row or more. */
+static double
+expert_met(const RaOp *op)
+{
+  double local = (double)op->dim[3] / (double)MAX(op->dim[5], 1);
+
+  return MIN(local, expert_rows(op));
+}
+
 /* Only matrix products count: no peak that an op could be held against exists
  * for the rest, and MFU counts none of it.  Attention is two products over
  * the visible pairs forward (scores, values), five backward (scores again,
@@ -271,6 +299,8 @@ ra_op_flop(const RaOp *op)
     return 3 * scan_flop(op);
   case RA_OP_SCAN_STEP:
     return step_flop(op);
+  case RA_OP_EXPERTS:
+    return 2.0 * expert_rows(op) * expert_area(op);
   default:
     return 0.0;
   }
@@ -428,6 +458,10 @@ ra_op_bytes(const RaOp *op)
     return 4 * area + 8 * (double)d[0] * (double)d[2]; /* fp32; id, weight */
   case RA_OP_PERMUTE: /* all copies on one side, each token on the other */
     return e * area * (1 + 1 / (double)MAX(d[2], 1));
+  case RA_OP_EXPERTS: /* weights; rows in, between the products, and out */
+    return (op->flags & RA_OP_NARROW ? e / 2 : e) * expert_met(op) *
+               expert_area(op) +
+           2 * expert_rows(op) * (2 * (double)d[1] + 3 * (double)d[2]);
   case RA_OP_SAMPLE:
     return e * area + 4 * (double)d[0];
   case RA_OP_LOSS:

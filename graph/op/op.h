@@ -76,6 +76,11 @@ typedef enum {
   RA_OP_SCAN_BACKWARD, /* the same */
   RA_OP_SCAN_STEP,     /* one token a sequence on its state: sequences, tokens,
                           key_heads, value_heads, key_dim, state_dim */
+  RA_OP_EXPERTS,       /* tokens, hidden, width, experts, chosen, ep, skew: an
+                       expert layer without its router's product and exchanges.
+                       Tokens of all ranks; width of an expert on this one;
+                       experts of the layer; skew: exponent of the power law of
+                       their loads, hundredths; 0: even */
   RA_N_OPS
 } RaOpKind;
 
@@ -100,7 +105,11 @@ typedef enum {
   RA_OP_FROZEN = 32,    /* GEMM with weights that are not trained: its backward
                            needs no operand */
   RA_OP_DELTA = 64,     /* scan by a delta rule; else Mamba-2's */
-  RA_OP_ON_CPU = 128    /* optimizer whose state and step are the host's */
+  RA_OP_ON_CPU = 128,   /* optimizer whose state and step are the host's */
+  RA_OP_BLOCK = 256,    /* fp8 with a scale a block: 1 x 128 of the operand, 128
+                           x 128 of the weight */
+  RA_OP_NARROW = 512,   /* 4 bits in place of 8 (NVFP4) */
+  RA_OP_PLAIN = 1024    /* experts of two matrices: not gated */
 } RaOpFlags;
 
 typedef struct {

@@ -15,9 +15,9 @@ static const char *const dtype_words[RA_N_DTYPES + 1] = {
 };
 
 /* By bit. */
-static const char *const flag_words[] = {"behind", "dropout",   "unfused",
-                                         "ragged", "quantized", "frozen",
-                                         "delta",  "on-cpu",  NULL};
+static const char *const flag_words[] = {
+    "behind", "dropout", "unfused", "ragged", "quantized", "frozen",
+    "delta",  "on-cpu",  "block",   "narrow", "plain",     NULL};
 
 char *
 ra_op_shape(const RaOp *op)

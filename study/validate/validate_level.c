@@ -41,6 +41,18 @@ static const RaValidateOps gemm_fp8 = {.laws = {"gemm.fp8"},
                                        .lines = 3,
                                        .line_name = {"n", "k"},
                                        GEMM_TRANSFERRED};
+static const RaValidateOps gemm_fp8block = {
+    .laws = {"gemm.fp8block"}, .lines = 3, .line_name = {"n", "k"}};
+static const RaValidateOps gemm_nvfp4 = {
+    .laws = {"gemm.nvfp4"}, .lines = 3, .line_name = {"n", "k"}};
+static const RaValidateOps experts_bf16 = {
+    .laws = {"experts.bf16"}, .lines = 1, .line_name = {"model", "split"}};
+static const RaValidateOps experts_fp8 = {
+    .laws = {"experts.fp8"}, .lines = 1, .line_name = {"model", "split"}};
+static const RaValidateOps experts_fp8block = {
+    .laws = {"experts.fp8block"}, .lines = 1, .line_name = {"model", "split"}};
+static const RaValidateOps experts_nvfp4 = {
+    .laws = {"experts.nvfp4"}, .lines = 1, .line_name = {"model", "split"}};
 static const RaValidateOps gemm_random = {.laws = {"gemm.bf16", "gemm.fp8"},
                                           .line_name = {"fold"}};
 static const RaValidateOps prefill = {.laws = {"attention"},
@@ -187,6 +199,48 @@ static const RaValidateLevel levels[] = {
      .modes = RA_VALIDATE_CROSS,
      .convention = "folds: a tenth of the shapes at random; never scored",
      OPS(gemm_random)},
+    {.id = "gemm-fp8block",
+     .title = "GEMM fp8, block scales",
+     .source = "kernels_gemm_quant",
+     .modes = RA_VALIDATE_BOTH,
+     BARS(0.055, 0.25),
+     .convention = "folds: each value of n and each of k, in turn",
+     OPS(gemm_fp8block)},
+    {.id = "gemm-nvfp4",
+     .title = "GEMM NVFP4",
+     .source = "kernels_gemm_quant",
+     .modes = RA_VALIDATE_BOTH,
+     BARS(0.059, 0.33),
+     .convention = "folds: each value of n and each of k, in turn",
+     OPS(gemm_nvfp4)},
+    {.id = "experts-bf16",
+     .title = "Expert layers bf16",
+     .source = "kernels_moe",
+     .modes = RA_VALIDATE_BOTH,
+     BARS(0.10, 0.46),
+     .convention = "folds: each model: hidden size, width, experts, choices",
+     OPS(experts_bf16)},
+    {.id = "experts-fp8",
+     .title = "Expert layers fp8",
+     .source = "kernels_moe",
+     .modes = RA_VALIDATE_BOTH,
+     BARS(0.10, 0.44),
+     .convention = "folds: each model: hidden size, width, experts, choices",
+     OPS(experts_fp8)},
+    {.id = "experts-fp8block",
+     .title = "Expert layers fp8block",
+     .source = "kernels_moe",
+     .modes = RA_VALIDATE_BOTH,
+     BARS(0.12, 0.49),
+     .convention = "folds: each model: hidden size, width, experts, choices",
+     OPS(experts_fp8block)},
+    {.id = "experts-nvfp4",
+     .title = "Expert layers nvfp4",
+     .source = "kernels_moe",
+     .modes = RA_VALIDATE_BOTH,
+     BARS(0.16, 0.49),
+     .convention = "folds: each model: hidden size, width, experts, choices",
+     OPS(experts_nvfp4)},
     {.id = "attention-prefill",
      .title = "Attention, prefill",
      .source = "kernels_attention",

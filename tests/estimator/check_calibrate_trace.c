@@ -49,12 +49,17 @@ value_of(const char *law, const char *name, double plain)
       {"lone-frac", 1.2},
       {"bandwidth-frac", 0.55},
       {"hierarchical-frac", 1},
+      {"expert-s", 2e-6},
+      {"tile-rows", 30},
+      {"row-bytes", 20},
+      {"skew-frac", 0.8},
   };
   gboolean is_memory = g_str_has_prefix(law, "memory.");
 
   if (strcmp(name, "floor-s") == 0)
     return is_memory                              ? 5e-6
            : strcmp(law, "decode-attention") == 0 ? 2e-5
+           : strcmp(law, "gemm.nvfp4") == 0       ? 1.6e-5
                                                   : 4e-6;
   if (strcmp(name, "base-s") == 0)
     return is_memory ? 2e-6 : 8e-6;
@@ -178,6 +183,9 @@ add(GArray *ops, RaOp op)
   g_array_append_val(ops, op);
 }
 
+/* bf16, fp8, fp8 by blocks, NVFP4. */
+static const uint16_t flags[] = {0, 0, RA_OP_BLOCK, RA_OP_NARROW};
+
 /* @shift moves every size a little: ops that the fit has not seen. */
 static void
 add_products(GArray *ops, uint64_t shift)
@@ -188,11 +196,27 @@ add_products(GArray *ops, uint64_t shift)
   for (guint i = 0; i < G_N_ELEMENTS(ms); i++)
     for (guint j = 0; j < G_N_ELEMENTS(sizes); j++)
       for (guint k = 0; k < G_N_ELEMENTS(sizes); k++)
-        for (guint fp8 = 0; fp8 < 2; fp8++)
+        for (guint type = 0; type < 4; type++)
           add(ops, (RaOp){.kind = RA_OP_GEMM,
-                          .dtype = fp8 ? RA_DTYPE_FP8 : RA_DTYPE_BF16,
+                          .dtype = type > 0 ? RA_DTYPE_FP8 : RA_DTYPE_BF16,
+                          .flags = flags[type],
                           .dim = {ms[i] + shift, sizes[j] + 8 * shift,
                                   sizes[k] + 8 * shift, 1}});
+}
+
+static void
+add_experts(GArray *ops, uint64_t shift)
+{
+  for (uint64_t tokens = 1; tokens <= 65536; tokens *= 4)
+    for (uint64_t width = 512; width <= 8192; width *= 4)
+      for (uint64_t ep = 1; ep <= 64; ep *= 8)
+        for (uint64_t skew = 0; skew <= 100; skew += 100)
+          for (guint type = 0; type < 4; type++)
+            add(ops,
+                (RaOp){.kind = RA_OP_EXPERTS,
+                       .dtype = type > 0 ? RA_DTYPE_FP8 : RA_DTYPE_BF16,
+                       .flags = flags[type],
+                       .dim = {tokens + shift, 2048, width, 128, 8, ep, skew}});
 }
 
 static void
@@ -268,6 +292,7 @@ every_op(uint64_t shift)
   GArray *ops = g_array_new(FALSE, FALSE, sizeof(RaOp));
 
   add_products(ops, shift);
+  add_experts(ops, shift);
   add_attention(ops, shift);
   add_memory_ops(ops, shift);
   add_messages(ops, shift);
@@ -419,7 +444,7 @@ START_TEST(test_back)
     ck_assert_uint_gt(ra_profile_law(found, name)->n_rows, 5);
     ck_assert_str_eq(ra_profile_law(found, name)->outliers, "0");
   }
-  ck_assert_uint_eq(n_fitted, 21);
+  ck_assert_uint_eq(n_fitted, 27);
   for (guint kind = 0; kind < RA_N_OPS; kind++) {
     if (!(distance(truth, base, others, kind) > 0))
       continue;
@@ -430,7 +455,7 @@ START_TEST(test_back)
                   ra_op_name((RaOpKind)kind),
                   distance(truth, found, others, kind));
   }
-  ck_assert_uint_eq(n_kinds, 19);
+  ck_assert_uint_eq(n_kinds, 20);
 }
 END_TEST
 

@@ -222,6 +222,39 @@ START_TEST(test_memory_op)
 }
 END_TEST
 
+/* 8 tokens choose 4 of 4 experts, 2 of which are here: 16 rows, both visited.
+ * An expert has 3 x 100 x 50 = 15,000 elements.  With 2 rows more an expert,
+ * half of a tile, the products are 20 x 30,000 FLOP at 0.5e12 FLOP/s, 1.2 us.
+ * Weights are 60,000 bytes at 0.5e9 B/s, 120 us.  Rows are 16 x 100 x 10 bytes
+ * at 1e9 B/s, 16 us.  1 ms + 2 x 0.1 ms + 16 us + 120 us + 1.2 us / 4 = 1336.3
+ * us.
+ *
+ * Of 100 tokens by a power law the fuller rank has 1 + sqrt((ln 80 / 2 - 1) 2
+ * ln 2 / 2) = 1.9085964576870458 of 200 rows: 381.719... us of rows, and
+ * products of 385.719... x 30,000 FLOP, 23.143... us. */
+START_TEST(test_experts)
+{
+  g_autoptr(Bench) b = bench_new(profile_text_load(
+      "experts.bf16.floor-s=1e-3", "experts.bf16.expert-s=1e-4",
+      "experts.bf16.tile-rows=4", "experts.bf16.peak-frac=0.5",
+      "experts.bf16.bandwidth-frac=0.5", "experts.bf16.row-bytes=10",
+      "experts.bf16.serial-frac=0.25", "experts.bf16.skew-frac=1", NULL));
+  RaOp op = {
+      .kind = RA_OP_EXPERTS, .count = 1, .dim = {8, 100, 50, 4, 4, 2, 0}};
+  RaOp plain = op;
+
+  bench_check(ra_estimator_op_s(b->estimator, &op), 1336.3e-6);
+  plain.flags = RA_OP_PLAIN;
+  bench_check_differs(ra_estimator_op_s(b->estimator, &plain), 1336.3e-6);
+  op.dim[6] = 100; /* 6.4 tokens at most: loads do not differ */
+  bench_check(ra_estimator_op_s(b->estimator, &op), 1336.3e-6);
+  op.dim[0] = 100;
+  bench_check(ra_estimator_op_s(b->estimator, &op), 0.0017075050809104706);
+  op.dim[0] = 0;
+  ck_assert_double_eq(ra_estimator_op_s(b->estimator, &op), 0);
+}
+END_TEST
+
 /* What the kinds of memory-bound ops are costed by. */
 START_TEST(test_memory_laws)
 {
@@ -444,6 +477,7 @@ estimator_suite(void)
   tcase_add_test(tcase, test_attention_bounds);
   tcase_add_test(tcase, test_decode_attention);
   tcase_add_test(tcase, test_memory_op);
+  tcase_add_test(tcase, test_experts);
   tcase_add_test(tcase, test_gemm_fp32);
   tcase_add_test(tcase, test_memory_laws);
   suite_add_tcase(suite, tcase);

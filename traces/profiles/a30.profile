@@ -36,6 +36,23 @@ held-out = a100-sxm's, transferred likewise to the h100-sxm, on that one's rows
 error-median = 0.112
 error-p90 = 0.292
 
+[law experts.bf16]
+floor-s = 6.641e-05
+expert-s = 9.792e-11
+tile-rows = 0.1
+peak-frac = 0.5101
+bandwidth-frac = 0.7262
+row-bytes = 12.56
+serial-frac = 0.778
+skew-frac = 3.634
+transferred = a100-sxm
+source = comm_nccl/aic_nccl_intranode.csv, routing, permutation, grouped products and the weighted sum, loads even and by power laws; robust fit
+range = tokens 1..16384; 8..512 experts; ep 1..256; tp 1..32
+rows = 4140
+held-out = a100-sxm's, transferred likewise to the h100-sxm, on that one's rows
+error-median = 0.294
+error-p90 = 0.573
+
 [law attention]
 sms = 56 # NVIDIA's architecture whitepaper of the GPU
 flash = 2 # what vLLM takes: 3 on Hopper (4, taken for it, on Blackwell's servers), else 2

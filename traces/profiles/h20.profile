@@ -58,6 +58,78 @@ held-out = not measured: no second GPU has rows of it; law gemm.bf16, carried li
 error-median = -
 error-p90 = -
 
+[law gemm.fp8block]
+sms = 78 # NVIDIA's architecture whitepaper of the GPU
+tile-m = 128 # cuBLAS's large CTA tile
+tile-n = 256
+floor-s = 3.887e-06
+peak-frac = 0.7092
+split-k = 8192
+wave-frac = 0.2269
+ramp-k = 542
+small-tile-frac = 0.8657
+bandwidth-frac = 1
+serial-frac = 0.6298
+quantize-bytes = 5.925
+transferred = h100-sxm
+source = kernels_gemm/gemm_h100_fp8block*.csv, block scales, with the operand's quantisation; weights from memory; robust fit
+range = m 1..32768; n, k 128..65536; batch 1
+rows = 8865
+held-out = not measured: no second GPU has rows of it
+error-median = -
+error-p90 = -
+
+[law experts.bf16]
+floor-s = 4.789e-05
+expert-s = 5.086e-09
+tile-rows = 9.823
+peak-frac = 0.8223
+bandwidth-frac = 0.9568
+row-bytes = 9.634
+serial-frac = 0.9113
+skew-frac = 5.195
+transferred = h100-sxm
+source = comm_nccl/aic_nccl_intranode.csv, routing, permutation, grouped products and the weighted sum, loads even and by power laws; robust fit
+range = tokens 1..16384; 8..512 experts; ep 1..256; tp 1..32
+rows = 7639
+held-out = h100-sxm's, transferred likewise to the a100-sxm, on that one's rows
+error-median = 0.238
+error-p90 = 0.555
+
+[law experts.fp8]
+floor-s = 3.954e-05
+expert-s = 1.105e-06
+tile-rows = 318
+peak-frac = 0.1486
+bandwidth-frac = 0.1976
+row-bytes = 17.36
+serial-frac = 0.07317
+skew-frac = 1.395
+transferred = h100-sxm
+source = comm_nccl/aic_nccl_intranode.csv, routing, permutation, grouped products and the weighted sum, loads even and by power laws; robust fit
+range = tokens 1..16384; 8..512 experts; ep 1..256; tp 1..32
+rows = 8127
+held-out = not measured: no second GPU has rows of it
+error-median = -
+error-p90 = -
+
+[law experts.fp8block]
+floor-s = 3.254e-05
+expert-s = 8.181e-08
+tile-rows = 5.998
+peak-frac = 0.3496
+bandwidth-frac = 0.8878
+row-bytes = 12.05
+serial-frac = 0.5129
+skew-frac = 2.179
+transferred = h100-sxm
+source = comm_nccl/aic_nccl_intranode.csv, routing, permutation, grouped products and the weighted sum, loads even and by power laws; robust fit
+range = tokens 1..16384; 8..512 experts; ep 1..256; tp 1..32
+rows = 6703
+held-out = not measured: no second GPU has rows of it
+error-median = -
+error-p90 = -
+
 [law attention]
 sms = 78 # NVIDIA's architecture whitepaper of the GPU
 flash = 3 # what vLLM takes: 3 on Hopper (4, taken for it, on Blackwell's servers), else 2

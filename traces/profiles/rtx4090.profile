@@ -71,6 +71,78 @@ held-out = not measured: no second GPU has rows of it
 error-median = -
 error-p90 = -
 
+[law gemm.fp8block]
+sms = 128 # NVIDIA's architecture whitepaper of the GPU
+tile-m = 128 # cuBLAS's large CTA tile
+tile-n = 256
+floor-s = 1.658e-06
+peak-frac = 0.334
+split-k = 3452
+wave-frac = 0.3279
+ramp-k = 206.4
+small-tile-frac = 1
+bandwidth-frac = 0.8119
+serial-frac = 0.01
+quantize-bytes = 2.083
+transferred = l40s
+source = kernels_gemm/gemm_l40s_fp8block*.csv, block scales, with the operand's quantisation; weights from memory; robust fit
+range = m 1..32768; n, k 128..65536; batch 1
+rows = 8865
+held-out = not measured: no second GPU has rows of it
+error-median = -
+error-p90 = -
+
+[law experts.bf16]
+floor-s = 2.539e-05
+expert-s = 1e-10
+tile-rows = 6.206
+peak-frac = 0.9482
+bandwidth-frac = 0.8101
+row-bytes = 7.149
+serial-frac = 0.8515
+skew-frac = 6.079
+transferred = l40s
+source = comm_nccl/aic_nccl_intranode.csv, routing, permutation, grouped products and the weighted sum, loads even and by power laws; robust fit
+range = tokens 1..16384; 8..512 experts; ep 1..256; tp 1..32
+rows = 7609
+held-out = not measured: no second GPU has rows of it
+error-median = -
+error-p90 = -
+
+[law experts.fp8]
+floor-s = 2.463e-05
+expert-s = 1e-10
+tile-rows = 0.1
+peak-frac = 0.7389
+bandwidth-frac = 0.7919
+row-bytes = 6.808
+serial-frac = 0.6976
+skew-frac = 10
+transferred = l40s
+source = comm_nccl/aic_nccl_intranode.csv, routing, permutation, grouped products and the weighted sum, loads even and by power laws; robust fit
+range = tokens 1..16384; 8..512 experts; ep 1..256; tp 1..32
+rows = 8072
+held-out = not measured: no second GPU has rows of it
+error-median = -
+error-p90 = -
+
+[law experts.fp8block]
+floor-s = 3.153e-05
+expert-s = 1e-10
+tile-rows = 0.1291
+peak-frac = 0.7019
+bandwidth-frac = 0.7923
+row-bytes = 7.552
+serial-frac = 0.4247
+skew-frac = 10
+transferred = l40s
+source = comm_nccl/aic_nccl_intranode.csv, routing, permutation, grouped products and the weighted sum, loads even and by power laws; robust fit
+range = tokens 1..16384; 8..512 experts; ep 1..256; tp 1..32
+rows = 6689
+held-out = not measured: no second GPU has rows of it
+error-median = -
+error-p90 = -
+
 [law attention]
 sms = 128 # NVIDIA's architecture whitepaper of the GPU
 flash = 2 # what vLLM takes: 3 on Hopper (4, taken for it, on Blackwell's servers), else 2

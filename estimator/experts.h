@@ -1,0 +1,68 @@
+/* The law of an expert layer on one GPU: routing, permutation, the grouped
+ * GEMMs of its experts, and the weighted sum.
+ *
+ *     RaExpertsLaw law;
+ *     ra_experts_law_init(&law, profile, device, "experts.bf16",
+ *                         device->bf16_flop_per_s, &error);
+ *     double s = ra_experts_s(&law, &op);
+ */
+#ifndef RA_ESTIMATOR_EXPERTS_H
+#define RA_ESTIMATOR_EXPERTS_H
+
+#include "estimator/residual.h"
+#include "graph/input/cluster.h"
+#include "graph/op/op.h"
+#include "traces/profile.h"
+
+typedef struct {
+  double floor_s;      /* added to every layer */
+  double expert_s;     /* of each expert that is visited */
+  double tile_rows;    /* rows to which an expert's are filled up, half of it on
+                          average */
+  double s_per_flop;   /* products */
+  double s_per_byte;   /* weights */
+  double s_per_row;    /* an element of a row that is permuted and summed */
+  double serial_frac;  /* share of the lesser part that is not hidden */
+  double skew_frac;    /* effect of uneven loads */
+  double weight_bytes; /* an element of a weight */
+  RaResidual residual;
+} RaExpertsLaw;
+
+/* @name: "experts.bf16" and so on; @flop_per_s: dense peak of its type.
+ * @error: %RA_ERROR_INPUT: the law is missing. */
+gboolean ra_experts_law_init(RaExpertsLaw *law, const RaProfile *profile,
+                             const RaDevice *device, const char *name,
+                             double flop_per_s, GError **error);
+
+/**
+ * ra_experts_s:
+ * @op: an %RA_OP_EXPERTS
+ *
+ * Device seconds of one layer.  t tokens choose k of E experts, of which this
+ * GPU has g = E / ep:
+ *
+ *     visited = g (1 - (1 - k / E)^t)
+ *     heavy   = 1 + skew_frac cv sqrt(2 ln(ep) / g), at most ep
+ *               cv: deviation of loads from a power law of exponent 1 between 1
+ *               and 0.8 t, relative to their mean: sqrt(ln(0.8 t) / 2 - 1);
+ *               0 where they are even
+ *     rows    = heavy t k / ep
+ *     compute = (rows + visited tile_rows / 2) hidden width matrices 2
+ *               / (peak_flop_per_s peak_frac)
+ *     memory  = visited hidden width matrices bytes
+ *               / (memory_bytes_per_s bandwidth_frac)
+ *     law     = floor + visited expert_s + rows hidden row_bytes
+ *               / memory_bytes_per_s
+ *               + max(compute, memory) + serial_frac min(compute, memory)
+ *     t       = law exp(r),  r from the table
+ *
+ * The heaviest of ep groups of g loads is the mean and sqrt(2 ln(ep))
+ * deviations of a group's mean (extreme of normal draws).
+ * Valid: 1..16384 tokens; 8..512 experts; ep 1..256, tp 1..32.
+ * Source: coefficients, the profile.   Cost: about 60 ns, no allocation.
+ *
+ * Returns: seconds, >= 0; 0 without tokens or experts
+ */
+double ra_experts_s(const RaExpertsLaw *law, const RaOp *op);
+
+#endif
