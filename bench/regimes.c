@@ -121,7 +121,6 @@ run_cell(guint panel, guint actor, guint scale, const Options *options)
                                       .time_limit_s = SEARCH_S,
                                       .workload = "w.workload",
                                       .cluster = "c.cluster"};
-  RaSetupFlags none = {.workload = NULL};
   g_autoptr(GError) error = NULL;
   g_autoptr(RaSetup) setup = NULL;
   g_autoptr(RaContest) contest = NULL;
