@@ -12,6 +12,16 @@ ra_probe_has(RaOpKind kind)
   case RA_OP_ATTENTION_CORE:
   case RA_OP_ATTENTION_CORE_BACKWARD:
   case RA_OP_HOST:
+  case RA_OP_LATENT: /* no back end runs the mixers of these models */
+  case RA_OP_LATENT_BACKWARD:
+  case RA_OP_LATENT_DECODE:
+  case RA_OP_INDEXER:
+  case RA_OP_CONV:
+  case RA_OP_CONV_BACKWARD:
+  case RA_OP_SCAN:
+  case RA_OP_SCAN_BACKWARD:
+  case RA_OP_SCAN_STEP:
+  case RA_OP_EXPERTS: /* measured as its GEMMs, router and permutations */
   case RA_N_OPS:
     return FALSE;
   default:

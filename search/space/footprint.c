@@ -182,9 +182,12 @@ fill_stage(RaStageFootprint *out, const RaMemory *memory, uint32_t call,
 
   out->bytes[RA_FOOT_PARAMS] =
       weighed(memory, ra_holder(RA_HOLD_COPY, call), s->param_bytes);
-  out->bytes[RA_FOOT_GRADS] = s->grad_bytes;
-  out->bytes[RA_FOOT_OPTIMIZER] = s->optimizer_bytes;
-  out->bytes[RA_FOOT_PACKED] = s->packed_bytes;
+  out->bytes[RA_FOOT_GRADS] =
+      weighed(memory, ra_holder(RA_HOLD_GRADS, call), s->grad_bytes);
+  out->bytes[RA_FOOT_OPTIMIZER] =
+      weighed(memory, ra_holder(RA_HOLD_OPTIMIZER, call), s->optimizer_bytes);
+  out->bytes[RA_FOOT_PACKED] =
+      weighed(memory, ra_holder(RA_HOLD_BUFFERS, call), s->packed_bytes);
   for (uint32_t h = 0; h < n; h++)
     scratch[h] = 0;
   ra_call_add_transients(memory, call, stage, load, scratch);

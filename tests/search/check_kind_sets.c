@@ -275,6 +275,7 @@ END_TEST
 static const char *const two_nodes[] = {"actor_generate.gpus=16",
                                         "actor_generate.tp=8",
                                         "actor_generate.zero=0",
+                                        "actor_generate.batching=static",
                                         "actor_generate.pp=1",
                                         "actor_generate.micro-batches=1",
                                         "ref_inference.mesh=node0",

@@ -174,7 +174,8 @@ START_TEST(test_plan)
   for (guint i = 0; i < 2; i++) {
     RaProbePlanTally tally;
     g_autoptr(GArray) plan = NULL;
-    guint kinds = 0, level = 0;
+    guint64 kinds = 0;
+    guint level = 0;
     double s = 0;
 
     limits.budget_s = i ? 15 : 150;
@@ -186,7 +187,7 @@ START_TEST(test_plan)
       level = p->level;
       s += p->s;
       if (level == 0)
-        kinds |= 1u << p->point.op.kind;
+        kinds |= G_GUINT64_CONSTANT(1) << p->point.op.kind;
     }
     ck_assert_double_eq_tol(s, tally.s, 1e-6);
     ck_assert_double_le(s, limits.budget_s);
@@ -197,7 +198,7 @@ START_TEST(test_plan)
     for (guint kind = 0; kind < RA_N_OPS; kind++)
       if (ra_probe_has((RaOpKind)kind) &&
           ra_op_class((RaOpKind)kind) != RA_OP_CLASS_COMM)
-        ck_assert_msg(kinds & 1u << kind, "%s", ra_op_name((RaOpKind)kind));
+        ck_assert_msg(kinds >> kind & 1, "%s", ra_op_name((RaOpKind)kind));
   }
   ra_profile_free(base);
 }
