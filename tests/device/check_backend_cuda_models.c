@@ -56,6 +56,16 @@ static const Shipped models[] = {
     {"qwen3-next-80b-a3b", FAMILY},
     {"nemotron-nano-9b-v2", FAMILY},
     {"nemotron-3-nano-30b-a3b", FAMILY},
+    {"gemma-2-2b", FAMILY},
+    {"gemma-3-1b", FAMILY},
+    {"gemma-3-27b", FAMILY},
+    {"glm-4-9b-0414", FAMILY},
+    {"glm-4.7-flash", FAMILY},
+    {"minimax-m2", FAMILY},
+    {"pythia-1b", FAMILY},
+    {"qwen1.5-moe-a2.7b", FAMILY},
+    {"qwen3.5-35b-a3b", FAMILY},
+    {"qwen3.5-9b", FAMILY},
 };
 /* clang-format on */
 
