@@ -18,7 +18,7 @@ typedef struct {
   gboolean in_string, escapes, has_begun;
 } Scan;
 
-/* What is wrong with the next byte; NULL: nothing. */
+/* The fault of the next byte; NULL: none. */
 static const char *
 scan_byte(Scan *scan, char c)
 {

@@ -20,7 +20,7 @@
 
 #define POINTS_MAX 24
 
-/* What a phase of a system is fitted on. */
+/* The rows on which a phase of a system is fitted. */
 typedef struct {
   const char *system;
   const char *keys[5];    /* constants, NULL-terminated */

@@ -22,7 +22,7 @@
 /* Four models of 70B on 128 GPUs have settled after 4 s of chains, and their
  * strategies and layouts are prepared before. */
 #define DEFAULT_TIME_S 10
-/* Of the time, without the final. */
+/* The share of the time, without the final. */
 #define BEFORE_FINAL_FRAC 0.8
 #define MAX_STEPS UINT64_C(1000000000000)
 #define MAX_THREADS 4096

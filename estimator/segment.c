@@ -36,7 +36,7 @@ ra_estimator_factor(const RaEstimator *estimator, const RaOp *op)
   }
 }
 
-/* What @part of @ops takes by itself. */
+/* The time of @part of @ops by itself. */
 static double
 part_s(const RaEstimator *estimator, const RaOp *ops, guint n_ops, Part part)
 {

@@ -151,7 +151,7 @@ collect(const RaMcmcSearch *s, double seconds, RaMcmcResult *r)
                          s->options->data);
 }
 
-/* What is known before the first step. */
+/* The state before the first step. */
 static void
 begin_with_best(const RaMcmcSearch *s, RaMcmcResult *r)
 {

@@ -58,7 +58,7 @@ read_name(const RaCsvLine *line, gpointer data, G_GNUC_UNUSED GError **error)
   return TRUE;
 }
 
-/* Whether the name of a file has the type that a source ends in, if it does:
+/* TRUE if a file's name has the type in which a source ends, if it does:
  * "gemm_h100_fp8.csv" is of "gemm.fp8" and not of "gemm.fp8block". */
 static gboolean
 is_of_type(const char *base, const char *source)

@@ -456,7 +456,7 @@ whole_mixer(const Other *o)
   return has(o, LATENT) ? RA_MIXER_LATENT : RA_MIXER_ATTENTION;
 }
 
-/* What the layers of a file are, one by one. */
+/* The kinds of a file's layers, one by one. */
 typedef struct {
   const Other *o;
   RaLayerKind *layers; /* (n_layers) owned */

@@ -337,7 +337,7 @@ set_shape(const RaModel *model, guint32 kind, const Row *row, RaTensor *t)
     set_dims(t, ffn, wide, RA_SPLIT_COLUMN, 1);
     break;
   case RA_TENSOR_DOWN:
-    /* Of an expert every tensor is cut (graph/augment/realloc_cut.c). */
+    /* Every tensor of an expert is cut (graph/augment/realloc_cut.c). */
     set_dims(t, wide, ffn, t->bias && expert ? RA_SPLIT_COLUMN : RA_SPLIT_ROW,
              1);
     break;

@@ -221,7 +221,7 @@ void ra_call_train_bytes(const RaMemory *memory, uint32_t call, uint32_t stage,
                          const RaBatch *batch, uint64_t *out_activation_bytes,
                          uint64_t *out_workspace_bytes);
 
-/* What all sequences of a replica that decode at the same time hold on @stage
+/* Bytes that all sequences of a replica decoding together hold on @stage
  * whatever their lengths: ra_kv_sequence_bytes() of each. */
 uint64_t ra_call_kv_fixed_bytes(const RaMemory *memory, uint32_t call,
                                 uint32_t stage);

@@ -149,7 +149,7 @@ make_latent(const RaOpBuilder *b, Steps *s)
   add(s, LINEAR, m->hidden, b->q_heads * m->value_dim, 1);
 }
 
-/* Of one tp rank: heads are cut. */
+/* The share of one tp rank: heads are cut. */
 static void
 make_linear(const RaOpBuilder *b, Steps *s)
 {

@@ -172,7 +172,7 @@ prefill_s(RaBoundSubject *s, const RaSequenceSet *set, uint32_t first,
   return MAX(sum_s, (double)m * ra_bound_collectives_s(s, FALSE));
 }
 
-/* What the sequences of a micro-batch of a replica need of each stage. */
+/* The needs of a replica's micro-batch on each stage. */
 typedef struct {
   uint64_t longest; /* steps of the longest sequence */
   uint64_t steps;   /* of all sequences */

@@ -40,7 +40,7 @@ void ra_bound_sends(const RaBoundSubject *s, double *out_s);
  * precedes. */
 double ra_bound_last_reduce_s(const RaBoundSubject *s);
 
-/* What follows the last backward of a mini-batch: in @reduce_s the first
+/* The work behind a mini-batch's last backward: in @reduce_s the first
  * stage's gradients are reduced, then all meet to clip, then its parameters are
  * stepped and, in all but the last part, gathered. */
 double ra_bound_update_s(const RaBoundSubject *s, double reduce_s,

@@ -123,7 +123,7 @@ bound_one(guint i, guint thread, gpointer data)
 
   for (uint32_t k = 0; k < table->n_like; k++)
     sets[k] = table->sets[k * n_calls + set];
-  /* What there is no time for has a bound of 0. */
+  /* A cost for which there is no time has a bound of 0. */
   if (ra_until_is_over(space->options.until))
     n_sets = 0;
   if (!job->forks[thread])

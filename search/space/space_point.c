@@ -169,7 +169,7 @@ find_residency(const RaPlan *plan, uint32_t model, uint8_t *out,
       *out = (uint8_t)plan->calls[c].residency;
     seen = TRUE;
   }
-  /* What stays on the GPUs does not go with the others into host memory. */
+  /* Copies that stay on the GPUs do not go into host memory. */
   for (guint c = 0; c < w->n_calls && *out == RA_RESIDENCY_HOST; c++)
     *out_differ |= w->calls[c].model == model && is_firm(plan, c);
   if (*out_differ)

@@ -371,7 +371,7 @@ make_schedules(Maker *m)
   m->plan.schedule = RA_SCHEDULE_1F1B;
 }
 
-/* What frameworks run beside what the rule gives: full recomputation, and
+/* Variants that frameworks run beside the rule's: full recomputation, and
  * parameters sharded over dp without a pipeline. */
 static void
 make_common(Maker *m)

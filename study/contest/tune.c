@@ -107,7 +107,7 @@ import(const Tuner *t, const Values values, RaSettings **out_settings,
   return files;
 }
 
-/* What a plan says of learning. */
+/* The part of a plan that decides learning. */
 static char *
 learning_of(const RaPlan *plan)
 {

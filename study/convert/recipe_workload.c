@@ -227,7 +227,7 @@ law_of(const RaRecipe *recipe, uint64_t most, double mean_frac)
                          round(LENGTH_SD_FRAC * mean), most);
 }
 
-/* What tools answer is part of the answer: at most half of it, where their
+/* Answers of tools are part of the response: at most half of it, where their
  * limit and that of the turns allow more. */
 static void
 bound_tools(RaRecipe *recipe)

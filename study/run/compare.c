@@ -65,8 +65,8 @@ ra_compare_median_size(GArray *values)
   return n > 0 ? g_array_index(values, double, n / 2) : (double)NAN;
 }
 
-/* What traces say that they are of, without folders, is the same: names of
- * tasks are, where plans are not. */
+/* TRUE if the traces say the same for @key, without folders.  Tasks of other
+ * plans have the same names, so these do not tell. */
 static gboolean
 check_same(const Work *w, const char *key, GError **error)
 {

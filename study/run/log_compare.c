@@ -132,7 +132,7 @@ is_of_plan(const RaStepLog *log, const RaSetup *setup, GError **error)
   return FALSE;
 }
 
-/* What the log has no phase of, it counts elsewhere: the weights' way in
+/* A phase that the log lacks is counted elsewhere in it: the weights' way in
  * generation, the reference's pass in the policy's. */
 static void
 fold(RaStepTimes *times, const RaStepLog *log, guint first, guint last)
@@ -283,7 +283,7 @@ find_constant(const RaSetup *setup, RaSystemConstants *constants,
   return TRUE;
 }
 
-/* What a phase's constant is, and between what it lies. */
+/* The constant of a phase, and its bounds. */
 static const struct {
   RaStepPhase phase;
   const char *key, *eager; /* eager: in place of @key, of eager engines */

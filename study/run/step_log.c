@@ -165,7 +165,7 @@ put(Reader *reader, const char *name, const char *text)
   }
 }
 
-/* What @from has and @to lacks. */
+/* Copies to @to the values that it lacks and @from has. */
 static void
 merge(RaLogStep *to, const RaLogStep *from)
 {

@@ -1,4 +1,4 @@
-/* What a batch system tells a script by its environment: variables that Slurm
+/* The environment that a batch system gives a script: variables that Slurm
  * sets from the `#SBATCH` lines on top (man sbatch, "OUTPUT ENVIRONMENT
  * VARIABLES"). */
 #include "config.h"

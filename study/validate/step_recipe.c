@@ -515,7 +515,7 @@ parse(const char *name, const char *text, GError **error)
   return ra_key_file_parse(name, text, strlen(text), error);
 }
 
-/* What the row measured of hosts is no prediction of anybody: it is given. */
+/* The seconds of hosts in the row are given, not predicted. */
 static void
 give_host_times(const Maker *m, RaWorkload *workload)
 {

@@ -272,7 +272,7 @@ run_script(const Case *c)
   g_free(e.error);
 }
 
-/* What is wrong with the words on standard error; NULL: nothing. */
+/* The fault of the words on standard error; NULL: none. */
 static const char *
 judge_words(const RaExecution *e)
 {
@@ -304,7 +304,7 @@ is_short_of_memory(const RaExecution *e)
          e->environment == RA_ENVIRONMENT_FEW_FILES;
 }
 
-/* What is wrong with the case; NULL: nothing. */
+/* The fault of the case; NULL: none. */
 static const char *
 judge(const Case *c)
 {

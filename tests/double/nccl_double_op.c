@@ -261,7 +261,7 @@ group_end(void)
   return result;
 }
 
-/* Whether @data is memory of the calling thread's device, or NULL. */
+/* TRUE if @data is memory of the calling thread's device, or NULL. */
 static gboolean
 is_here(const void *data)
 {

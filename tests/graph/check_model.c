@@ -118,7 +118,7 @@ static const struct {
   {"qwen3-next-80b-a3b", 79674391296, 3874929408},
   {"nemotron-nano-9b-v2", 8888227328, 0},
   {"nemotron-3-nano-30b-a3b", 31577937344, 3580073408},
-  /* Of transformers' classes; verl's and slime's configurations have these
+  /* Transformers' classes; verl's and slime's configurations have these
    * shapes (verl/tests/utils/test_flops_counter.py, slime/scripts/models).  A
    * token misses 40 * 248 experts of 3 * 2048 * 512, 24 * 56 of 3 * 2048 *
    * 1408, 62 * 248 of 3 * 3072 * 1536, 46 * 60 of 3 * 2048 * 1536. */
