@@ -77,8 +77,9 @@ ra_config_reader_init(RaConfigReader *reader, const char *name,
   g_autoptr(GError) problem = NULL;
   reader->parser = json_parser_new_immutable();
   /* The index has limited depth and length: this cannot run away. */
-  if (!json_parser_load_from_data(reader->parser, text, (gssize)len,
-                                  &problem)) {
+  if (!json_parser_load_from_data(reader->parser,
+                                  ra_json_index_text(reader->index),
+                                  (gssize)len, &problem)) {
     g_set_error(error, RA_ERROR, RA_ERROR_INPUT, "%s:%u: %s", name,
                 parse_line(problem), parse_problem(problem));
     return FALSE;

@@ -175,6 +175,22 @@ is_number(const char *p, const char *end)
   return p == end;
 }
 
+/* Python's json module writes these, as in the config.json of Nemotron-H; no
+ * parser of JSON reads them.  What stands in their place is as long. */
+static gboolean
+replace_infinity(RaJsonIndex *index, const char *start, gsize len)
+{
+  static const char name[] = "Infinity", number[] = "1.0e+308";
+  const char *digits = *start == '-' ? start + 1 : start;
+
+  G_STATIC_ASSERT(sizeof name == sizeof number);
+  if ((gsize)(start + len - digits) != strlen(name) ||
+      memcmp(digits, name, strlen(name)) != 0)
+    return FALSE;
+  memcpy(index->text + (digits - index->text), number, strlen(number));
+  return TRUE;
+}
+
 /* A number, true, false or null. */
 static gboolean
 scan_word(Scan *scan)
@@ -194,6 +210,8 @@ scan_word(Scan *scan)
   for (gsize i = 0; i < G_N_ELEMENTS(words); i++)
     if (strlen(words[i]) == len && memcmp(words[i], start, len) == 0)
       return TRUE;
+  if (replace_infinity(scan->index, start, len))
+    return TRUE;
   if (!is_number(start, p))
     return fail(scan,
                 "'%.*s' is not JSON, expected a number, a string, "
@@ -315,6 +333,13 @@ ra_json_index_free(RaJsonIndex *index)
   g_hash_table_unref(index->entries);
   g_free(index->text);
   g_free(index);
+}
+
+const char *
+ra_json_index_text(const RaJsonIndex *index)
+{
+  g_return_val_if_fail(index, NULL);
+  return index->text;
 }
 
 static const Entry *

@@ -35,7 +35,7 @@ typedef struct _RaJsonIndex RaJsonIndex;
  * - brackets that do not match or nest deeper than %RA_JSON_MAX_DEPTH;
  * - control characters in strings, escapes in keys, a key twice in an object;
  * - numbers not of JSON's form or with more than 18 digits before the point;
- * - words other than true, false and null; comments.
+ * - words other than true, false, null, Infinity and -Infinity; comments.
  * The parser checks commas and colons.
  *
  * Cost: O(len) time and memory.   Thread: any.
@@ -47,6 +47,10 @@ RaJsonIndex *ra_json_index_new(const char *name, const char *text, gsize len,
 
 void ra_json_index_free(RaJsonIndex *index);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(RaJsonIndex, ra_json_index_free)
+
+/* The text for json-glib, of the same length: 1.0e+308 is where Infinity was.
+ */
+const char *ra_json_index_text(const RaJsonIndex *index);
 
 /* Line, from 1, of @key in object @object; 1 if the key is absent. */
 guint ra_json_index_line(const RaJsonIndex *index, guint object,

@@ -36,6 +36,8 @@ static const struct {
   {"{\n'a': 1}", 2, "does not belong here"},
   {"var a = {}", 1, "not an object"},
   {"{\"a\": nan}", 1, "'nan' is not JSON"},
+  {"{\"a\": Infinit}", 1, "'Infinit' is not JSON"},
+  {"{\"a\": +Infinity}", 1, "'+Infinity' is not JSON"},
   {"{\"a\": 0x10}", 1, "'0x10' is not JSON"},
   {"{\"a\": 010}", 1, "'010' is not JSON"},
   {"{\"a\": 1.}", 1, "'1.' is not JSON"},
@@ -169,6 +171,20 @@ START_TEST(test_good)
 }
 END_TEST
 
+/* What Python's json module writes for a number without limit. */
+START_TEST(test_infinity)
+{
+  static const char text[] =
+      TYPE LAYERS HIDDEN HEADS FFN VOCAB
+      ", \"time_step_limit\": [0.0, Infinity],\n\"low\": -Infinity}";
+  g_autoptr(GError) error = NULL;
+  g_autoptr(RaModel) model =
+      ra_model_parse("g.json", text, strlen(text), &error);
+
+  ck_assert_msg(model != NULL, "%s", error ? error->message : "");
+}
+END_TEST
+
 START_TEST(test_nul)
 {
   static const char text[] = "{\n\"a\"\0: 1}";
@@ -261,6 +277,7 @@ model_bad_suite(void)
   TCase *tcase = tcase_create("core");
   tcase_add_loop_test(tcase, test_bad, 0, (int)G_N_ELEMENTS(rows));
   tcase_add_test(tcase, test_good);
+  tcase_add_test(tcase, test_infinity);
   tcase_add_test(tcase, test_nul);
   tcase_add_test(tcase, test_depth);
   tcase_add_test(tcase, test_large);
