@@ -198,8 +198,26 @@ check_heads(const Subject *subject, uint32_t kind, GError **error)
                           tp, heads, kv, model->name);
 }
 
-/* A ring of context parallelism, and cores with scores in memory, are of plain
- * attention to all keys. */
+/* Heads that cp ranks share where they exchange tokens for them: of any mixer
+ * but attention to all keys, whose ranks pass keys round; 0: no mixer. */
+static uint32_t
+exchanged_heads(const RaModel *model, uint32_t kind)
+{
+  switch ((RaMixer)model->kinds[kind].mixer) {
+  case RA_MIXER_NONE:
+    return 0;
+  case RA_MIXER_ATTENTION:
+  case RA_MIXER_LATENT:
+    return ra_model_kind_heads(model, kind);
+  case RA_MIXER_CONV:
+    return model->hidden;
+  default:
+    return model->n_value_heads;
+  }
+}
+
+/* Context parallelism of kinds that are no attention to all keys cuts heads;
+ * cores with scores in memory are of such attention alone. */
 static gboolean
 check_kinds(const Subject *subject, GError **error)
 {
@@ -210,17 +228,24 @@ check_kinds(const Subject *subject, GError **error)
   if (plan->cp <= 1 && !core)
     return TRUE;
   for (uint32_t k = 0; k < ra_model_n_kinds(model); k++) {
+    uint32_t heads = exchanged_heads(model, k);
     g_autofree char *text = NULL;
 
-    if (model->kinds[k].mixer == RA_MIXER_ATTENTION &&
-        model->kinds[k].window == 0)
+    if ((model->kinds[k].mixer == RA_MIXER_ATTENTION &&
+         model->kinds[k].window == 0) ||
+        (!core && heads % ((uint64_t)plan->tp * plan->cp) == 0))
       continue;
     text = ra_model_kind_text(model, k);
-    return ra_key_file_fail(
-        subject->file, plan->group, core ? "attention" : "cp", error,
-        "'%s' has layers of %s, expected %s: only attention of all "
-        "heads to all tokens is modelled otherwise",
-        model->name, text, core ? "'attention = flash'" : "'cp = 1'");
+    if (core)
+      return ra_key_file_fail(subject->file, plan->group, "attention", error,
+                              "'%s' has layers of %s, expected 'attention = "
+                              "flash': only attention of all heads to all "
+                              "tokens is modelled otherwise",
+                              model->name, text);
+    return ra_key_file_fail(subject->file, plan->group, "cp", error,
+                            "'tp' x 'cp' is %u x %u, expected a divisor of %u, "
+                            "the heads of layers of %s of '%s'",
+                            plan->tp, plan->cp, heads, text, model->name);
   }
   return TRUE;
 }

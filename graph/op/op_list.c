@@ -141,13 +141,34 @@ add_ring(RaOpBuilder *b)
     add_ring_send(b, kv_bytes, 0);
 }
 
+/* Attention within windows of the keys of all cp ranks, which exchange tokens
+ * for heads; those with more ranks than keys' heads have copies. */
+static void
+add_window_exchange(RaOpBuilder *b)
+{
+  uint64_t q = b->q_heads, kv = b->kv_heads;
+  uint64_t dim = ra_model_kind_head_dim(b->model, b->kind);
+  uint64_t in = (q + 2 * MAX(kv, b->cp)) * dim;
+  gboolean back = b->phase == RA_PHASE_BACKWARD;
+
+  ra_op_add_exchange(b, back ? q * dim : in);
+  b->q_heads = ceil_div(q, b->cp);
+  b->kv_heads = ceil_div(kv, b->cp);
+  add_attention_whole(b);
+  b->q_heads = q;
+  b->kv_heads = kv;
+  ra_op_add_exchange(b, back ? in : q * dim);
+}
+
 static void
 add_attention_core(RaOpBuilder *b)
 {
-  if (b->cp > 1)
-    add_ring(b);
-  else
+  if (b->cp == 1)
     add_attention_whole(b);
+  else if (b->model->kinds[b->kind].window > 0)
+    add_window_exchange(b);
+  else
+    add_ring(b);
 }
 
 /* Norms on queries and keys.  Those over all heads together need the sums of

@@ -26,6 +26,7 @@ typedef enum {
   ROPE,   /* n heads, k elements */
   CONV,   /* n channels, k taps */
   GATE,   /* n elements */
+  SWAP,   /* n elements: cp ranks exchange tokens for heads */
   PAIRS,  /* attention, of make_pairs() */
   SCAN    /* of add_scan() */
 } StepKind;
@@ -93,25 +94,39 @@ ra_op_add_pairs(RaOpBuilder *b, RaOpKind kind, RaOpKind decode_kind,
   }
 }
 
+void
+ra_op_add_exchange(RaOpBuilder *b, uint64_t width)
+{
+  uint32_t rings = b->shard->cp_rings_per_node;
+
+  if (b->cp > 1)
+    ra_op_add(
+        b, RA_OP_SEND,
+        ceil_div(b->tokens * width * b->element_bytes * (b->cp - 1), b->cp),
+        rings > 0, MAX(rings, 1u), 0);
+}
+
 /* Attention of the heads, whole or on the latent cache. */
 static void
 add_latent_pairs(RaOpBuilder *b)
 {
   const RaModel *m = b->model;
-  const uint64_t dims[] = {b->q_heads, (uint64_t)m->nope_dim + m->rope_dim,
-                           m->value_dim};
+  const uint64_t dims[] = {ceil_div(b->q_heads, b->cp),
+                           (uint64_t)m->nope_dim + m->rope_dim, m->value_dim};
   const uint64_t latent[] = {b->q_heads, m->kv_rank, m->rope_dim};
 
   ra_op_add_pairs(b, is_back(b) ? RA_OP_LATENT_BACKWARD : RA_OP_LATENT,
                   RA_OP_LATENT_DECODE, dims, latent);
 }
 
-/* The choice of keys, which has no gradient; every rank makes all of it. */
+/* The choice of keys, which has no gradient; every tp rank makes all of it, cp
+ * ranks a part each, counted in heads. */
 static void
 add_indexer(RaOpBuilder *b)
 {
   const RaModel *m = b->model;
-  const uint64_t dims[] = {m->index_heads, m->index_dim, m->index_top_k};
+  const uint64_t dims[] = {ceil_div(m->index_heads, b->cp), m->index_dim,
+                           m->index_top_k};
   uint64_t heads = m->index_heads;
 
   if (!m->kinds[b->kind].indexer || is_back(b))
@@ -143,13 +158,16 @@ make_latent(const RaOpBuilder *b, Steps *s)
     add(s, LINEAR, m->kv_rank, m->nope_dim, b->q_heads);
   else
     add(s, LINEAR, kv, m->kv_rank, 1);
+  add(s, SWAP, 2 * q + b->q_heads * m->value_dim, 0, 0);
   add(s, PAIRS, 0, 0, 0);
+  add(s, SWAP, b->q_heads * m->value_dim, 0, 0);
   if (absorbed)
     add(s, LINEAR, m->value_dim, m->kv_rank, b->q_heads);
   add(s, LINEAR, m->hidden, b->q_heads * m->value_dim, 1);
 }
 
-/* The share of one tp rank: heads are cut. */
+/* The share of one tp rank: heads are cut; cp ranks exchange what the first
+ * matrix makes, and the scan's result. */
 static void
 make_linear(const RaOpBuilder *b, Steps *s)
 {
@@ -158,13 +176,17 @@ make_linear(const RaOpBuilder *b, Steps *s)
   uint64_t tp = b->shard->tp, heads = ceil_div(m->n_value_heads, tp);
   uint64_t keys = ceil_div(m->n_key_heads, tp) * m->key_dim;
   uint64_t states = heads * m->state_dim;
+  uint64_t made =
+      2 * keys + 2 * states + (mixer == RA_MIXER_DELTA ? 2 : 1) * heads;
 
   if (mixer == RA_MIXER_CONV) {
     uint64_t width = ceil_div(m->hidden, tp);
 
     add(s, LINEAR, 3 * width, m->hidden, 1);
     add(s, GATE, width, 0, 0);
+    add(s, SWAP, width, 0, 0);
     add(s, CONV, width, m->conv_taps, 0);
+    add(s, SWAP, width, 0, 0);
     add(s, GATE, width, 0, 0);
     add(s, LINEAR, m->hidden, width, 1);
     return;
@@ -175,12 +197,12 @@ make_linear(const RaOpBuilder *b, Steps *s)
     add(s, LINEAR, keys, m->state_dim, 1);
     add(s, LINEAR, states, m->state_dim, 1);
   } else {
-    add(s, LINEAR,
-        2 * keys + 2 * states + (mixer == RA_MIXER_DELTA ? 2 : 1) * heads,
-        m->hidden, 1);
+    add(s, LINEAR, made, m->hidden, 1);
   }
+  add(s, SWAP, made, 0, 0);
   add(s, CONV, 2 * keys + states, m->conv_taps, 0);
   add(s, SCAN, 0, 0, 0);
+  add(s, SWAP, states, 0, 0);
   add(s, NORM, heads, m->state_dim, 0);
   add(s, GATE, states, 0, 0);
   add(s, LINEAR, m->hidden, states, 1);
@@ -190,15 +212,16 @@ static RaOp
 scan_op(const RaOpBuilder *b, RaOpKind kind, const RaBatch *batch)
 {
   const RaModel *m = b->model;
-  uint64_t tp = b->shard->tp;
+  uint64_t parts = (uint64_t)b->shard->tp * b->cp;
   gboolean mamba = m->kinds[b->kind].mixer == RA_MIXER_MAMBA;
   RaOp op = {.kind = (uint8_t)kind,
              .dtype = ra_op_dtype(kind, b->shard->dtype),
              .flags = mamba ? 0 : RA_OP_DELTA,
              .count = b->count,
              .dim = {batch->n_sequences, batch->q_tokens,
-                     ceil_div(m->n_key_heads, tp),
-                     ceil_div(m->n_value_heads, tp), m->key_dim, m->state_dim}};
+                     ceil_div(m->n_key_heads, parts),
+                     ceil_div(m->n_value_heads, parts), m->key_dim,
+                     m->state_dim}};
 
   if (kind != RA_OP_SCAN_STEP)
     op.dim[6] = m->scan_chunk > 0 ? m->scan_chunk : SCAN_CHUNK;
@@ -243,6 +266,9 @@ add_step(RaOpBuilder *b, const Step *s)
   case GATE:
     ra_op_add(b, back ? RA_OP_ACTIVATION_BACKWARD : RA_OP_ACTIVATION, b->tokens,
               s->n, 1, 0);
+    break;
+  case SWAP:
+    ra_op_add_exchange(b, s->n);
     break;
   case PAIRS:
     add_indexer(b);

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "graph/op/activation.h"
 #include "sim/sim.h"
 #include "tests/support/check_main.h"
@@ -338,6 +339,72 @@ START_TEST(test_equal_work_takes_equal_time)
 }
 END_TEST
 
+/* Sum over the ops of @first that are of kind @kind, each times its count. */
+static double
+op_sum(const RaShard *shard, uint32_t first, RaPhase phase, RaOpKind kind)
+{
+  const RaBatch batch = whole_sequences(2, 4096);
+  const RaPiece layer = {.first_layer = first, .n_layers = 1};
+  RaOp ops[RA_OP_LIST_MAX];
+  guint n = ra_op_list(shard, &layer, phase, &batch, ops);
+  double sum = 0;
+
+  for (guint i = 0; i < n; i++)
+    if (ops[i].kind == kind)
+      sum +=
+          (kind == RA_OP_SEND ? (double)ops[i].dim[0] : ra_op_flop(&ops[i])) *
+          ops[i].count;
+  return sum;
+}
+
+/* Mixers that are no attention to all keys exchange tokens for heads.  8,192
+ * tokens over 4 ranks are 2,048, of which a rank gives 3/4 away, in bf16: 3072
+ * bytes an element of a token.  Elements, in and out:
+ *
+ *     Moonlight   16 heads of 2 (128 + 64) + 128, and 128: 10,240
+ *     gpt-oss     layer 0, windows: 64 + 2 x 8 heads of 64, and 64: 9,216
+ *     Qwen3-Next  layer 0: 2 x 2048 keys, 2 x 4096 values and gates, 2 x 32
+ *                 scalars, and 4096: 16,448
+ *     Nemotron    layer 0: 2 x 8 x 128, 2 x 4096, 64 scalars, and 4096: 14,400
+ *
+ * backward the same.  All ranks together compute what one would; the fault:
+ * all heads on every rank, which are 4 times as many. */
+START_TEST(test_exchange)
+{
+  static const struct {
+    const char *name;
+    RaOpKind kind;
+    double elements;
+  } cases[] = {{"moonlight-16b-a3b", RA_OP_LATENT, 10240},
+               {"gpt-oss-20b", RA_OP_ATTENTION, 9216},
+               {"qwen3-next-80b-a3b", RA_OP_SCAN, 16448},
+               {"nemotron-3-nano-30b-a3b", RA_OP_SCAN, 14400}};
+
+  for (guint i = 0; i < G_N_ELEMENTS(cases); i++) {
+    g_autofree char *file = g_strconcat(cases[i].name, ".json", NULL);
+    g_autofree char *path = ra_share_find("models", file, NULL, NULL);
+    g_autoptr(RaModel) m = path ? ra_model_load(path, NULL) : NULL;
+    RaShard one, shard;
+    double whole;
+
+    ck_assert_ptr_nonnull(m);
+    one = make_shard(m, 1);
+    shard = make_shard(m, 4);
+    whole = op_sum(&one, 0, RA_PHASE_FORWARD, cases[i].kind);
+    ck_assert_double_eq(op_sum(&one, 0, RA_PHASE_FORWARD, RA_OP_SEND), 0);
+    ck_assert_double_eq(op_sum(&shard, 0, RA_PHASE_FORWARD, RA_OP_SEND),
+                        3072 * cases[i].elements);
+    ck_assert_double_eq(op_sum(&shard, 0, RA_PHASE_BACKWARD, RA_OP_SEND),
+                        3072 * cases[i].elements);
+    ck_assert_double_eq_tol(
+        4 * op_sum(&shard, 0, RA_PHASE_FORWARD, cases[i].kind), whole,
+        1e-9 * whole);
+    ck_assert_double_ne(op_sum(&shard, 0, RA_PHASE_FORWARD, cases[i].kind),
+                        whole);
+  }
+}
+END_TEST
+
 static Suite *
 context_suite(void)
 {
@@ -350,6 +417,7 @@ context_suite(void)
   tcase_add_test(tcase, test_ring_workspace);
   tcase_add_test(tcase, test_overlap);
   tcase_add_test(tcase, test_equal_work_takes_equal_time);
+  tcase_add_test(tcase, test_exchange);
   suite_add_tcase(suite, tcase);
   return suite;
 }
