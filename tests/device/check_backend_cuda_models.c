@@ -66,6 +66,13 @@ static const Shipped models[] = {
     {"qwen1.5-moe-a2.7b", FAMILY},
     {"qwen3.5-35b-a3b", FAMILY},
     {"qwen3.5-9b", FAMILY},
+    {"qwen3.5-27b", FAMILY},
+    {"qwen3.5-122b-a10b", FAMILY},
+    {"qwen3.5-397b-a17b", FAMILY},
+    {"nemotron-3-super-120b-a12b", FAMILY},
+    {"nemotron-nano-12b-v2", FAMILY},
+    {"glm-5", FAMILY},
+    {"glm-5.2", FAMILY},
 };
 /* clang-format on */
 

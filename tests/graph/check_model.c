@@ -124,6 +124,24 @@ static const struct {
    * 1408, 62 * 248 of 3 * 3072 * 1536, 46 * 60 of 3 * 2048 * 1536. */
   {"qwen3.5-35b-a3b", 34660610688, 3454988928},
   {"qwen3.5-9b", 8953803264, 0},
+  /* Qwen3.5 with keys' heads K, values' S = 128 each and width h: a layer of
+   * the delta net has h (2 K + 2 S) + 2 h (S / 128) + 4 (2 K + S) + S / 64 +
+   * 128 + S h, one of attention h 256 (3 heads + 2 kv) + 512, with 2 h of
+   * norms and an MLP, or 256 or 512 experts, shared ones, router and gate;
+   * 2 * 248320 h + h.  A token misses 248 of 256, 502 of 512. */
+  {"qwen3.5-27b", 26895998464, 0},
+  {"qwen3.5-122b-a10b", 122111526912, 9771288576},
+  {"qwen3.5-397b-a17b", 396346350336, 17349040896},
+  /* Nemotron-3: Mamba-2 of d = 8192 inner, c = d + 2 * 8 * 128 convolved: h (d
+   * + c + 128) + 5 c + 3 * 128 + d + d h + h; 512 experts of 2 * 1024 * 2688
+   * between two matrices (h, 1024).  A token misses 490 of 512. */
+  {"nemotron-3-super-120b-a12b", 120668687360, 12770216960},
+  {"nemotron-nano-12b-v2", 12310001152, 0},
+  /* GLM-5: latent attention of 64 heads, ranks 2048 and 512, heads of 192 + 64
+   * and 256; 78 indexers of 2048 * 4096 + 160 h + 256, 21 in GLM-5.2; "744B".
+   * A token misses 248 of 256 experts of 3 h 2048 in 75 layers. */
+  {"glm-5", 743911199232, 41784709632},
+  {"glm-5.2", 743377000704, 41250511104},
   {"qwen1.5-moe-a2.7b", 14315784192, 2689173504},
   {"minimax-m2", 228689748992, 11030537216},
   {"glm-4.7-flash", 29943390976, 3896763136},
