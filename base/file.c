@@ -60,13 +60,10 @@ ra_file_keep(const char *input, const char *const *outputs, GError **error)
   return TRUE;
 }
 
-/* Reads to the end or to one byte past @max_bytes, or till it does not begin
- * with @begin; 0 or errno. */
+/* Reads to the end or to one byte past @max_bytes; 0 or errno. */
 static int
-read_all(int fd, gsize max_bytes, const char *begin, GString *out)
+read_all(int fd, gsize max_bytes, GString *out)
 {
-  gsize n_begin = strlen(begin);
-
   for (;;) {
     gsize room = MIN(READ_STEP_BYTES, max_bytes - out->len + 1);
     gsize used = out->len;
@@ -79,8 +76,7 @@ read_all(int fd, gsize max_bytes, const char *begin, GString *out)
       continue;
     if (n < 0)
       return errno;
-    if (n == 0 || out->len > max_bytes ||
-        memcmp(out->str, begin, MIN(n_begin, out->len)) != 0)
+    if (n == 0 || out->len > max_bytes)
       return 0;
   }
 }
@@ -88,13 +84,6 @@ read_all(int fd, gsize max_bytes, const char *begin, GString *out)
 gboolean
 ra_file_read(const char *path, gsize max_bytes, char **out_text,
              gsize *out_n_bytes, GError **error)
-{
-  return ra_file_read_if(path, "", max_bytes, out_text, out_n_bytes, error);
-}
-
-gboolean
-ra_file_read_if(const char *path, const char *begin, gsize max_bytes,
-                char **out_text, gsize *out_n_bytes, GError **error)
 {
   g_return_val_if_fail(path != NULL && out_text != NULL, FALSE);
   g_return_val_if_fail(out_n_bytes != NULL && max_bytes < G_MAXSIZE, FALSE);
@@ -108,10 +97,10 @@ ra_file_read_if(const char *path, const char *begin, gsize max_bytes,
   if (fd < 0)
     return fail_errno(error, path, errno);
   /* A size that is known is neither read beyond the limit nor grown into. */
-  if (*begin == '\0' && fstat(fd, &about) == 0 && S_ISREG(about.st_mode))
+  if (fstat(fd, &about) == 0 && S_ISREG(about.st_mode))
     size = (guint64)about.st_size;
   text = g_string_sized_new(size <= max_bytes ? (gsize)size + 1 : 1);
-  code = size <= max_bytes ? read_all(fd, max_bytes, begin, text) : 0;
+  code = size <= max_bytes ? read_all(fd, max_bytes, text) : 0;
   close(fd);
   if (code != 0 || size > max_bytes || text->len > max_bytes) {
     g_string_free(text, TRUE);

@@ -11,16 +11,8 @@
 #define READ_STEP_BYTES 65536
 #define WORD_MAX_BYTES 4096 /* a number or literal */
 
-typedef struct {
-  guint64 line;
-  guint depth;
-  gsize word; /* bytes of a number or literal so far */
-  gboolean in_string, escapes, has_begun;
-} Scan;
-
-/* The fault of the next byte; NULL: none. */
-static const char *
-scan_byte(Scan *scan, char c)
+const char *
+ra_nesting_step(RaNesting *scan, char c)
 {
   scan->line += c == '\n';
   if (c == '\0')
@@ -47,12 +39,12 @@ scan_byte(Scan *scan, char c)
 static gboolean
 scan_file(const char *path, FILE *file, char *step, GError **error)
 {
-  Scan scan = {.line = 1};
+  RaNesting scan = {.line = 1};
   gsize n;
 
   while ((n = fread(step, 1, READ_STEP_BYTES, file)) > 0) {
     for (gsize i = 0; i < n; i++) {
-      const char *wrong = scan_byte(&scan, step[i]);
+      const char *wrong = ra_nesting_step(&scan, step[i]);
 
       if (wrong) {
         g_set_error(error, RA_ERROR, RA_ERROR_INPUT,

@@ -77,11 +77,6 @@ gboolean ra_file_keep(const char *input, const char *const *outputs,
 gboolean ra_file_read(const char *path, gsize max_bytes, char **out_text,
                       gsize *out_n_bytes, GError **error);
 
-/* As ra_file_read(); of a file that does not begin with @begin 64 KiB or less,
- * whatever comes behind. */
-gboolean ra_file_read_if(const char *path, const char *begin, gsize max_bytes,
-                         char **out_text, gsize *out_n_bytes, GError **error);
-
 /**
  * ra_share_find:
  * @kind: folder under a data directory: "models", "clusters", "profiles" ...

@@ -9,6 +9,7 @@
 #include "cli/output.h"
 #include "study/run/compare.h"
 #include "study/run/log_compare.h"
+#include "traces/kineto.h"
 
 #define WORST 8 /* rows shown unless --worst says otherwise */
 #define WORST_MAX 1000
@@ -126,9 +127,9 @@ run(int argc, char **argv, GError **error)
     compare_log(&options, anyway, error);
     return 0;
   }
-  simulated = ra_trace_load(options.files[0], error);
+  simulated = ra_trace_load_any(options.files[0], error);
   if (simulated)
-    measured = ra_trace_load(options.files[1], error);
+    measured = ra_trace_load_any(options.files[1], error);
   if (measured)
     c = ra_compare(simulated, measured, (guint)n_worst, error);
   if (c && (!path || plot(simulated, measured, path, &picture, error)))

@@ -11,35 +11,12 @@
 #include "graph/input/model_find.h"
 #include "study/machine/machine.h"
 #include "study/report/inspect.h"
-
-/* A trace of torch's profiler begins with its schema and devices, and may be as
- * long as it likes. */
-static gboolean
-is_kineto(const char *path)
-{
-  char begin[4096] = "";
-  FILE *file = fopen(path, "r");
-
-  if (!file)
-    return FALSE;
-  begin[fread(begin, 1, sizeof begin - 1, file)] = '\0';
-  fclose(file);
-  return strstr(begin, "\"traceEvents\"") || strstr(begin, "\"schemaVersion\"");
-}
+#include "traces/kineto.h"
 
 static GPtrArray *
 inspect_model(const char *path, GError **error)
 {
-  g_autoptr(RaModel) model = NULL;
-
-  if (is_kineto(path)) {
-    g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
-                "%s: is a profiler's trace (traceEvents), expected a model's "
-                "config.json; reallot calibrate --merge reads it",
-                path);
-    return NULL;
-  }
-  model = ra_model_load(path, error);
+  g_autoptr(RaModel) model = ra_model_load(path, error);
 
   return model ? ra_inspect_model(model) : NULL;
 }
@@ -90,7 +67,7 @@ inspect_system(const char *path, GError **error)
 static GPtrArray *
 inspect_trace(const char *path, GError **error)
 {
-  g_autoptr(RaTrace) trace = ra_trace_load(path, error);
+  g_autoptr(RaTrace) trace = ra_trace_load_any(path, error);
 
   return trace ? ra_inspect_trace(trace) : NULL;
 }

@@ -2,8 +2,12 @@
 #include "config.h"
 
 #include <signal.h>
+#include <stdio.h>
+#include <unistd.h>
 
 #include "cli/interrupt.h"
+
+#define STEP_US 20000
 
 static gint stop;       /* atomic: set by the signal */
 static gint is_watched; /* atomic */
@@ -25,6 +29,40 @@ ra_interrupt_watch(void)
   sigaction(SIGINT, &action, NULL);
   g_atomic_int_set(&is_watched, 1);
   return &stop;
+}
+
+typedef struct {
+  char *(*last_words)(gconstpointer data);
+  gconstpointer data;
+} Bound;
+
+static gpointer
+wait_for_interrupt(gpointer data)
+{
+  g_autofree Bound *bound = data;
+  g_autofree char *line = NULL;
+
+  while (!g_atomic_int_get(&stop))
+    g_usleep(STEP_US);
+  g_usleep((gulong)(RA_INTERRUPT_S * 1e6));
+  line = bound->last_words(bound->data);
+  fprintf(stderr, "%sreallot: %s\n", isatty(STDERR_FILENO) ? "\r\033[K" : "",
+          line);
+  _exit(1);
+}
+
+void
+ra_interrupt_bound(char *(*last_words)(gconstpointer data), gconstpointer data)
+{
+  Bound *bound = g_new(Bound, 1);
+  GThread *thread;
+
+  *bound = (Bound){last_words, data};
+  thread = g_thread_try_new("interrupt", wait_for_interrupt, bound, NULL);
+  if (thread)
+    g_thread_unref(thread);
+  else
+    g_free(bound); /* the work ends when it looks at the watch */
 }
 
 gboolean

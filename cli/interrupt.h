@@ -6,6 +6,8 @@
 
 #include <glib.h>
 
+#define RA_INTERRUPT_S 0.5
+
 /**
  * ra_interrupt_watch: from now on the first SIGINT is recorded, and the next
  * one ends the process as by default
@@ -14,6 +16,17 @@
  * g_atomic_int_get(), from any thread
  */
 gint *ra_interrupt_watch(void);
+
+/**
+ * ra_interrupt_bound: after the first SIGINT, from now on, the process has
+ * %RA_INTERRUPT_S to end by itself; then @last_words are written to standard
+ * error and it exits with status 1
+ * @last_words: (transfer full) of @data, called from another thread
+ *
+ * For work that is kept as it is done, and looks at the watch seldom.
+ */
+void ra_interrupt_bound(char *(*last_words)(gconstpointer data),
+                        gconstpointer data);
 
 /* Acts as a SIGINT; returns TRUE if SIGINT is watched. */
 gboolean ra_interrupt_note(void);

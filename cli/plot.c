@@ -10,6 +10,7 @@
 #include "study/plot/plot.h"
 #include "study/plot/plot_memory.h"
 #include "study/replay.h"
+#include "traces/kineto.h"
 
 /* No screen or paper is larger, and less is no picture. */
 #define MIN_SIZE_PX 20
@@ -114,7 +115,7 @@ load_trace(const RaOptions *options, GError **error)
                                     : "--profile");
     return NULL;
   }
-  return ra_trace_load(path, error);
+  return ra_trace_load_any(path, error);
 }
 
 static void

@@ -36,19 +36,41 @@ texts_clear(Texts *texts)
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Texts, texts_clear)
 
+/* How far the sweep is. */
+typedef struct {
+  gint64 begin_us;
+  gint n_done, n_points; /* atomic */
+  gboolean is_shown;     /* on a terminal */
+  gboolean is_kept;      /* points are cached */
+} Progress;
+
 /* How long the rest will take, by what the new ones took so far. */
 static void
 show_progress(guint n_done, guint n_points, guint n_cached, void *data)
 {
-  const gint64 *begin_us = data;
-  double s = (double)(g_get_monotonic_time() - *begin_us) * 1e-6;
+  Progress *p = data;
+  double s = (double)(g_get_monotonic_time() - p->begin_us) * 1e-6;
   guint n_new = n_done - n_cached;
 
+  g_atomic_int_set(&p->n_done, (gint)n_done);
+  g_atomic_int_set(&p->n_points, (gint)n_points);
+  if (!p->is_shown)
+    return;
   fprintf(stderr, "\r\033[K%u of %u points", n_done, n_points);
   if (n_cached > 0)
     fprintf(stderr, ", %u known", n_cached);
   if (n_new > 0)
     fprintf(stderr, ", %.0f s left", s / n_new * (n_points - n_done));
+}
+
+static char *
+last_words(gconstpointer data)
+{
+  const Progress *p = data;
+
+  return ra_sweep_stopped_line((guint)g_atomic_int_get(&p->n_done),
+                               (guint)g_atomic_int_get(&p->n_points),
+                               p->is_kept);
 }
 
 /* Warnings: no errors, but worth knowing. */
@@ -141,17 +163,19 @@ study(const RaOptions *options, const Texts *texts, guint n_threads,
       GError **error)
 {
   RaSetupFlags flags = ra_options_setup(options);
-  gint64 begin_us = g_get_monotonic_time();
   g_autoptr(RaStudy) question = load(options->files[0], error);
   g_autoptr(RaPointCache) cache =
       texts->no_cache ? NULL : ra_point_cache_new(texts->cache);
   RaWorld *world = ra_cli_world_current();
   gboolean is_first = !world || world->process == 0;
+  Progress progress = {.begin_us = g_get_monotonic_time(),
+                       .is_shown = isatty(STDERR_FILENO) != 0,
+                       .is_kept = cache != NULL};
   RaSweepOptions wanted = {.n_threads = n_threads,
                            .world = world,
                            .cache = cache,
                            .stop = ra_interrupt_watch(),
-                           .data = &begin_us};
+                           .data = &progress};
   g_autoptr(RaSweep) sweep = NULL;
   g_autoptr(RaAnswer) answer = NULL;
 
@@ -159,12 +183,14 @@ study(const RaOptions *options, const Texts *texts, guint n_threads,
     return 0;
   if (!is_first)
     wanted.cache = NULL;
-  if (is_first && isatty(STDERR_FILENO))
+  if (is_first)
     wanted.progress = show_progress;
+  if (!world)
+    ra_interrupt_bound(last_words, &progress);
   sweep = ra_sweep_new(question, &flags, &wanted, error);
   if (sweep)
     sweep = ra_refine(g_steal_pointer(&sweep), &flags, &wanted, error);
-  if (wanted.progress)
+  if (is_first && progress.is_shown)
     fputs("\r\033[K", stderr);
   if (!sweep)
     return 0;

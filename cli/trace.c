@@ -5,6 +5,7 @@
 #include "cli/commands.h"
 #include "cli/output.h"
 #include "study/report/inspect.h"
+#include "traces/kineto.h"
 
 static const char *const actions[] = {"info", "export", NULL};
 enum { ACTION_INFO, ACTION_EXPORT };
@@ -66,7 +67,7 @@ run(int argc, char **argv, GError **error)
                    error) ||
       !ra_file_kind_expect(options.files[1], RA_FILE_TRACE, error))
     return 0;
-  trace = ra_trace_load(options.files[1], error);
+  trace = ra_trace_load_any(options.files[1], error);
   if (trace && action == ACTION_EXPORT) {
     export_chrome(trace, &options, error);
   } else if (trace) {

@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "study/machine/machine.h"
 #include "study/file_kind.h"
+#include "traces/kineto.h"
 
 /* As much as the largest key file; a trace is told by its first line. */
 #define MAX_BYTES ((gsize)4 << 20)
@@ -58,6 +59,10 @@ ra_file_kind(const char *path, RaFileKind *out_kind, GError **error)
   gsize n_bytes;
 
   g_return_val_if_fail(path != NULL && out_kind != NULL, FALSE);
+  if (ra_kineto_is(path)) {
+    *out_kind = RA_FILE_TRACE;
+    return TRUE;
+  }
   for (guint k = 0; k < RA_N_FILE_KINDS; k++) {
     if (g_str_has_suffix(path, kinds[k].suffix)) {
       *out_kind = (RaFileKind)k;

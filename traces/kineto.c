@@ -1,32 +1,44 @@
 /* Reading the PyTorch profiler's JSON as a trace. */
 #include "config.h"
 
-#include <json-glib/json-glib.h>
+#include <glib/gstdio.h>
 #include <math.h>
 #include <string.h>
 
 #include "base/error.h"
-#include "base/nesting.h"
 #include "traces/kineto.h"
+#include "traces/kineto_events.h"
 #include "traces/kineto_op.h"
 
 #define US 1e-6         /* the format's times are microseconds */
 #define GPUS_PER_NODE 8 /* where nothing says how many a node has */
 #define DIM_MAX (1ull << 40)
 
-/* An op that launched kernels, or ran on the CPU. */
+/* A cpu_op of the profiler. */
 typedef struct {
-  const char *name;        /* borrowed from the JSON */
-  RaKinetoInputs inputs;   /* of it */
+  const char *name;
+  RaOp op; /* if it has a law */
+  gboolean has_op;
   double begin_us, end_us; /* of its kernels, or its own */
   guint n_kernels;
 } Event;
 
 typedef struct {
-  GHashTable *events; /* External id -> Event, owned */
-  GPtrArray *order;   /* Event, as they came; borrows */
-  double first_us;    /* the earliest time of all */
-  guint gpu;          /* of the rank whose file it is */
+  double begin_us, end_us;
+  uint64_t id;            /* of the cpu_op that launched it; 0: not known */
+  const char *collective; /* nullable: name of NCCL's, which is @op */
+  RaOp op;
+} Kernel;
+
+typedef struct {
+  GHashTable *events;  /* External id -> index in @order */
+  GArray *order;       /* Event, as they came */
+  GArray *kernels;     /* Kernel, as they came */
+  GStringChunk *names; /* owns names, each once */
+  double first_us;     /* the earliest time of all */
+  guint gpu;           /* of the rank whose file it is */
+  gboolean is_check;   /* nothing is kept but that some op has a law */
+  gboolean has_op;
   RaKinetoTally *tally;
   RaTrace *trace;
 } Reader;
@@ -140,6 +152,68 @@ read_inputs(const char *name, JsonObject *args, RaKinetoInputs *out)
         g_strcmp0(element_text(values, (guint)causal), "True") == 0;
 }
 
+static void
+take_kernel(Reader *r, JsonObject *event, JsonObject *args)
+{
+  const char *name = text_of(args, "Collective name");
+  Kernel k = {.begin_us = number_of(event, "ts"),
+              .id = count_of(args, "External id")};
+
+  k.end_us = k.begin_us + number_of(event, "dur");
+  if (!isfinite(k.end_us))
+    return;
+  if (name && ra_kineto_collective(
+                  name, text_of(args, "dtype"), count_of(args, "In msg nelems"),
+                  count_of(args, "Out msg nelems"),
+                  count_of(args, "Group size"), GPUS_PER_NODE, &k.op))
+    k.collective =
+        r->is_check ? name : g_string_chunk_insert_const(r->names, name);
+  r->has_op = r->has_op || k.collective;
+  if (!r->is_check)
+    g_array_append_val(r->kernels, k);
+}
+
+static void
+take_op(Reader *r, JsonObject *event, JsonObject *args)
+{
+  gpointer id = GSIZE_TO_POINTER(count_of(args, "External id"));
+  const char *name = text_of(event, "name");
+  RaKinetoInputs inputs;
+  Event e = {.begin_us = number_of(event, "ts")};
+
+  if (!name || !id || g_hash_table_contains(r->events, id))
+    return;
+  e.end_us = e.begin_us + number_of(event, "dur");
+  read_inputs(name, args, &inputs);
+  e.has_op = ra_kineto_op(name, &inputs, &e.op);
+  r->has_op = r->has_op || e.has_op;
+  if (r->is_check)
+    return;
+  e.name = g_string_chunk_insert_const(r->names, name);
+  g_hash_table_insert(r->events, id, GUINT_TO_POINTER(r->order->len));
+  g_array_append_val(r->order, e);
+}
+
+static void
+take(JsonObject *event, JsonObject *info, gpointer data)
+{
+  Reader *r = data;
+  const char *category = text_of(event, "cat");
+  double at = number_of(event, "ts"), rank = number_of(info, "rank");
+
+  if (rank > 0 && rank < RA_RANKS_MAX)
+    r->gpu = (guint)rank;
+  if (!category || !isfinite(at))
+    return;
+  if (strcmp(category, "kernel") == 0)
+    take_kernel(r, event, object_of(event, "args"));
+  else if (strcmp(category, "cpu_op") == 0)
+    take_op(r, event, object_of(event, "args"));
+  else
+    return;
+  r->first_us = MIN(r->first_us, at);
+}
+
 /* ---- Rows ------------------------------------------------------------ */
 
 static void
@@ -169,93 +243,39 @@ add_row(Reader *r, const char *name, const RaOp *op, double begin_us,
   ra_trace_add(r->trace, &row);
 }
 
-/* A kernel of NCCL, which says what it does; FALSE: it does not. */
-static gboolean
-add_collective(Reader *r, JsonObject *args, double begin_us, double end_us)
+/* The op that launched @k; NULL: none is known. */
+static Event *
+event_of(const Reader *r, const Kernel *k)
 {
-  const char *name = text_of(args, "Collective name");
-  g_autofree char *row = NULL;
-  RaOp op;
+  gpointer index;
 
-  if (!name ||
-      !ra_kineto_collective(name, text_of(args, "dtype"),
-                            count_of(args, "In msg nelems"),
-                            count_of(args, "Out msg nelems"),
-                            count_of(args, "Group size"), GPUS_PER_NODE, &op))
-    return FALSE;
-  row = g_strdup_printf("%s.%u", name, r->tally->n_kernels);
-  add_row(r, row, &op, begin_us, end_us, "comm");
-  return TRUE;
+  return k->id > 0 && g_hash_table_lookup_extended(
+                          r->events, GSIZE_TO_POINTER(k->id), NULL, &index)
+             ? &g_array_index(r->order, Event, GPOINTER_TO_UINT(index))
+             : NULL;
 }
 
+/* A kernel is a row, or time of the op that launched it. */
 static void
-read_kernel(Reader *r, JsonObject *event, JsonObject *args)
+add_kernel(Reader *r, const Kernel *k)
 {
-  double begin_us = number_of(event, "ts"), end_us;
-  guint64 id = count_of(args, "External id");
-  Event *e = id > 0 ? g_hash_table_lookup(r->events, &id) : NULL;
+  Event *e = event_of(r, k);
   g_autofree char *row = NULL;
-  RaOp op;
 
-  end_us = begin_us + number_of(event, "dur");
-  if (!isfinite(end_us))
-    return;
   r->tally->n_kernels++;
-  if (add_collective(r, args, begin_us, end_us))
-    return;
-  if (e && ra_kineto_op(e->name, &e->inputs, &op)) {
-    e->begin_us = e->n_kernels == 0 ? begin_us : MIN(e->begin_us, begin_us);
-    e->end_us = e->n_kernels == 0 ? end_us : MAX(e->end_us, end_us);
+  if (k->collective) {
+    row = g_strdup_printf("%s.%u", k->collective, r->tally->n_kernels);
+    add_row(r, row, &k->op, k->begin_us, k->end_us, "comm");
+  } else if (e && e->has_op) {
+    e->begin_us =
+        e->n_kernels == 0 ? k->begin_us : MIN(e->begin_us, k->begin_us);
+    e->end_us = e->n_kernels == 0 ? k->end_us : MAX(e->end_us, k->end_us);
     e->n_kernels++;
-    return;
+  } else {
+    r->tally->n_unknown++;
+    row = g_strdup_printf("kernel.%u", r->tally->n_kernels);
+    add_row(r, row, NULL, k->begin_us, k->end_us, "compute");
   }
-  r->tally->n_unknown++;
-  row = g_strdup_printf("kernel.%u", r->tally->n_kernels);
-  add_row(r, row, NULL, begin_us, end_us, "compute");
-}
-
-static void
-read_op(Reader *r, JsonObject *event, JsonObject *args)
-{
-  guint64 id = count_of(args, "External id");
-  const char *name = text_of(event, "name");
-  Event *e;
-
-  if (!name || id == 0 || g_hash_table_contains(r->events, &id))
-    return;
-  e = g_new0(Event, 1);
-  e->name = name;
-  e->begin_us = number_of(event, "ts");
-  e->end_us = e->begin_us + number_of(event, "dur");
-  read_inputs(name, args, &e->inputs);
-  g_hash_table_insert(r->events, g_memdup2(&id, sizeof id), e);
-  g_ptr_array_add(r->order, e);
-}
-
-/* Visits the events of @category. */
-static void
-visit(Reader *r, JsonArray *events, const char *category,
-      void (*read)(Reader *, JsonObject *, JsonObject *))
-{
-  for (guint i = 0; i < json_array_get_length(events); i++) {
-    JsonNode *node = json_array_get_element(events, i);
-    JsonObject *event =
-        JSON_NODE_HOLDS_OBJECT(node) ? json_node_get_object(node) : NULL;
-    double at = number_of(event, "ts");
-
-    if (!event || !isfinite(at) ||
-        g_strcmp0(text_of(event, "cat"), category) != 0)
-      continue;
-    r->first_us = MIN(r->first_us, at);
-    read(r, event, object_of(event, "args"));
-  }
-}
-
-/* Nothing but the earliest time. */
-static void
-read_time(Reader *r, JsonObject *event, JsonObject *args)
-{
-  (void)r, (void)event, (void)args;
 }
 
 static void
@@ -264,45 +284,60 @@ add_ops(Reader *r)
   gboolean on_cpu = r->tally->n_kernels == 0;
 
   for (guint i = 0; i < r->order->len; i++) {
-    const Event *e = r->order->pdata[i];
+    const Event *e = &g_array_index(r->order, Event, i);
     g_autofree char *row = g_strdup_printf("%s.%u", e->name, i);
-    RaOp op;
 
     if (!on_cpu && e->n_kernels == 0)
       continue;
-    if (ra_kineto_op(e->name, &e->inputs, &op))
-      add_row(r, row, &op, e->begin_us, e->end_us, "compute");
+    if (e->has_op)
+      add_row(r, row, &e->op, e->begin_us, e->end_us, "compute");
     else if (on_cpu)
       r->tally->n_unknown++;
   }
 }
 
-static gboolean
-read_events(Reader *r, const char *path, JsonNode *root, GError **error)
-{
-  JsonObject *top =
-      root && JSON_NODE_HOLDS_OBJECT(root) ? json_node_get_object(root) : NULL;
-  JsonArray *events = array_of(top, "traceEvents");
-  double rank = number_of(object_of(top, "distributedInfo"), "rank");
+/* ---- Files ----------------------------------------------------------- */
 
-  if (!events) {
+static gboolean
+check_has_op(gboolean has_op, const char *path, GError **error)
+{
+  if (!has_op)
     g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
-                "%s: no 'traceEvents', expected a trace of PyTorch's profiler",
+                "%s: no known op has a shape, expected a profile with "
+                "record_shapes=True",
                 path);
+  return has_op;
+}
+
+/* TRUE if what is kept of a file that is then refused could be much: such a
+ * file is looked at to its end before any of it is kept.  The shortest kernel is
+ * 33 bytes and kept in 130; gzip packs a thousand bytes in one. */
+static gboolean
+is_large(const char *path)
+{
+  gboolean is_packed = g_str_has_suffix(path, ".gz");
+  GStatBuf about;
+
+  return g_stat(path, &about) != 0 ||
+         about.st_size > (is_packed ? 16 << 10 : 16 << 20);
+}
+
+static gboolean
+read_events(Reader *r, const char *path, GError **error)
+{
+  static const char *const words[] = {"\"kernel\"", "\"cpu_op\"", NULL};
+
+  r->is_check = is_large(path);
+  if (r->is_check && (!ra_kineto_events(path, words, take, r, error) ||
+                      !check_has_op(r->has_op, path, error)))
     return FALSE;
-  }
-  r->gpu = rank > 0 && rank < RA_RANKS_MAX ? (guint)rank : 0;
-  visit(r, events, "kernel", read_time); /* times are from the first of all */
-  visit(r, events, "cpu_op", read_op);
-  visit(r, events, "kernel", read_kernel);
+  r->is_check = FALSE;
+  if (!ra_kineto_events(path, words, take, r, error))
+    return FALSE;
+  for (guint i = 0; i < r->kernels->len; i++)
+    add_kernel(r, &g_array_index(r->kernels, Kernel, i));
   add_ops(r);
-  if (r->tally->n_ops > 0)
-    return TRUE;
-  g_set_error(
-      error, RA_ERROR, RA_ERROR_INPUT,
-      "%s: no known op has a shape, expected a profile with record_shapes=True",
-      path);
-  return FALSE;
+  return check_has_op(r->tally->n_ops > 0, path, error);
 }
 
 RaTrace *
@@ -310,32 +345,34 @@ ra_kineto_load(const char *path, RaKinetoTally *out_tally, GError **error)
 {
   g_return_val_if_fail(path != NULL && out_tally != NULL, NULL);
 
-  g_autoptr(JsonParser) parser = json_parser_new_immutable();
-  g_autoptr(GHashTable) events =
-      g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free, g_free);
-  g_autoptr(GPtrArray) order = g_ptr_array_new();
+  g_autoptr(GHashTable) events = g_hash_table_new(NULL, NULL);
+  g_autoptr(GArray) order = g_array_new(FALSE, FALSE, sizeof(Event));
+  g_autoptr(GArray) kernels = g_array_new(FALSE, FALSE, sizeof(Kernel));
   g_autoptr(RaTrace) trace = ra_trace_new();
   Reader r = {.events = events,
               .order = order,
+              .kernels = kernels,
+              .names = g_string_chunk_new(4096),
               .first_us = G_MAXDOUBLE,
               .tally = out_tally,
               .trace = trace};
-  GError *cause = NULL;
+  gboolean ok;
 
   *out_tally = (RaKinetoTally){0, 0, 0};
-  if (!ra_nesting_check(path, error))
-    return NULL;
-  if (!json_parser_load_from_mapped_file(parser, path, &cause)) {
-    gboolean is_json = cause->domain == JSON_PARSER_ERROR;
-
-    g_set_error(error, RA_ERROR, is_json ? RA_ERROR_INPUT : RA_ERROR_IO,
-                is_json ? "%s: no JSON: %s" : "%s: %s", path, cause->message);
-    g_error_free(cause);
-    return NULL;
-  }
-  if (!read_events(&r, path, json_parser_get_root(parser), error))
+  ok = read_events(&r, path, error);
+  g_string_chunk_free(r.names);
+  if (!ok)
     return NULL;
   ra_trace_set_head(trace, "source", "PyTorch profiler");
   ra_trace_sort(trace);
   return g_steal_pointer(&trace);
+}
+
+RaTrace *
+ra_trace_load_any(const char *path, GError **error)
+{
+  RaKinetoTally tally;
+
+  return ra_kineto_is_named(path) ? ra_kineto_load(path, &tally, error)
+                                  : ra_trace_load(path, error);
 }

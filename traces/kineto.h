@@ -4,7 +4,7 @@
  *     ra_measured_trace(trace, "rank0.json", rows, &tally, &error);
  *
  * The file is Chrome's trace format as `torch.profiler` exports it with
- * `record_shapes=True`:
+ * `record_shapes=True`, as .json or .json.gz:
  *
  *     cpu_op  events with an `External id`, `Input Dims` and `Input type`
  *     kernel  events with the `External id` of the op that launched them; NCCL
@@ -23,11 +23,13 @@
  * The time of a collective in the file of one rank includes waiting for the
  * others.
  *
- * Typical sizes: 10^4 to 10^6 events, 10 to 500 MB; the file is read whole.
+ * Typical sizes: 10^4 to 10^6 events, 10 to 500 MB.  The file is read an event
+ * at a time, a large one twice; 120 bytes of an op or kernel are kept.
  */
 #ifndef RA_TRACES_KINETO_H
 #define RA_TRACES_KINETO_H
 
+#include "traces/kineto_events.h"
 #include "traces/trace.h"
 
 /* Counts of what a trace had. */
@@ -40,14 +42,16 @@ typedef struct {
 
 /**
  * ra_kineto_load:
- * @path: JSON; not compressed
+ * @path: JSON, or compressed as its name's .gz says
  * @out_tally: (out)
- * @error: %RA_ERROR_IO; %RA_ERROR_INPUT `path: ...`: not JSON, no
- *   `traceEvents`, no op with a shape
+ * @error: of ra_kineto_events(); %RA_ERROR_INPUT `path: ...`: no op with a shape
  *
  * Returns: (transfer full): sorted trace of one iteration; ra_trace_free() it
  */
 RaTrace *ra_kineto_load(const char *path, RaKinetoTally *out_tally,
                         GError **error);
+
+/* A trace of the profiler if its name is a .json or .json.gz, else our own. */
+RaTrace *ra_trace_load_any(const char *path, GError **error);
 
 #endif

@@ -10,6 +10,7 @@ libtraces_a_SOURCES += %D%/csv.c %D%/csv.h
 libtraces_a_SOURCES += %D%/grid.c %D%/grid.h
 libtraces_a_SOURCES += %D%/grid_text.c
 libtraces_a_SOURCES += %D%/kineto.c %D%/kineto.h
+libtraces_a_SOURCES += %D%/kineto_events.c %D%/kineto_events.h
 libtraces_a_SOURCES += %D%/kineto_op.c %D%/kineto_op.h
 libtraces_a_SOURCES += %D%/trace_lanes.c %D%/trace_lanes.h
 libtraces_a_SOURCES += %D%/law.c %D%/law.h

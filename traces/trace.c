@@ -50,6 +50,16 @@ ra_trace_free(RaTrace *trace)
   g_free(trace);
 }
 
+void
+ra_trace_drop_rows(RaTrace *trace)
+{
+  ra_arena_free(trace->text);
+  trace->text = ra_arena_new(0);
+  memset(trace->strings, 0, trace->n_slots * sizeof *trace->strings);
+  trace->n_strings = 0;
+  trace->n_rows = 0;
+}
+
 /* A field is one line and its separator a tab, so neither may be inside. */
 static char *
 one_line(const char *text)

@@ -38,4 +38,7 @@ struct _RaTrace {
   guint n_reserved;     /* rows allocated */
 };
 
+/* Forgets rows and their strings, not the head; keeps the room of both. */
+void ra_trace_drop_rows(RaTrace *trace);
+
 #endif

@@ -1,8 +1,17 @@
-/* Strict reader of traces: one pass over the text, errors with their line. */
+/* Strict reader of traces: line by line, errors with their line.
+ *
+ * A large file is read twice: first to the end without keeping a row, so that
+ * a fault in its last line has cost no memory; then for its rows.
+ */
 #include "config.h"
 
+#include <errno.h>
+#include <fcntl.h>
+#include <glib/gstdio.h>
 #include <math.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/error.h"
 #include "base/text.h"
@@ -11,6 +20,12 @@
 
 #define MAX_FILE_BYTES (UINT64_C(1) << 36) /* 64 GiB: 10^9 rows */
 #define MAX_ROWS (G_MAXUINT / 2)
+#define MAX_LINE_BYTES (1u << 20) /* ranks of 16,384 GPUs, each named: 0.1 */
+#define MAX_HEAD_FIELDS 256       /* writers set about ten */
+#define STEP_BYTES (1u << 18)     /* read at a time */
+/* Larger files are checked before they are kept.  The shortest row is 26 bytes
+ * and takes 100, twice while their array doubles. */
+#define CHECKED_BYTES (16u << 20)
 #define SHOWN_BYTES 60 /* of a faulty text in a message */
 #define EXACT_TENS                                                             \
   22 /* 10^22 is the largest power of ten exact in a double                    \
@@ -19,8 +34,12 @@
 typedef struct {
   const char *name;  /* of the file, for messages */
   char *next;        /* first byte of the next line */
-  char *end;         /* past the text, where a NUL stands */
+  char *end;         /* past what is read */
+  char *room;        /* (MAX_LINE_BYTES + STEP_BYTES) of a file's text */
+  int fd;            /* of the file; -1: all is read */
+  gboolean is_check; /* no row is kept */
   guint line;        /* number of the line last taken, from 1 */
+  guint n_rows;      /* taken */
   RaTrace *trace;    /* filled */
   GHashTable *ranks; /* char * set: texts found good, owned by the trace */
 } Reader;
@@ -48,23 +67,99 @@ shown(const char *text)
   return g_strescape(start, NULL);
 }
 
+/* Reads on behind what is left; %FALSE with @error set. */
+static gboolean
+read_step(Reader *reader, GError **error)
+{
+  gsize n_left = (gsize)(reader->end - reader->next);
+  ssize_t n;
+
+  if (n_left > MAX_LINE_BYTES)
+    return fail(reader, error, "a line of more than 1 MiB");
+  if (reader->is_check) {
+    g_hash_table_remove_all(reader->ranks);
+    ra_trace_drop_rows(reader->trace);
+  }
+  memmove(reader->room, reader->next, n_left);
+  reader->next = reader->room;
+  do
+    n = read(reader->fd, reader->room + n_left, STEP_BYTES);
+  while (n < 0 && errno == EINTR);
+  reader->end = reader->room + n_left + MAX(n, 0);
+  if (n <= 0)
+    reader->fd = -1;
+  if (n >= 0)
+    return TRUE;
+  g_set_error(error, RA_ERROR, RA_ERROR_IO, "%s: %s", reader->name,
+              g_strerror(errno));
+  return FALSE;
+}
+
+static gboolean
+check_text(const Reader *reader, const char *text, gsize n_bytes,
+           GError **error)
+{
+  const char *bad;
+
+  if (n_bytes > MAX_LINE_BYTES)
+    return fail(reader, error, "a line of more than 1 MiB");
+  if (g_utf8_validate_len(text, n_bytes, &bad))
+    return TRUE;
+  return fail(reader, error, "%s",
+              bad < text + n_bytes && *bad == '\0' ? "a NUL byte, expected text"
+                                                   : "not UTF-8 text");
+}
+
 /* Takes the next line, NUL in place of its end; %FALSE at the end of the text
  * or, with @error set, where the line is cut off. */
 static gboolean
 next_line(Reader *reader, char **out_line, GError **error)
 {
-  char *end;
+  char *line, *end = NULL;
 
-  if (reader->next == reader->end)
-    return FALSE;
   reader->line++;
-  end = memchr(reader->next, '\n', (gsize)(reader->end - reader->next));
-  if (end == NULL)
+  for (;;) {
+    line = reader->next;
+    if (line < reader->end)
+      end = memchr(line, '\n', (gsize)(reader->end - line));
+    if (end || reader->fd < 0)
+      break;
+    if (!read_step(reader, error))
+      return FALSE;
+  }
+  if (line == reader->end) {
+    reader->line--;
+    return FALSE;
+  }
+  if (!check_text(reader, line, (gsize)((end ? end : reader->end) - line),
+                  error))
+    return FALSE;
+  if (!end)
     return fail(reader, error,
                 "the last line does not end, the file is cut off");
   *end = '\0';
-  *out_line = reader->next;
+  *out_line = line;
   reader->next = end + 1;
+  return TRUE;
+}
+
+/* The first bytes say that it is none, however long its first line is. */
+static gboolean
+check_magic(Reader *reader, GError **error)
+{
+  gsize n = strlen(RA_TRACE_MAGIC);
+
+  if (reader->fd >= 0 && !read_step(reader, error))
+    return FALSE;
+  reader->line = 1;
+  if (reader->next == reader->end)
+    return fail(reader, error, "the file is empty, expected '%s%s'",
+                RA_TRACE_MAGIC, RA_TRACE_VERSION);
+  if ((gsize)(reader->end - reader->next) < n ||
+      memcmp(reader->next, RA_TRACE_MAGIC, n) != 0)
+    return fail(reader, error, "no trace: expected '%s%s' as the first line",
+                RA_TRACE_MAGIC, RA_TRACE_VERSION);
+  reader->line = 0;
   return TRUE;
 }
 
@@ -72,21 +167,10 @@ static gboolean
 read_magic(Reader *reader, GError **error)
 {
   g_autofree char *text = NULL;
-  GError *cut = NULL;
   char *line;
 
-  if (!next_line(reader, &line, &cut)) {
-    if (cut == NULL) {
-      reader->line = 1;
-      return fail(reader, error, "the file is empty, expected '%s%s'",
-                  RA_TRACE_MAGIC, RA_TRACE_VERSION);
-    }
-    g_error_free(cut);
-    line = reader->next;
-  }
-  if (!g_str_has_prefix(line, RA_TRACE_MAGIC))
-    return fail(reader, error, "no trace: expected '%s%s' as the first line",
-                RA_TRACE_MAGIC, RA_TRACE_VERSION);
+  if (!check_magic(reader, error) || !next_line(reader, &line, error))
+    return FALSE;
   line += strlen(RA_TRACE_MAGIC);
   if (strcmp(line, RA_TRACE_VERSION) == 0)
     return TRUE;
@@ -119,6 +203,8 @@ read_head_field(Reader *reader, char *line, GError **error)
   if (ra_trace_head(reader->trace, key))
     return fail(reader, error, "head field '%.*s' stands twice", SHOWN_BYTES,
                 key);
+  if (reader->trace->head->len == MAX_HEAD_FIELDS)
+    return fail(reader, error, "more than %d head fields", MAX_HEAD_FIELDS);
   ra_trace_set_head(reader->trace, key, colon[1] == ' ' ? colon + 2 : "");
   return TRUE;
 }
@@ -275,11 +361,10 @@ read_row(Reader *reader, char *line, GError **error)
   RaTraceRow row = {0};
   uint64_t iteration;
   guint n = split(line, fields, RA_TRACE_N_COLUMNS);
-  guint index = reader->trace->n_rows;
 
   if (n != RA_TRACE_N_COLUMNS)
     return fail(reader, error, "%u fields, expected %d", n, RA_TRACE_N_COLUMNS);
-  if (index >= MAX_ROWS)
+  if (reader->n_rows == MAX_ROWS)
     return fail(reader, error, "more than %u rows", MAX_ROWS);
   if (!read_names(reader, fields, &row, error))
     return FALSE;
@@ -302,9 +387,11 @@ read_row(Reader *reader, char *line, GError **error)
   if (row.end_s < row.begin_s)
     return fail(reader, error, "ends at %s s, before it begins at %s s",
                 fields[9], fields[8]);
+  reader->n_rows++;
   ra_trace_add(reader->trace, &row);
+  n = reader->trace->n_rows;
   g_hash_table_add(reader->ranks,
-                   (char *)reader->trace->rows[index].ranks); /* not changed */
+                   (char *)reader->trace->rows[n - 1].ranks); /* not changed */
   return TRUE;
 }
 
@@ -328,42 +415,6 @@ read_all(Reader *reader, GError **error)
   return TRUE;
 }
 
-/* Not text: says on which line. */
-static gboolean
-check_text(Reader *reader, GError **error)
-{
-  gsize n_bytes = (gsize)(reader->end - reader->next);
-  const char *bad;
-
-  if (g_utf8_validate_len(reader->next, n_bytes, &bad))
-    return TRUE;
-  reader->line = 1;
-  for (const char *p = reader->next; p < bad; p++)
-    reader->line += *p == '\n';
-  return fail(reader, error, "%s",
-              bad < reader->end && *bad == '\0' ? "a NUL byte, expected text"
-                                                : "not UTF-8 text");
-}
-
-/* As ra_trace_parse(), but cuts up @text. */
-static RaTrace *
-parse_in_place(const char *name, char *text, gsize n_bytes, GError **error)
-{
-  g_autoptr(RaTrace) trace = ra_trace_new();
-  g_autoptr(GHashTable) ranks = g_hash_table_new(g_str_hash, g_str_equal);
-  Reader reader = {
-      .name = name,
-      .next = text,
-      .end = text + n_bytes,
-      .trace = trace,
-      .ranks = ranks,
-  };
-
-  if (!check_text(&reader, error) || !read_all(&reader, error))
-    return NULL;
-  return g_steal_pointer(&trace);
-}
-
 RaTrace *
 ra_trace_parse(const char *name, const char *text, gsize n_bytes,
                GError **error)
@@ -371,12 +422,63 @@ ra_trace_parse(const char *name, const char *text, gsize n_bytes,
   g_return_val_if_fail(name != NULL, NULL);
   g_return_val_if_fail(text != NULL || n_bytes == 0, NULL);
 
-  g_autofree char *copy = g_malloc(n_bytes + 1);
+  g_autofree char *copy = g_memdup2(text, n_bytes); /* is cut up */
+  g_autoptr(RaTrace) trace = ra_trace_new();
+  g_autoptr(GHashTable) ranks = g_hash_table_new(g_str_hash, g_str_equal);
+  Reader reader = {
+      .name = name,
+      .next = copy,
+      .end = copy + n_bytes,
+      .fd = -1,
+      .trace = trace,
+      .ranks = ranks,
+  };
 
-  if (n_bytes > 0)
-    memcpy(copy, text, n_bytes);
-  copy[n_bytes] = '\0';
-  return parse_in_place(name, copy, n_bytes, error);
+  return read_all(&reader, error) ? g_steal_pointer(&trace) : NULL;
+}
+
+/* One reading of the open file @fd; NULL with @error set. */
+static RaTrace *
+read_file(const char *path, int fd, gboolean is_check, GError **error)
+{
+  g_autofree char *room = g_malloc(MAX_LINE_BYTES + STEP_BYTES);
+  g_autoptr(RaTrace) trace = ra_trace_new();
+  g_autoptr(GHashTable) ranks = g_hash_table_new(g_str_hash, g_str_equal);
+  Reader reader = {
+      .name = path,
+      .next = room,
+      .end = room,
+      .room = room,
+      .fd = fd,
+      .is_check = is_check,
+      .trace = trace,
+      .ranks = ranks,
+  };
+
+  return read_all(&reader, error) ? g_steal_pointer(&trace) : NULL;
+}
+
+static RaTrace *
+load_open(const char *path, int fd, GError **error)
+{
+  g_autoptr(RaTrace) checked = NULL;
+  struct stat about;
+
+  if (fstat(fd, &about) != 0 || !S_ISREG(about.st_mode) ||
+      about.st_size <= (off_t)CHECKED_BYTES)
+    return read_file(path, fd, FALSE, error);
+  if ((guint64)about.st_size > MAX_FILE_BYTES) {
+    g_set_error(error, RA_ERROR, RA_ERROR_INPUT, "%s: larger than 64 GiB",
+                path);
+    return NULL;
+  }
+  checked = read_file(path, fd, TRUE, error);
+  if (!checked)
+    return NULL;
+  if (lseek(fd, 0, SEEK_SET) == 0)
+    return read_file(path, fd, FALSE, error);
+  g_set_error(error, RA_ERROR, RA_ERROR_IO, "%s: %s", path, g_strerror(errno));
+  return NULL;
 }
 
 RaTrace *
@@ -384,11 +486,15 @@ ra_trace_load(const char *path, GError **error)
 {
   g_return_val_if_fail(path != NULL, NULL);
 
-  g_autofree char *text = NULL;
-  gsize n_bytes;
+  int fd = g_open(path, O_RDONLY | O_CLOEXEC, 0);
+  RaTrace *trace;
 
-  if (!ra_file_read_if(path, RA_TRACE_MAGIC, MAX_FILE_BYTES, &text, &n_bytes,
-                       error))
+  if (fd < 0) {
+    g_set_error(error, RA_ERROR, RA_ERROR_IO, "%s: %s", path,
+                g_strerror(errno));
     return NULL;
-  return parse_in_place(path, text, n_bytes, error);
+  }
+  trace = load_open(path, fd, error);
+  close(fd);
+  return trace;
 }

@@ -319,7 +319,7 @@ load_trace(const char *path, GPtrArray *notes, GError **error)
   RaKinetoTally tally;
   RaTrace *trace;
 
-  if (!g_str_has_suffix(path, ".json"))
+  if (!ra_kineto_is_named(path))
     return ra_trace_load(path, error);
   trace = ra_kineto_load(path, &tally, error);
   if (trace && tally.n_unknown > 0)

@@ -40,13 +40,13 @@ find_origin(const char *path, Origin *out, GError **error)
     *out = OF_GPU;
     return TRUE;
   }
-  if (g_str_has_suffix(path, ".json"))
+  if (ra_kineto_is_named(path))
     trace = ra_kineto_load(path, &tally, error);
   else
     trace = ra_trace_load(path, error);
   if (!trace)
     return FALSE;
-  if (g_str_has_suffix(path, ".json"))
+  if (ra_kineto_is_named(path))
     *out = tally.n_kernels > 0 ? OF_GPU : OF_NEITHER;
   else
     *out = origin_of(trace);

@@ -66,12 +66,18 @@ look_up(Job *job)
   job->n_done = sweep->n_cached;
 }
 
-/* How far it came; (transfer full). */
+char *
+ra_sweep_stopped_line(guint n_done, guint n_points, gboolean is_kept)
+{
+  return g_strdup_printf("stopped after %u of %u points%s", n_done, n_points,
+                         is_kept ? ", which are kept" : "");
+}
+
 static char *
 stopped_line(const Job *job)
 {
-  return g_strdup_printf("stopped after %u of %u points%s", job->n_done, job->n,
-                         job->options->cache ? ", which are kept" : "");
+  return ra_sweep_stopped_line(job->n_done, job->n,
+                               job->options->cache != NULL);
 }
 
 /* The work of other processes ends with them. */

@@ -62,6 +62,9 @@ RaSweep *ra_sweep_new(const RaStudy *study, const RaSetupFlags *flags,
 void ra_sweep_free(RaSweep *sweep);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(RaSweep, ra_sweep_free)
 
+/* The line of a sweep that was stopped (transfer full). */
+char *ra_sweep_stopped_line(guint n_done, guint n_points, gboolean is_kept);
+
 /* Table with a row per point (transfer full): its values, all metrics that some
  * point has, the error of its iteration, whether it satisfies the limits, and
  * why it did not run, in at most @n_chars characters. */

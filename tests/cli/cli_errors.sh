@@ -305,7 +305,8 @@ cp "$srcdir/share/models/tiny-llama.json" weights/config.json
 mv pipe.safetensors weights/model.safetensors
 fails 'weights/model.safetensors: no regular file' \
   run x.plan --weights actor=weights
-fails '/dev/zero:1: a NUL byte, expected text' trace info /dev/zero
+fails "/dev/zero:1: no trace: expected '# reallot trace 1' as the first line" \
+  trace info /dev/zero
 
 # Parsers that recurse, and files of any size: what they are is seen before they
 # are held.  64 levels are read, 65 are not (base/nesting.h).
@@ -347,6 +348,28 @@ if "$reallot" simulate x.plan -n 1 --seeds=8 --threads=8 >free &&
     room=$((room + 4096))
   done
   same "no room for threads" -s 8192 -v $((room + 4096))
+fi
+# A refused file takes at most 256 MiB whatever its size, wherever its fault is:
+# 80 MB of rows of 26 bytes, 48 MB of a profiler's kernels of 33, the fault at
+# the end.  Rows and kernels that are kept take 100 bytes or more.
+small() { # FAULT COMMAND FILE
+  (ulimit -v 262144 && "$reallot" "${@:2}") >out 2>err
+  rc=$?
+  [ $rc -eq 2 ] && grep -qF "$1" err
+  result $? "$3 is refused in 256 MiB"
+}
+if (ulimit -v 262144 && "$reallot" --version) >/dev/null 2>&1; then
+  { head -n 1 a.trace.tsv && grep "^name" a.trace.tsv
+    yes $'a\t0\ta\ta\t0\ta\t-\t-\t0\t0\t0\t0' | head -n 3000000
+    echo fault; } >large.tsv
+  small 'large.tsv:3000003: 1 fields, expected 12' trace info large.tsv
+  { echo '{"traceEvents":['
+    yes '{"cat":"kernel","ts":1,"dur":1},' | head -n 1500000
+    echo '{"cat":"kernel",}]}'; } >large.json
+  small 'large.json:1500002: no JSON:' inspect large.json
+  gzip -1 -f large.json
+  small 'large.json.gz:1500002: no JSON:' inspect large.json.gz
+  rm -f large.tsv large.json.gz
 fi
 # Too little memory or no thread: an answer, or one line and exit 2.
 short() { # KIB ARGUMENT...

@@ -4,6 +4,7 @@
  * cuda.json was written by hand in the form that the profiler has on a GPU. */
 #include "config.h"
 
+#include <gio/gio.h>
 #include <glib/gstdio.h>
 #include <string.h>
 
@@ -120,12 +121,32 @@ START_TEST(test_measured)
 }
 END_TEST
 
+static char *
+write_text(const char *suffix, const char *text, gsize n)
+{
+  g_autofree char *like = g_strconcat("ra-kineto-XXXXXX", suffix, NULL);
+  char *path = NULL;
+  int fd = g_file_open_tmp(like, &path, NULL);
+
+  ck_assert_int_ge(fd, 0);
+  g_close(fd, NULL);
+  ck_assert(g_file_set_contents(path, text, (gssize)n, NULL));
+  return path;
+}
+
 START_TEST(test_bad)
 {
   static const struct {
     const char *text, *message;
   } bad[] = {
-      {"{", "no JSON"},
+      {"{", "no JSON: the file is cut off"},
+      {"{\"traceEvents\": [{\"cat\": \"kernel\"",
+       ":1: no JSON: the file is cut"},
+      {"{\"traceEvents\":\n[{\"cat\": \"kernel\",}]}", ":2: no JSON: "},
+      {"{\"traceEvents\": []} {", "text behind its end"},
+      /* The member of another object, and a text. */
+      {"{\"a\": {\"traceEvents\": []}, \"b\": \"traceEvents\", \"c\": []}",
+       "no 'traceEvents'"},
       {"[]", "no 'traceEvents'"},
       {"{\"traceEvents\": 3}", "no 'traceEvents'"},
       {"{\"traceEvents\": [3, null, {\"cat\": \"kernel\"}]}", "no known op"},
@@ -143,11 +164,8 @@ START_TEST(test_bad)
     g_autofree char *path = NULL;
     GError *error = NULL;
     RaKinetoTally tally;
-    int fd = g_file_open_tmp("ra-kineto-XXXXXX", &path, NULL);
 
-    ck_assert_int_ge(fd, 0);
-    g_close(fd, NULL);
-    ck_assert(g_file_set_contents(path, bad[i].text, -1, NULL));
+    path = write_text("", bad[i].text, strlen(bad[i].text));
     ck_assert_ptr_null(ra_kineto_load(path, &tally, &error));
     ck_assert_ptr_nonnull(error);
     ck_assert_msg(strstr(error->message, bad[i].message) != NULL, "%s",
@@ -155,6 +173,63 @@ START_TEST(test_bad)
     g_clear_error(&error);
     g_remove(path);
   }
+}
+END_TEST
+
+/* Rows of @text, as a trace; takes @path. */
+static char *
+rows_of(char *path)
+{
+  RaKinetoTally tally;
+  GError *error = NULL;
+  g_autoptr(RaTrace) trace = ra_kineto_load(path, &tally, &error);
+  gsize n;
+
+  ck_assert_msg(trace != NULL, "%s", error ? error->message : "?");
+  g_remove(path);
+  g_free(path);
+  return ra_trace_format(trace, &n);
+}
+
+#define PART_A                                                                 \
+  "{\"cat\":\"kernel\",\"name\":\"a}]\\\"{\",\"ts\":5,\"dur\":2,\"args\":{"    \
+  "\"External id\":7}}"
+#define PART_B                                                                 \
+  "{\"cat\":\"cpu_op\",\"name\":\"aten::mm\",\"ts\":1,\"dur\":1,\"args\":{"    \
+  "\"External id\":7,\"Input type\":[\"float\"],\"Input "                      \
+  "Dims\":[[2,3],[3,5]]}}"
+
+/* A kernel may stand before its op, brackets in a text are none, and members
+ * around the events change nothing; compressed or not, in one piece or with so
+ * many blanks that it is read in several and looked at twice. */
+START_TEST(test_order)
+{
+  const char *plain = "{\"traceEvents\":[" PART_B "," PART_A "]}";
+  const char *turned =
+      "{\"x\":[{\"traceEvents\":[{}]}],\"traceEvents\":[" PART_A
+      ",{\"cat\":\"python\"}," PART_B "],\"z\":{}}\n";
+  g_autofree char *blanks = g_strnfill(17 << 20, ' ');
+  g_autofree char *long_text = g_strconcat("{\"traceEvents\":[", PART_B, blanks,
+                                           ",", PART_A, "]}", NULL);
+  g_autofree char *want = rows_of(write_text(".json", plain, strlen(plain)));
+  g_autofree char *other = rows_of(write_text(".json", turned, strlen(turned)));
+  g_autofree char *large =
+      rows_of(write_text(".json", long_text, strlen(long_text)));
+  g_autoptr(GConverter) gzip =
+      G_CONVERTER(g_zlib_compressor_new(G_ZLIB_COMPRESSOR_FORMAT_GZIP, 1));
+  char packed[1024];
+  gsize n_read, n_packed;
+  g_autofree char *unpacked = NULL;
+
+  ck_assert(strstr(want, "gemm\tm=2,n=5,k=3") != NULL);
+  ck_assert_str_eq(other, want);
+  ck_assert_str_eq(large, want);
+  ck_assert_int_eq(g_converter_convert(gzip, plain, strlen(plain), packed,
+                                       sizeof packed, G_CONVERTER_INPUT_AT_END,
+                                       &n_read, &n_packed, NULL),
+                   G_CONVERTER_FINISHED);
+  unpacked = rows_of(write_text(".json.gz", packed, n_packed));
+  ck_assert_str_eq(unpacked, want);
 }
 END_TEST
 
@@ -168,6 +243,7 @@ kineto_suite(void)
   tcase_add_test(tcase, test_cuda);
   tcase_add_test(tcase, test_measured);
   tcase_add_test(tcase, test_bad);
+  tcase_add_test(tcase, test_order);
   suite_add_tcase(suite, tcase);
   return suite;
 }
