@@ -310,8 +310,8 @@ check_has_op(gboolean has_op, const char *path, GError **error)
 }
 
 /* TRUE if what is kept of a file that is then refused could be much: such a
- * file is looked at to its end before any of it is kept.  The shortest kernel is
- * 33 bytes and kept in 130; gzip packs a thousand bytes in one. */
+ * file is looked at to its end before any of it is kept.  The shortest kernel
+ * is 33 bytes and kept in 130; gzip packs a thousand bytes in one. */
 static gboolean
 is_large(const char *path)
 {

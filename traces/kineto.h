@@ -51,7 +51,7 @@ typedef struct {
 RaTrace *ra_kineto_load(const char *path, RaKinetoTally *out_tally,
                         GError **error);
 
-/* A trace of the profiler if its name is a .json or .json.gz, else our own. */
+/* A trace of the profiler if its name is a .json or .json.gz, else of ours. */
 RaTrace *ra_trace_load_any(const char *path, GError **error);
 
 #endif
