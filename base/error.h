@@ -26,8 +26,8 @@ typedef enum {
   RA_ERROR_IO,        /* make the file readable or writable: exit 2 */
   RA_ERROR_NEGATIVE,  /* the question was answered with no: exit 1 */
   RA_ERROR_NO_DEVICE, /* find a device or a driver: exit 3 */
-  RA_ERROR_DEVICE     /* a run failed by a device, a rank that died or stalls, or
-                         a number that is not finite: exit 4 */
+  RA_ERROR_DEVICE     /* a run failed: a device, a rank that died or stalls, a
+                         number that is not finite: exit 4 */
 } RaErrorCode;
 
 /**

@@ -44,8 +44,8 @@ typedef struct {
  * ra_kineto_load:
  * @path: JSON, or compressed as its name's .gz says
  * @out_tally: (out)
-/* A trace of the profiler if its name is a .json or .json.gz, else one of ours.
- */
+ * @error: of ra_kineto_events(); %RA_ERROR_INPUT `path: ...`: no op that is
+ *   known has a shape
  *
  * Returns: (transfer full): sorted trace of one iteration; ra_trace_free() it
  */
