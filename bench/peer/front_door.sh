@@ -274,14 +274,35 @@ slime/scripts/run-(deepseek-r1|glm|qwen3-)	h100-sxm	docs/en/examples: H100
 END
 }
 
+# Why a published example does not fit, by its path; the first counts.
+why_of() { # FILE
+  awk -F'\t' -v file="$1" 'file ~ $1 { print $2; exit }' <<'END'
+END
+}
+
+# GPU, GiB that it needs, has and lacks, and what is in it, of a report on stdin.
+lack_of() { # GPU
+  awk -v gpu="$1" '
+    / needs [0-9.]+ of [0-9.]+ GiB/ { at = 1 }
+    at && NF == 0 || / change that |Changes that / { at = 0 }
+    at { text = text " " $0 }
+    END {
+      gsub(/  +/, " ", text)
+      match(text, /needs [0-9.]+ of [0-9.]+/)
+      split(substr(text, RSTART, RLENGTH), n, " ")
+      sub(/.*begins: /, "", text); sub(/\. *$/, "", text)
+      printf "%s\t%s\t%s\t%.1f\t%s\n", gpu, n[2], n[4], n[2] - n[4], text
+    }'
+}
+
 # Whether FILE fits, as the head says; its first simulation is OUT/s.
 fit_of() { # FILE OUT MODELS
   local gpu tried verdict
   gpu=$(gpu_of "$1")
   [ "$gpu" = - ] && { echo '(-)'; return; }
   for tried in ${gpu:-h100-sxm h20 h200-sxm b200-sxm}; do
-    timeout 20 "$reallot" import "$1" -o "$2" --gpu "$tried" \
-      ${3:+--model "$3"} >/dev/null 2>&1
+    timeout 20 "$reallot" import "$1" -o "$2" --force --gpu "$tried" \
+      ${3:+--model "$3"} >/dev/null 2>&1 || { echo failed; return; }
     timeout 60 "$reallot" simulate "$2"/*.plan -n 1 --format=tsv >"$2/now" 2>"$2/e"
     case $? in
       0) verdict=yes ;;
@@ -293,6 +314,8 @@ fit_of() { # FILE OUT MODELS
   done
   [ $verdict = yes ] && [ -z "$gpu" ] && [ "$tried" != h100-sxm ] &&
     verdict=$tried
+  [ $verdict = no ] && timeout 60 "$reallot" simulate "$2"/*.plan -n 1 |
+    lack_of "$tried" >"$2/lack"
   [ -n "$3" ] && verdict="($verdict)"
   echo "$verdict"
 }
@@ -327,6 +350,8 @@ one() { # FILE FRAMEWORK KIND FOLDER
                s = 1; next }
       s == 1 { print $c; exit }' "$out/s" 2>/dev/null)
   fi
+  [ "$fits" = no ] &&
+    printf '%s\t%s\t%s\t%s\n' "$1" "$2" "$(cat "$out/lack")" "$(why_of "$1")" >>"$4.lacks"
   [ "$3" = rl ] || grep -qs '^kind = generate' "$out"/*.workload || taken=no
   [ $taken = no ] && [ -f "$plan" ] && with_model="as $3"
   [ $imported = no ] && names_none "$reason" && imported=open
@@ -362,6 +387,8 @@ if [ $keys = yes ]; then
     "$tmp/rows" | sed -E "s/ (is|for the [a-z]+) '[^']*'/ \1 .../g" |
     sort | uniq -c | sort -rn | head -n 40 | sed -E 's/^ *([0-9]+) /\1\t/'
 fi
+printf '\nfile\tframework\tgpu\tneeds_gib\thas_gib\tlacks_gib\tof\twhy\n'
+cat "$tmp"/*.lacks 2>/dev/null | sort
 awk -F'\t' '
   function bar(name, value, limit, ok) {
     printf "bar\t%s\t%s\t%s\t%s\n", name, value, limit, ok ? "ok" : "short"
