@@ -201,6 +201,7 @@ dist_systems_DATA += %D%/systems/skyrl-megatron.system
 dist_systems_DATA += %D%/systems/slime.system
 dist_systems_DATA += %D%/systems/tensorrt-llm-h100.system
 dist_systems_DATA += %D%/systems/torchtitan-h100.system
+dist_systems_DATA += %D%/systems/trl.system
 dist_systems_DATA += %D%/systems/verl-fsdp.system
 dist_systems_DATA += %D%/systems/verl-megatron.system
 dist_systems_DATA += %D%/systems/vllm-h100.system

@@ -14,6 +14,7 @@ typedef struct {
                            are sharded by zero 3 */
   gboolean trained_host; /* weights and optimizer of what is trained are in host
                             memory while its GPUs generate */
+  gboolean with_engine;  /* the systems are of generation by an engine */
 } Habits;
 
 static const Habits habits[RA_N_FRAMEWORKS] = {
@@ -31,7 +32,7 @@ static const Habits habits[RA_N_FRAMEWORKS] = {
     [RA_FRAMEWORK_ROLL] = {"roll", "roll", FALSE, FALSE},
     [RA_FRAMEWORK_AREAL] = {"areal", "areal", FALSE, FALSE},
     /* Its trainer generates by itself, with vLLM if it is told to. */
-    [RA_FRAMEWORK_TRL] = {NULL, NULL, FALSE, FALSE},
+    [RA_FRAMEWORK_TRL] = {"trl", "trl", .with_engine = TRUE},
 };
 
 static gboolean
@@ -57,8 +58,9 @@ ra_recipe_set_system(RaRecipe *recipe)
   const RaRecipeCall *generate = &calls[RA_RECIPE_GENERATE];
   gboolean moved = FALSE;
 
-  recipe->system =
-      calls[RA_RECIPE_ACTOR_TRAIN].zero == 3 ? h->sharded : h->other;
+  if (!h->with_engine || generate->max_sequences > 0)
+    recipe->system =
+        calls[RA_RECIPE_ACTOR_TRAIN].zero == 3 ? h->sharded : h->other;
   for (RaRecipeKind k = RA_RECIPE_ACTOR_INFERENCE; k < RA_N_RECIPE_CALLS; k++) {
     RaRecipeCall *c = &calls[k];
 

@@ -227,7 +227,18 @@ static const RaMeaning meanings[] = {
 };
 static const guint n_meanings = G_N_ELEMENTS(meanings);
 
-typedef enum { GRPO, RLOO, PPO, ONLINE_DPO, SFT, DPO, REWARD, OTHER } Trainer;
+typedef enum {
+  GRPO,
+  RLOO,
+  PPO,
+  ONLINE_DPO,
+  XPO,
+  NASH_MD,
+  SFT,
+  DPO,
+  REWARD,
+  OTHER
+} Trainer;
 
 /* What a script or a word behind `trl` trains. */
 static const struct {
@@ -241,7 +252,7 @@ static const struct {
     {"cpo", OTHER},       {"bco", OTHER},  {"tpo", OTHER},
     {"gkd", OTHER},       {"gold", OTHER}, {"distillation", OTHER},
     {"sdft", OTHER},      {"sdpo", OTHER}, {"ssd", OTHER},
-    {"prm", OTHER},       {"xpo", OTHER},  {"nash_md", OTHER},
+    {"prm", OTHER},       {"xpo", XPO},    {"nash_md", NASH_MD},
     {"mpo", OTHER},
 };
 
@@ -627,14 +638,18 @@ read_ppo(RaRecipe *recipe, RaSettings *s, GError **error)
   return read_rollout(recipe, s, PPO, 1, FALSE, error);
 }
 
-/* Two answers to a prompt, of which a model or a judge prefers one. */
+/* Two answers to a prompt, of which a model or a judge prefers one.  XPO's and
+ * Nash-MD's trainers are made from that of online DPO (trl/experimental/xpo,
+ * nash_md: _generate_completions()); they differ in who gives the second. */
 static gboolean
-read_online_dpo(RaRecipe *recipe, RaSettings *s, gboolean is_apart,
-                GError **error)
+read_online_dpo(RaRecipe *recipe, RaSettings *s, Trainer trainer,
+                gboolean is_apart, GError **error)
 {
   uint32_t accumulate;
 
-  recipe->algorithm = g_strdup("online-dpo");
+  recipe->algorithm = g_strdup(trainer == XPO       ? "xpo"
+                               : trainer == NASH_MD ? "nash-md"
+                                                    : "online-dpo");
   recipe->n_samples = 2;
   if (!read_batch(recipe, s, &accumulate, &recipe->n_prompts, error) ||
       !ra_recipe_count(s, "max_new_tokens", 64, &recipe->max_response, error))
@@ -642,6 +657,13 @@ read_online_dpo(RaRecipe *recipe, RaSettings *s, gboolean is_apart,
   recipe->TRAIN.micro_batch *= 2;
   read_reward(recipe, s);
   ra_recipe_like(recipe, RA_RECIPE_REF_INFERENCE, RA_RECIPE_ACTOR_TRAIN);
+  if (trainer == XPO)
+    ra_recipe_note(recipe, "generate: the actor gives both answers; XPO's "
+                           "second is by the reference, of the same shape");
+  if (trainer == NASH_MD)
+    ra_recipe_note(recipe, "generate: the actor gives both answers; Nash-MD's "
+                           "second is by a mixture of actor and reference, "
+                           "which runs both for each of its tokens");
   return read_rollout(recipe, s, ONLINE_DPO, accumulate, is_apart, error);
 }
 
@@ -686,9 +708,10 @@ read_trl(RaRecipe *recipe, RaSettings *s, GError **error)
     return FALSE;
   ok = trainer == GRPO || trainer == RLOO
            ? read_grpo(recipe, s, trainer, is_async, is_apart, error)
-       : trainer == PPO        ? read_ppo(recipe, s, error)
-       : trainer == ONLINE_DPO ? read_online_dpo(recipe, s, is_apart, error)
-                               : read_supervised(recipe, s, trainer, error);
+       : trainer == PPO ? read_ppo(recipe, s, error)
+       : trainer == ONLINE_DPO || trainer == XPO || trainer == NASH_MD
+           ? read_online_dpo(recipe, s, trainer, is_apart, error)
+           : read_supervised(recipe, s, trainer, error);
   if (!ok || !read_adapters(recipe, s, error))
     return FALSE;
   ra_recipe_lengths(recipe, 512, 512);

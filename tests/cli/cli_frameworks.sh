@@ -233,6 +233,21 @@ is 2 actor_train micro-batches trl-sft
 answers 'trl kto --model_name_or_path a --dataset_name b' \
   'is kto, expected training by RL, SFT, DPO'
 
+# XPO and Nash-MD are online DPO but for who gives the second answer, which is
+# said.  A system is of vLLM: generate() of transformers has none.
+for name in xpo nash_md; do
+  echo "python examples/scripts/$name.py --reward_model_path" \
+    'EleutherAI/pythia-1b --model_name_or_path EleutherAI/pythia-1b' >$name.sh
+  run import $name.sh -o . --force
+  says 'samples-per-prompt = 2' $name
+  grep -q 'generate: the actor gives both answers' out
+  result $? "TRL, $name: the second answer is the actor's here"
+  ! grep -q '^system' $name.plan
+  result $? "TRL, $name: no engine, no system"
+done
+grep -q '^system = trl$' trl-grpo-qwen2.5-7b.plan
+result $? "TRL: the system of vLLM"
+
 # A flag's words are one list; the rank is TRL's default.
 echo 'trl dpo --model_name_or_path Qwen/Qwen2.5-7B --use_peft' \
   '--lora_target_modules "q_proj", "k_proj" v_proj --num_processes 4' >peft.sh
