@@ -247,3 +247,6 @@ dist_man1_MANS += %D%/man/reallot-validate.1
 dist_man5_MANS = %D%/man/reallot-files.5
 dist_bashcomp_DATA = %D%/completion/reallot
 EXTRA_DIST += %D%/models/README.md
+EXTRA_DIST += %D%/python/wheel.py
+EXTRA_DIST += %D%/python/reallot/__init__.py
+EXTRA_DIST += %D%/python/reallot/__main__.py

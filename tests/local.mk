@@ -398,6 +398,7 @@ shell_tests += %D%/cli/cli_validate.sh
 shell_tests += %D%/cli/cli_algorithms.sh
 shell_tests += %D%/cli/cli_tune.sh
 shell_tests += %D%/cli/cli_workloads.sh
+shell_tests += %D%/cli/wheel.sh
 shell_tests += %D%/cli/cli_verl_keys.sh
 EXTRA_DIST += %D%/cli/cli_impl.sh
 shell_tests += %D%/sim/fingerprints.sh
