@@ -24,7 +24,7 @@ typedef struct {
   };
 } Value;
 
-/* What a conversion works on; a message is about (group, spec->key). */
+/* State of one conversion; its messages are about (group, spec->key). */
 typedef struct {
   RaKeyFile *file;
   guint group;

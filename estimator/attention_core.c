@@ -20,7 +20,8 @@ product_s(const RaGemmLaw *gemm, const RaOp *op, uint64_t m, uint64_t n,
          (op->flags & RA_OP_RAGGED ? RA_GEMM_RAGGED_FACTOR : 1);
 }
 
-/* What the products move is in their law: the rest of ra_op_bytes(). */
+/* The bytes that the GEMMs move are in their law: this is the rest of
+ * ra_op_bytes(). */
 static double
 passes_bytes(const RaOp *op, gboolean back)
 {

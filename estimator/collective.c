@@ -68,7 +68,7 @@ ra_collective_count_s(const RaCollectiveLaw *law, const RaOp *op, uint64_t n)
          ra_residual_factor(&law->residual, &inside);
 }
 
-/* What large messages cost at @n ranks, up to scale and offset. */
+/* Cost of large messages at @n ranks, up to scale and offset. */
 static double
 large_at(guint kind, uint64_t n)
 {
@@ -158,7 +158,7 @@ between_s(const RaCollectiveLaw *law, const RaOp *op, uint64_t n)
                                                                  : MIN(ta, tb));
 }
 
-/* Whether lines and table have @n ranks, or there is no table. */
+/* TRUE if lines and table have @n ranks, or there is no table. */
 static gboolean
 is_measured(const RaCollectiveLaw *law, uint64_t n)
 {
@@ -212,8 +212,8 @@ crossing_bytes(const RaLinkLaws *laws, const RaOp *op, uint64_t r,
          bytes;
 }
 
-/* Whether @op crosses another fabric than the law's own.  All-to-alls have a
- * law of their own, which is a share of the NICs. */
+/* TRUE if @op crosses another fabric than the law's own. All-to-alls have a law
+ * of their own, which is a share of the NICs. */
 static gboolean
 is_foreign(const RaLinkLaws *laws, const RaOp *op)
 {
@@ -233,8 +233,9 @@ fabric_factor(const RaLinkLaws *laws, const RaOp *op)
   return here.s / own.s;
 }
 
-/* Of a byte that a node's @r ranks send out, at the NICs' full rate: of the
- * law's own fabric where a factor then leads here. */
+/* Seconds of a byte that a node's @r ranks send out, at the NICs' full rate.
+ * Where a factor then leads from the law's own fabric to this one, they are
+ * those of that fabric. */
 static double
 s_per_byte(const RaLinkLaws *laws, const RaOp *op, uint64_t r)
 {

@@ -206,10 +206,10 @@ host_copy_init(RaHostCopyLaw *law, const RaProfile *profile,
   return ra_resolver_ok(&r);
 }
 
-/* What a message without bytes costs, and each step of it, of laws that know
+/* Cost of a message without bytes, and of each of its steps, in laws that know
  * one number of ranks m: an all-reduce takes m - 1 steps more than a gather or
- * a scatter, which differ in nothing else.  The lines of m alone say so: those
- * of other numbers are not looked at. */
+ * a scatter, which differ in nothing else. The lines of m alone give both:
+ * those of other numbers are not read. */
 static void
 find_steps(RaLinkLaws *laws)
 {
@@ -236,7 +236,7 @@ find_steps(RaLinkLaws *laws)
   }
 }
 
-/* What the profile says in the optional law inter-node.fabric. */
+/* Values of the optional law inter-node.fabric. */
 typedef struct {
   double node, link, host; /* bytes/s of its NICs, to peers, to the host */
   double path_frac;        /* of the links to the host */
@@ -265,8 +265,9 @@ is_near(double a, double b)
   return fabs(a / b - 1) <= 1e-3;
 }
 
-/* Whether two nodes and their networks are alike: of one that is not, a factor
- * leads here, so that no time jumps where its NICs alone become others. */
+/* TRUE if two nodes and their networks are alike. Where they are not, a factor
+ * leads from one to the other, so that no time jumps where its NICs alone
+ * become others. */
 static gboolean
 is_like(const RaCollectiveModel *a, const RaCollectiveModel *b)
 {

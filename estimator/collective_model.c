@@ -45,7 +45,7 @@ static const double hop_s[N_HW][RA_N_ALGORITHMS][RA_N_PROTOCOLS] = {
     [RA_ALGORITHM_DIRECT] = {2.7e-6, 4e-6, 14e-6},
   },
 };
-/* Of a step of a ring in a node while others cross: getNetOverhead(). */
+/* Overhead of a ring's step in a node while others cross: getNetOverhead(). */
 static const double net_overhead_s[RA_N_PROTOCOLS] = {1e-6, 1e-6, 3e-6};
 /* With the switches of nodes: NVLS's hop and its net. */
 #define NVLS_SHARP_S 43e-6
@@ -67,7 +67,7 @@ static const double nvls_tree[RA_N_LINK_GENERATIONS][N_SCALES] = {
   {24e9, 23.6e9, 17.8e9}, {0, 57.7e9, 45.5e9}, {0, 96e9, 80e9},
 };
 static const double nvls_frac[RA_N_LINK_GENERATIONS] = {0, 0.85, 0.74};
-/* Of a tree's rate, by log2(bytes / 64). */
+/* Corrections of a tree's rate, by log2(bytes / 64). */
 static const double correction[RA_N_PROTOCOLS][N_CORRECTIONS] = {
   {1, 1, 1, 1, .9, .8, .7, .7, .7, .7, .6, .5,
    .4, .4, .5, .6, .7, .8, .9, 1, 1, 1, 1, 1},
@@ -78,8 +78,9 @@ static const double correction[RA_N_PROTOCOLS][N_CORRECTIONS] = {
 };
 /* clang-format on */
 
-/* Of generation @g, no lower than an older one's: Blackwell's are lower, as the
- * library has more channels there, which nothing here tells the number of. */
+/* Cap of generation @g, no lower than an older one's. Blackwell's are lower in
+ * the library, as it has more channels there, whose number nothing here knows.
+ */
 static double
 tree_cap(const double (*caps)[N_SCALES], guint g, guint scale)
 {
@@ -192,7 +193,8 @@ shape_init(Shape *s, const RaCollectiveModel *model, const RaOp *op)
   return TRUE;
 }
 
-/* Of a ring or a tree that passes the node and its NICs, @wires of them. */
+/* Rate of a ring or a tree that passes the node and its NICs, @wires of them.
+ */
 static double
 bus_rate(const Shape *s, double wires)
 {
@@ -232,7 +234,7 @@ ring(const Shape *s, RaProtocol p, double *latency_s, double *rate)
   return TRUE;
 }
 
-/* Of a tree's rate at the op's size. */
+/* Correction of a tree's rate at the op's size. */
 static double
 corrected(RaProtocol p, double bytes)
 {
@@ -268,7 +270,7 @@ tree(const Shape *s, RaProtocol p, double *latency_s, double *rate)
   return TRUE;
 }
 
-/* What a node's switches add up and send out at, of @n ranks. */
+/* Rate at which a node's switches add up and send out, for @n ranks. */
 static double
 nvls_rate(const Shape *s, double n)
 {

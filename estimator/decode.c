@@ -79,7 +79,7 @@ ra_estimator_add_system(const RaEstimator *estimator, int launch,
     add_host_work(estimator, piece, cost);
     return;
   }
-  /* What the engine does between two steps of a graph: nothing of it hides. */
+  /* The engine's work between two steps of a graph: nothing of it hides. */
   cost->host_s += step_s;
   cost->total_s += step_s;
 }
@@ -101,7 +101,7 @@ ra_estimator_has_reuse(const RaEstimator *estimator)
   return estimator->gemm_fp32.reuse.grid != NULL;
 }
 
-/* Of a piece whose weights are in place; returns the kernels launched. */
+/* Cost of a piece whose weights are in place; returns the kernels launched. */
 static guint64
 decode_whole(const RaEstimator *estimator, const RaShard *shard,
              const RaPiece *piece, const RaBatch *batch, RaDecodeLine *out_line)

@@ -7,7 +7,7 @@
  * stand while K grows: an eighth.  Their sum is a line further than that. */
 #define SPLIT_FRAC 8
 
-/* What is gathered at once. */
+/* A part of the weights that is gathered at once. */
 typedef struct {
   RaCost cost;           /* computes, with the collectives inside */
   double s_per_token;    /* slope of it */

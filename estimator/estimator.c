@@ -510,7 +510,8 @@ ra_estimator_sum_ops(const RaEstimator *estimator, const RaOp *ops, guint n_ops,
       cost->compute_s += MIN(op_s, before_s) * ops[i].count *
                          ra_overlap_frac(&estimator->overlap, &ops[i - 1]);
     before_s = op_s;
-    /* What does nothing is not launched: a collective of one rank, say. */
+    /* An op that does nothing, such as a collective of one rank, is not
+     * launched. */
     if (op_s > 0)
       n_launches += (guint64)ra_op_n_launches(&ops[i]) * ops[i].count;
   }

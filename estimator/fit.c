@@ -11,7 +11,7 @@
 #include "estimator/fit.h"
 #include "estimator/robust.h"
 
-/* Of a law that has three lines for 2, 4 and 8 GPUs. */
+/* Coefficients of a law that has three lines for 2, 4 and 8 GPUs. */
 #define RANK_COEFFICIENTS 18
 
 /* The law of a fit in its profile, by the fit's coefficients. */
@@ -43,7 +43,7 @@ cluster_of(const RaProfile *profile, const RaMeasured *row)
                      .device = profile->spec};
 }
 
-/* Whether both are from nodes of one kind. */
+/* TRUE if both are from nodes of one kind. */
 static gboolean
 is_same_node(const RaMeasured *a, const RaMeasured *b)
 {

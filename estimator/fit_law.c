@@ -87,8 +87,8 @@ static const RaFitAxes experts_tables[] = {
     {RA_FEATURE_LOAD, RA_FEATURE_LOCAL, RA_FEATURE_SKEW, RA_N_FEATURES}};
 static const RaFitAxes gemm_tables[] = {
     {RA_FEATURE_M, RA_FEATURE_N, RA_FEATURE_K, RA_N_FEATURES}};
-/* What one kernel schedules, or what the launch distinguishes: heads of all
- * sequences together (a persistent kernel) or sequences and heads apart. */
+/* Axes by what one kernel schedules, or what the launch distinguishes: heads of
+ * all sequences together (a persistent kernel) or sequences and heads apart. */
 static const RaFitAxes prefill_tables[] = {
     {RA_FEATURE_LENGTH, RA_FEATURE_HEADS, RA_FEATURE_GROUP, RA_FEATURE_WIDTH,
      RA_N_FEATURES},
@@ -245,7 +245,7 @@ static const RaFitLaw laws[] = {
                  "a node"},
 };
 
-/* What only traces have rows of. */
+/* Coefficients of which only traces have rows. */
 static const RaFitCoefficient backward[] = {
     {"efficiency-frac", 0.8, 0.05, 4},
 };

@@ -20,7 +20,7 @@ typedef struct {
   double weight[CORNERS]; /* how much of each is in what was predicted */
 } Seen;
 
-/* What the rows say of one cell; sums over rows, by their weights there. */
+/* Sums over the rows of one cell, by their weights there. */
 typedef struct {
   double weight, weight_2, shift, error_2, known_2;
   double n, samples_2; /* samples; their squared deviations */

@@ -67,7 +67,7 @@ make_monotone(guint n, double *y)
       y[at++] = mean[p];
 }
 
-/* What each but the first and the last is off when it is read between its
+/* Errors of all points but the first and the last when each is read between its
  * neighbours. */
 static void
 leave_out(const RaGridAxis *axis, const Line *line, GArray *errors)

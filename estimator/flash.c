@@ -8,8 +8,8 @@
 /* Names of dim[] of the attention ops. */
 enum { SEQUENCES, Q_TOKENS, KV_TOKENS, PAIRS, Q_HEADS, KV_HEADS, HEAD_DIM };
 
-/* Of num_splits_heuristic(): waves so full need no splits; the least number of
- * splits that comes so close to the best will do. */
+/* Constants of num_splits_heuristic(): waves so full need no splits; the least
+ * number of splits that comes so close to the best will do. */
 #define FULL_FRAC 0.8
 #define NEAR_FRAC 0.85
 

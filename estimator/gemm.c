@@ -51,7 +51,7 @@ ra_gemm_law_init(RaGemmLaw *law, const RaProfile *profile,
           ra_residual_init(&law->reuse, profile, RA_GEMM_REUSE, error));
 }
 
-/* What many rows take is arithmetic: the table ends where that was measured. */
+/* Many rows are bound by arithmetic: the table ends where that was measured. */
 static double
 reuse_factor(const RaResidual *reuse, const RaOp *op)
 {

@@ -11,7 +11,7 @@ enum { N_BATCHES = 8, N_LENGTHS = 3, N_TOKENS = N_BATCHES + N_LENGTHS - 1 };
 
 static const uint32_t lengths[N_LENGTHS] = {128, 256, 512};
 
-/* What is timed of a layer. */
+/* Ops that are timed of a layer. */
 typedef enum { OP_FORWARD, OP_BACKWARD, OP_OPTIMIZER, OP_DECODE } Op;
 
 /* Where layers are timed. */

@@ -167,7 +167,8 @@ common_params(const RaModel *model, const Broadcasts *b, uint32_t from,
   return n;
 }
 
-/* Of a tensor cut evenly, what rank @i of @n and rank @j of @m both have. */
+/* Share of a tensor, cut evenly, that rank @i of @n and rank @j of @m both
+ * have. */
 static double
 common_frac(uint32_t i, uint32_t n, uint32_t j, uint32_t m)
 {

@@ -72,7 +72,7 @@ soften(float scores[TILE_K / 8][4], Running *running, float out[HD / 8][4],
   }
 }
 
-/* What a block works on. */
+/* Work of a block. */
 struct Place {
   uint32_t begin, head;  /* first token of the sequence; query head */
   int length, first;     /* queries of the sequence; the tile's first */

@@ -12,7 +12,7 @@
 
 static const float log2_e = 1.4426950408889634f;
 
-/* What the kernels read and write; pointers into device memory. */
+/* Arrays that the kernels read and write; pointers into device memory. */
 struct Arrays {
   const uint16_t *q, *k, *v, *d_out;
   const float *lse, *delta;
@@ -88,7 +88,7 @@ multiply(float one[TILE / 8][4], float two[TILE / 8][4], const uint16_t *own_x,
   }
 }
 
-/* Of query @row of blockIdx.z's sequence. */
+/* Numbers of query @row of blockIdx.z's sequence. */
 __device__ static inline float2
 row_of(const RaKAttention &shape, const Arrays &a, uint32_t head, int row,
        int length)
@@ -211,8 +211,8 @@ soften_columns(float scores[TILE / 8][4], float d_p[TILE / 8][4],
   }
 }
 
-/* What soften_columns() wants to know of a tile of queries of @head, @first
- * and on of @n; of each by one thread. */
+/* Numbers that soften_columns() needs of a tile of queries of @head, @first and
+ * on of @n; each is read by one thread. */
 template <bool PLAIN>
 __device__ static inline void
 look_at_queries(const RaKAttention &shape, const Arrays &a, uint32_t head,

@@ -190,7 +190,7 @@ __launch_bounds__(THREADS, 1)
   }
 }
 
-/* Of the warpgroup's own rows. */
+/* First of the warpgroup's own rows. */
 __device__ static inline int
 first_of_group(const Place &p)
 {

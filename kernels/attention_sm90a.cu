@@ -46,7 +46,7 @@ struct Barriers {
   RaBarrier v_full[STAGES], v_free[STAGES];
 };
 
-/* What a block works on. */
+/* Work of a block. */
 struct Place {
   uint32_t begin;    /* first token of the sequence */
   int head, kv_head; /* of queries, of keys */

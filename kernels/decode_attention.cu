@@ -39,7 +39,7 @@ load_tokens(const RaKDecode &shape, const uint32_t *pages, uint16_t *tile_k,
   }
 }
 
-/* What the warps of a block, or the parts of a sequence, know of a head. */
+/* State of a head in a warp of a block, or in a part of a sequence. */
 struct Part {
   float most, sum; /* of the powers of two; -INFINITY and 0: of no token */
 };
@@ -173,7 +173,7 @@ store(const RaKDecode &shape, const float *whole, const Part *parts,
   }
 }
 
-/* Of head @row of a group of @group, in powers of two. */
+/* Slope of head @row of a group of @group, in powers of two. */
 __device__ static inline float
 slope_of(const RaKDecode &shape, uint32_t kv_head, int group, int row)
 {

@@ -109,7 +109,7 @@ group_of(uint32_t n_groups, const uint32_t *first_tile, uint32_t tile)
   return low;
 }
 
-/* What a block works on: factors from where the tile begins. */
+/* Work of a block: factors from where the tile begins. */
 struct Place {
   const uint16_t *left, *right;
   size_t left_stride, right_stride, out; /* of the result: its first element */

@@ -35,7 +35,7 @@ interval_of(size_t n, const RaKInterval *intervals, uint64_t piece)
   return low;
 }
 
-/* Of unit @i.  A division of 64 bits takes as long as the copy. */
+/* Row of unit @i. A division of 64 bits takes as long as the copy. */
 __device__ static inline uint64_t
 row_of(uint64_t i, const RaKInterval &it)
 {

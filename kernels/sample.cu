@@ -17,7 +17,7 @@ weigh(float z)
   return (Whole)rintf(expf(z) * ONE);
 }
 
-/* What the threads of a block share. */
+/* State that the threads of a block share. */
 struct Row {
   const uint16_t *logits;
   uint32_t n;
@@ -143,7 +143,7 @@ edge_of(const Row &row, bool by_count, Whole least, Whole wanted, Whole *bins,
   return prefix;
 }
 
-/* What the block has for its work. */
+/* Memory of a block for its work. */
 struct Space {
   Whole *bins, *slots, *found; /* BINS, WARPS, 2 */
 };
@@ -217,7 +217,7 @@ restrict_row(Row *row, const RaCpuSampling &how, Whole all, const Space &space)
   return kept;
 }
 
-/* What find_token() finds. */
+/* Result of find_token(). */
 struct Found {
   uint32_t token;
   Whole before, upto; /* sums of kept weights without it and with it */
@@ -263,8 +263,8 @@ lead_of(const Row &row, uint32_t token, float *warps)
   return row.most - ra_block_max(next, warps);
 }
 
-/* Of a token that was drawn with @u from kept weights of @sum, of @all, in
- * probability. */
+/* Margin, in probability, of a token that was sampled with @u from kept weights
+ * of @sum, of @all. */
 __device__ static inline float
 margin_of(const Row &row, const Found &found, double u, double sum, double all)
 {

@@ -196,7 +196,8 @@ nearest(const RaGrid *grid, const guint8 *known, gsize index, guint a,
   return -1;
 }
 
-/* What the neighbours along the axes say of hole @index; FALSE for nothing. */
+/* Value that the neighbours along the axes suggest for hole @index; FALSE if
+ * there is none. */
 static gboolean
 guess(const RaGrid *grid, const guint8 *known, gsize index, gboolean one_sided,
       float *out_value)
@@ -249,7 +250,7 @@ fill_once(RaGrid *grid, guint8 *known, gboolean one_sided)
   return n;
 }
 
-/* Whether cell @index, which is the last of those known along an axis, is as
+/* TRUE if cell @index, which is the last of those known along an axis, is as
  * its nearest there: nothing stands on its other side that could say more. */
 static gboolean
 continues_edge(const RaGrid *grid, const guint8 *known, gsize index)

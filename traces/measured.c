@@ -292,7 +292,7 @@ ra_measured_rows(const char *const *data, const char *source, const char *gpu,
       .found = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free)};
   gboolean sends = strcmp(source, "send") == 0, ok;
 
-  /* Of sends the best source that there is. */
+  /* Sends come from the best source that there is. */
   if (sends)
     r.source = "p2p.node";
   ok = read_source(&r, data, error);

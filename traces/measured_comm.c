@@ -30,8 +30,8 @@ compare_versions(const char *a, const char *b)
   return (*a != '\0') - (*b != '\0');
 }
 
-/* Whether a row under @version counts: of the newest NCCL that there is; those
- * of older ones that were read are dropped. */
+/* TRUE if a row under @version counts: only those of the newest NCCL do, and
+ * rows of older ones that were read are dropped. */
 static gboolean
 is_newest(RaMeasuredReader *r, const char *version)
 {
@@ -128,8 +128,8 @@ nic_rate(const char *text)
   return n * gbit_per_s / 8 * 1e9;
 }
 
-/* What EFA's messages take longer than InfiniBand's, as its plug-in tells NCCL
- * (aws-ofi-nccl, src/platform-aws.c, p4d and p4de: latency 75) and as its
+/* Latency of EFA's messages beyond InfiniBand's, as its plug-in gives it to
+ * NCCL (aws-ofi-nccl, src/platform-aws.c, p4d and p4de: latency 75) and as its
  * tuner of P5 counts (the same, nccl_ofi_param.h: TUNER_NET_LATENCY 20). */
 static double
 efa_latency_s(const char *gpu)
@@ -140,7 +140,7 @@ efa_latency_s(const char *gpu)
 static const char *const table_columns[] = {"table_id", "collective",    "gpu",
                                             "nodes",    "?interconnect", NULL};
 
-/* What a table was measured on. */
+/* Machine and conditions of a table. */
 typedef struct {
   const char *id, *collective, *gpu, *fabric;
   double nodes;

@@ -12,14 +12,14 @@
 /* Rows that share less were rounded: a trace has whole nanoseconds. */
 #define SHARED_S 1.5e-9
 
-/* What slows what; others count neither way. */
+/* Kinds of rows that slow each other; others count neither way. */
 typedef enum { COMPUTATION, COMMUNICATION, N_KINDS, NEITHER = N_KINDS } Kind;
 
 typedef struct {
   double begin_s, end_s;
 } Span;
 
-/* What a GPU does of a kind. */
+/* Rows of a GPU of one kind. */
 typedef struct {
   GArray *spans;  /* of Span: of every row, by begin; end_s the latest so far */
   GArray *merged; /* of Span: their union, disjoint */
@@ -163,7 +163,7 @@ find_spans(Reader *r, GError **error)
   return TRUE;
 }
 
-/* Of @spans how many begin before @at_s. */
+/* Number of @spans that begin before @at_s. */
 static guint
 n_before(const GArray *spans, double at_s)
 {
@@ -180,7 +180,7 @@ n_before(const GArray *spans, double at_s)
   return low;
 }
 
-/* Whether more than one row of @lane runs in @span, which is one's. */
+/* TRUE if more than one row of @lane runs in @span, which is one's. */
 static gboolean
 is_shared(const Lane *lane, Span span)
 {
@@ -218,7 +218,7 @@ is_same(const RaOp *a, const RaOp *b)
          memcmp(a->dim, b->dim, sizeof a->dim) == 0;
 }
 
-/* What @op takes alone; 0: nothing says it. */
+/* Seconds of @op alone; 0: no row has it. */
 static double
 alone_s(const Reader *r, const RaOp *op)
 {

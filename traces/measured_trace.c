@@ -85,7 +85,7 @@ ra_measured_containers(const RaTrace *trace)
   return set;
 }
 
-/* What a GPU was last seen to do. */
+/* Activity of a GPU so far. */
 typedef struct {
   double end_s; /* the latest end of a row so far */
   guint row;    /* whose */

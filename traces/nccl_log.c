@@ -67,7 +67,7 @@ test_in(const char *text)
   return G_N_ELEMENTS(tests);
 }
 
-/* What a launcher has put before the line. */
+/* The line without the tag that a launcher has put before it. */
 static char *
 without_tag(char *line)
 {

@@ -25,7 +25,7 @@ ideal_value(const char *name)
                                                                         : NULL;
 }
 
-/* What @law's @key becomes; NULL: what it is. */
+/* New value of @law's @key; NULL: as it is. */
 static const char *
 replaced(const RaLawSpec *law, const char *key)
 {

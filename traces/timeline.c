@@ -16,7 +16,7 @@
 /* Styles of what moves between calls: the first of RaStyle. */
 #define N_MOVES (RA_STYLE_COPY + 1)
 
-/* What a row is to the picture. */
+/* Role of a row in the picture. */
 typedef enum {
   ROLE_COMPUTE, /* on its GPUs */
   ROLE_HOST,    /* on the lane of the host, wherever its GPUs are */
@@ -314,7 +314,7 @@ compare_boxes(const void *a, const void *b)
   return p->style < q->style ? -1 : p->style > q->style;
 }
 
-/* What moves is seen above only where nothing computes; its time counts as
+/* Moves are seen above only where nothing computes; their time counts as
  * communication in any case. */
 static RaTimelineLane *
 finish_lane(Build *build, guint index)

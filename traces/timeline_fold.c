@@ -58,7 +58,7 @@ distance(const uint16_t *a, const uint16_t *b, gsize n, guint max)
   return n_differ;
 }
 
-/* What lanes are compared by. */
+/* Styles by which lanes are compared. */
 typedef struct {
   uint16_t *const *looks; /* (lanes) */
   gsize n;                /* styles in each */

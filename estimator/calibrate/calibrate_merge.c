@@ -203,10 +203,10 @@ off_frac(const RaProfile *profile, const GArray *rows)
   return measured > 0 ? predicted / measured - 1 : 0;
 }
 
-/* What a run says is kept where it brings that run closer.  Ops that the laws
- * have too long make predictions shorter; where all of them together, and what
- * ranks wait for in them, were too short already, other plans would only get
- * worse by it. */
+/* The merged profile is kept where it is closer to the run as a whole. Ops that
+ * the laws have too long make predictions shorter. Where the sum of all ops,
+ * with the waits of ranks in them, was too short already, other plans would
+ * only get worse by it. */
 static gboolean
 keep_better(const char *name, const char *text, const RaProfile *before,
             const GArray *rows, RaCalibration *out, GError **error)
@@ -283,7 +283,7 @@ ra_calibrate_folder_rows(const char *const *data, const char *gpu, GArray *rows,
   return TRUE;
 }
 
-/* What of a trace does not count, and why. */
+/* Notes on the ops of a trace that do not count, with the reason. */
 static void
 note_tally(const char *path, const RaMeasuredTally *t, GPtrArray *notes)
 {
@@ -363,7 +363,7 @@ ra_calibrate_trace(const RaTrace *trace, const char *path, GArray *rows,
                                 : "there is no row with an op");
     return FALSE;
   }
-  /* What is simulated has its ops as they are alone: their task is longer. */
+  /* A simulated trace has its ops as they are alone: their task is longer. */
   if (beside && g_strcmp0(ra_trace_head(trace, "source"), "simulate") != 0) {
     g_autoptr(GArray) some = ra_measured_overlap(trace, path, error);
 

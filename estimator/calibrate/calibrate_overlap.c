@@ -188,8 +188,8 @@ add_kernels(const RaOverlapLaw *law, const GArray *beside, guint frac,
   return n;
 }
 
-/* What a fit without an op is off it; ops that are the only one of their kind
- * say nothing of that. */
+/* Errors of fits that leave one op out; an op that is the only one of its kind
+ * has none. */
 static void
 write_errors(GArray *errors, GString *text)
 {

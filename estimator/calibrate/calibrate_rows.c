@@ -15,7 +15,7 @@
 /* More rows than this are searched by every so many. */
 #define SEARCH_ROWS 2000
 
-/* Of a collective's law: a set each for 2, 4 and 8 GPUs. */
+/* A collective's law has a set of lines each for 2, 4 and 8 GPUs. */
 #define RANK_SETS 3
 
 typedef struct {
@@ -310,8 +310,8 @@ fit_law(Work *work, const RaFitLaw *law, const GArray *rows)
 /* ---- The profile -----------------------------------------------------------
  */
 
-/* Whether a profile beside @old must have law @spec: one of fp32 products needs
- * no others. */
+/* TRUE if a profile beside @old must have law @spec: one of fp32 GEMMs needs no
+ * others. */
 static gboolean
 is_needed(const RaProfile *old, const RaLawSpec *spec)
 {
@@ -341,7 +341,7 @@ completed(const char *text, const RaProfile *old, const RaGpu *gpu,
   return g_string_free(out, FALSE);
 }
 
-/* Whether @work's rows of @name are as many as a fit of that law takes. */
+/* TRUE if @work has as many rows of @name as a fit of that law takes. */
 static gboolean
 is_determined(const Work *work, const char *name)
 {
@@ -360,8 +360,8 @@ is_determined(const Work *work, const char *name)
   return FALSE;
 }
 
-/* Whether each law that a profile must have is in the old one or will be
- * fitted: said before the fits, which take long. */
+/* TRUE if each law that a profile must have is in the old one or will be
+ * fitted. This is checked before the fits, which take long. */
 static gboolean
 check_whole(const Work *work, const char *name, GError **error)
 {

@@ -8,8 +8,8 @@
 #include "estimator/fit.h"
 #include "traces/law.h"
 
-/* What a law says of itself that is no fit, and why it has no held-out error.
- */
+/* Source and range of laws that no fit makes, and why they have no held-out
+ * error. */
 static const struct {
   const char *law, *source, *range, *why;
 } cited[] = {

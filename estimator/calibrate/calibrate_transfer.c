@@ -26,7 +26,7 @@ static const struct {
 } nearest[] = {{"gemm.fp8", "gemm.bf16"},
                {"inter-node.all-to-all", "inter-node"}};
 
-/* What a transfer is off. */
+/* Error of a transfer. */
 typedef struct {
   const RaGpu *twin; /* on whose rows; NULL: nobody has any */
   double median_frac, p90_frac;
@@ -113,7 +113,7 @@ score_law(RaCalibrateWork *work, const RaGpu *from, const RaProfile *base,
   return TRUE;
 }
 
-/* Whether law @name makes sense on the GPU. */
+/* TRUE if law @name makes sense on the GPU. */
 static gboolean
 is_wanted(const RaCalibrateWork *work, const char *name)
 {

@@ -11,7 +11,7 @@
 
 #define MIB 1048576.0
 
-/* What is known of @gpu itself and nowhere fitted. */
+/* Values known of @gpu itself and nowhere fitted. */
 static gboolean
 is_of_gpu(const RaGpu *gpu, const char *name, double *out_value)
 {
@@ -139,7 +139,7 @@ bytes_per_cycle(const RaGpu *gpu, const RaDevice *device)
   return device->memory_bytes_per_s / (gpu->sms * gpu->clock_hz);
 }
 
-/* What the share of bandwidth of @law is multiplied by. */
+/* Factor on the share of bandwidth of @law. */
 static double
 share_factor(const RaGpu *from, const RaDevice *base, const RaGpu *to,
              const RaDevice *target, const char *law)
@@ -169,8 +169,8 @@ shown_cycles(const RaGpu *gpu)
   return gpu->flash == 2 ? 1 / EXPONENTIALS : 0;
 }
 
-/* What a score costs beside its products: cycles of exponentials, where they
- * show, and of a number of fp32 operations that is carried. */
+/* Cost of a score beside its GEMMs: cycles of exponentials, where they show,
+ * and of a number of fp32 operations that is carried. */
 static double
 carried_half(const RaGpu *from, const RaDevice *base, const RaGpu *to,
              const RaDevice *target, double half)

@@ -203,7 +203,7 @@ note_quantization(RaConfigReader *reader, RaModel *model)
   ra_config_reader_leave(reader, &saved);
 }
 
-/* What a family's file says and the record does not express. */
+/* Notes on what a family's file says and the record does not express. */
 static void
 read_notes(RaConfigReader *reader, RaModel *model)
 {

@@ -26,10 +26,11 @@
  * that is loaded for one has terms of the next in it. */
 #define STRIPS_AT_ONCE 8
 
-/* Of a row of a strip that is copied as it lies: not a multiple of a page. */
+/* Stride of a row of a strip that is copied as it lies: not a multiple of a
+ * page. */
 #define STRIDE (TERMS + LANES)
 
-/* What a thread packs into. */
+/* Arrays that a thread packs into. */
 typedef struct {
   _Alignas(64) float b[TERMS * COLUMNS]; /* (columns / COLS, terms, COLS) */
   _Alignas(64) float a[STRIPS_AT_ONCE]

@@ -1,5 +1,6 @@
 /* Costs of moves: reallocations, their keys and bounds; transfers; copies. */
-/* What moves between calls, and what stands outside of the GPUs. */
+/* Costs of data that move between calls, and of those that stand outside of the
+ * GPUs. */
 #include "config.h"
 
 #include <math.h>

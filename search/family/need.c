@@ -100,8 +100,8 @@ cache_bytes(const RaModel *model, const RaCallPlan *plan, double tokens,
          model->n_layers * stage_layers(plan);
 }
 
-/* What ZeRO has whole: of the weights two layers, one in use and one on its
- * way, of the gradients one (graph/memory/memory.h). */
+/* Parts that ZeRO has whole: two layers of the weights, one in use and one on
+ * its way, and one of the gradients (graph/memory/memory.h). */
 static double
 whole_bytes(const RaCallPlan *plan, double n_params, double n_trained,
             double dtype_bytes, gboolean trains)

@@ -192,8 +192,8 @@ run_chains(RaContestRound *round, const RaField *field,
     descend_from_start(round, field, !proves);
 }
 
-/* Of plans with the residencies of what was found; what reloads from host
- * memory has no exact search. */
+/* Exact search among plans with the residencies of those found; plans that
+ * reload from host memory have none. */
 static void
 prove(RaContestRound *round, const RaField *field,
       const RaContestOptions *options)
@@ -349,8 +349,8 @@ score_starts(RaContest *contest, RaField *field,
   }
 }
 
-/* What fits by the tables may not at stage fidelity, whose peaks are others:
- * then chains run again in as much less memory. */
+/* Plans that fit by the tables may not fit at stage fidelity, whose peaks are
+ * others: then chains run again in as much less memory. */
 static gboolean
 run_tighter(RaContest *contest, RaContestRound *round, RaField *field,
             guint first, const RaSetup *setup, const RaContestOptions *options,

@@ -23,7 +23,7 @@ typedef enum { V2026_08, V2026_01, V2025_07 } Version;
 
 static const char *const versions[] = {"2026-08", "2026-01", "2025-07", NULL};
 
-/* What all functions here share. */
+/* State that all functions here share. */
 typedef struct {
   RaExport *export;
   const RaPlan *plan;

@@ -1,4 +1,4 @@
-/* What every key of NeMo-RL means: revision 7ea279a (2026-08), whose defaults
+/* Meaning of every key of NeMo-RL: revision 7ea279a (2026-08), whose defaults
  * are in examples/configs/grpo_math_1B.yaml, which nearly every recipe has as
  * its own `defaults`, and ppo_math_1B.yaml, sft.yaml, dpo.yaml, rm.yaml. */
 #include "config.h"
@@ -183,7 +183,7 @@ const RaMeaning ra_meanings_nemo_rl[] = {
     RA_MEANS_LOST(LEARNING, "*.exclude_modules*", "off|[]",
                   "adapters of these, too"),
 
-    /* What changes none of the three. */
+    /* Keys that change none of the three. */
     RA_MEANS_NOTHING("defaults"),
     RA_MEANS_NOTHING("config"),
     RA_MEANS_NOTHING("_*"),

@@ -1,6 +1,6 @@
-/* What every flag of OpenRLHF means: revisions 3c3be62 (2026-08, dotted) and
+/* Meaning of every flag of OpenRLHF: revisions 3c3be62 (2026-08, dotted) and
  * v0.9.9, openrlhf/cli/train_ppo_ray.py, train_sft.py, train_dpo.py and
- * train_rm.py; and what 914d18fa (2025-05) had besides. */
+ * train_rm.py; and those that 914d18fa (2025-05) had besides. */
 #include "config.h"
 
 #include "study/convert/recipe_impl.h"
@@ -107,7 +107,7 @@ const RaMeaning ra_meanings_openrlhf[] = {
     LOST(LEARNING, "critic.freezing_steps", "freezing_actor_steps", "-1|off",
          "the actor learns from the first step"),
 
-    /* What changes none of the three. */
+    /* Flags that change none of the three. */
     RA_MEANS_NOTHING("algo.*"),
     RA_MEANS_NOTHING("ckpt.*"),
     RA_MEANS_NOTHING("logger.*"),
@@ -188,7 +188,7 @@ const RaMeaning ra_meanings_openrlhf[] = {
     RA_MEANS_NOTHING("policy_loss_type"),
     RA_MEANS_NOTHING("dynamic_filtering_reward_range"),
 
-    /* Of Ray and deepspeed, which start it. */
+    /* Flags of Ray and deepspeed, which start it. */
     RA_MEANS_NOTHING("address"),
     RA_MEANS_NOTHING("runtime-env*"),
     RA_MEANS_NOTHING("no-wait"),

@@ -1,4 +1,4 @@
-/* What every key of verl means: revisions 1dda039 (2026-08), b178a3c (2026-01)
+/* Meaning of every key of verl: revisions 1dda039 (2026-08), b178a3c (2026-01)
  * and v0.5.0 of verl/trainer/config. */
 #include "config.h"
 
@@ -200,7 +200,7 @@ const RaMeaning ra_meanings_verl[] = {
     RA_MEANS_LOST(LEARNING, "reward_model.model.update", "off|none",
                   "a reward model that does not learn"),
 
-    /* What changes none of the three. */
+    /* Keys that change none of the three. */
     RA_MEANS_NOTHING("*_target_"),
     RA_MEANS_NOTHING("data.*"),
     RA_MEANS_NOTHING("*.optim.*"),

@@ -59,7 +59,7 @@ typedef enum {
   RA_N_RECIPE_CALLS
 } RaRecipeKind;
 
-/* What the configuration trains by. */
+/* Method by which the configuration trains. */
 typedef enum {
   RA_RECIPE_RL,  /* generation, rewards, training */
   RA_RECIPE_SFT, /* given pairs of prompt and answer */

@@ -189,7 +189,7 @@ static const guint n_meanings = G_N_ELEMENTS(meanings);
 
 /* ---- Degrees ------------------------------------------------------------- */
 
-/* What a role is given: `fsdp:d4p1t1`. */
+/* Allocation of a role: `fsdp:d4p1t1`. */
 typedef struct {
   char *name;             /* owned: "fsdp"; "" if not given */
   uint32_t d, p, t, c, e; /* degrees, 1 where they are not given */

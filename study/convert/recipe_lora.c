@@ -7,7 +7,7 @@
 #include "graph/input/lora.h"
 #include "study/convert/recipe_impl.h"
 
-/* What no list says: every matrix of a layer. */
+/* Matrices where no list names them: every one of a layer. */
 #define ALL "q, k, v, o, gate, up, down"
 
 /* Matrices that Megatron fuses (megatron/core/transformer). */

@@ -15,8 +15,8 @@
 #define GENERATION "policy.generation."
 #define GIB 1073741824.0
 
-/* What a configuration trains, by its group of keys or its program, and what
- * the base configuration of that has. */
+/* Tasks of a configuration, by its group of keys or its program, with the base
+ * configuration of each. */
 typedef struct {
   const char *group, *entry;
   const char *algorithm; /* NULL: no plan has it */
@@ -368,7 +368,7 @@ read_engine(RaRecipe *recipe, RaSettings *s, RaRecipeKind kind,
 
 /* ---- Generation ---------------------------------------------------------- */
 
-/* What of vLLM is not set: vllm/engine/arg_utils.py, get_batch_defaults(), for
+/* Defaults of vLLM: vllm/engine/arg_utils.py, get_batch_defaults(), for
  * vllm.LLM on a GPU of 70 GiB and more, and for AsyncLLM. */
 #define LLM_SEQUENCES 1024
 #define LLM_TOKENS 16384
@@ -445,7 +445,8 @@ read_degrees(RaSettings *s, const Backend *backend, const RaRecipeCall *policy,
                   policy->etp, &call->etp, error);
 }
 
-/* What an engine takes of the memory, and how many sequences at a time. */
+/* Share of the memory that an engine takes, and how many sequences at a time.
+ */
 static gboolean
 read_room(RaRecipe *recipe, RaSettings *s, const Backend *backend,
           RaRecipeCall *call, GError **error)

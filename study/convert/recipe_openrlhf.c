@@ -428,7 +428,7 @@ read_sleep(RaRecipe *recipe, RaSettings *s, GError **error)
 
 /* ---- The whole ----------------------------------------------------------- */
 
-/* What is started, by the program in openrlhf/cli. */
+/* Task that is started, by the program in openrlhf/cli. */
 static gboolean
 find_task(RaRecipe *recipe, RaSettings *s, GError **error)
 {

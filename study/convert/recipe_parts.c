@@ -1,5 +1,5 @@
-/* What several readers share: copies of calls, lengths without a limit, the
- * keys of Megatron. */
+/* Parts that several readers share: copies of calls, lengths without a limit,
+ * the keys of Megatron. */
 #include "config.h"
 
 #include <string.h>

@@ -49,7 +49,7 @@ static const RaMeaning meanings[] = {
     RA_MEANS_LOST(LEARNING, "dataset.max_pairs_per_prompt", "1|2",
                   "one pair of a prompt"),
 
-    /* What changes none of the three. */
+    /* Keys that change none of the three. */
     RA_MEANS_NOTHING("mode"),
     RA_MEANS_NOTHING("debug"),
     RA_MEANS_NOTHING("partition"),

@@ -176,7 +176,7 @@ static const RaMeaning meanings[] = {
     RA_MEANS_LOST(LEARNING, "*.freeze_moe_router", "off",
                   "all parameters learn"),
 
-    /* What changes none of the three. */
+    /* Keys that change none of the three. */
     RA_MEANS_NOTHING("*optimizer_config.*"),
     RA_MEANS_NOTHING("*.optimizer_config_kwargs.*"),
     RA_MEANS_NOTHING("*fsdp_config.wrap_policy*"),

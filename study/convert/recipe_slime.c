@@ -181,7 +181,7 @@ static const RaMeaning meanings[] = {
     RA_MEANS_LOST(LEARNING, "ref-update-interval", "off",
                   "one reference throughout"),
 
-    /* What the model is: its configuration says it. */
+    /* Flags of the model's shape: its configuration has them. */
     RA_MEANS_CODE("num-layers"),
     RA_MEANS_CODE("hidden-size"),
     RA_MEANS_CODE("ffn-hidden-size"),
@@ -217,7 +217,7 @@ static const RaMeaning meanings[] = {
     RA_MEANS_NOTHING("seq-length"),
     RA_MEANS_NOTHING("moe-*"),
 
-    /* What changes none of the three. */
+    /* Flags that change none of the three. */
     RA_MEANS_NOTHING("accumulate-allreduce-grads-in-fp32"), /* as of bf16 */
     RA_MEANS_NOTHING("use-distributed-optimizer"), /* slime's own default */
     RA_MEANS_NOTHING("bf16"),

@@ -5,8 +5,8 @@
 #include "graph/op/activation.h"
 #include "study/convert/recipe_impl.h"
 
-/* What rests where in a framework is its system's (share/systems); where a plan
- * has keys for it, it is written into the plan. */
+/* Residency in a framework is its system's (share/systems); where a plan has
+ * keys for it, it is written into the plan. */
 typedef struct {
   const char *sharded,
       *other; /* nullable, systems: actor trained with zero 3, or not */

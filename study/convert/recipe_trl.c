@@ -120,7 +120,7 @@ static const RaMeaning meanings[] = {
     RA_MEANS_NOTHING("ref_model_*"),
     RA_MEANS_LOST(LEARNING, "top_entropy_quantile", "1", "all tokens"),
 
-    /* What changes none of the three. */
+    /* Keys that change none of the three. */
     RA_MEANS_NOTHING("dataset*"),
     RA_MEANS_NOTHING("datasets.*"),
     RA_MEANS_NOTHING("streaming"),
@@ -240,7 +240,7 @@ typedef enum {
   OTHER
 } Trainer;
 
-/* What a script or a word behind `trl` trains. */
+/* Tasks by script, or by the word behind `trl`. */
 static const struct {
   const char *word; /* a script's name begins with it */
   Trainer trainer;

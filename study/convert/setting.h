@@ -97,8 +97,9 @@ const char *ra_settings_name(const RaSettings *settings);
 guint ra_settings_n(const RaSettings *settings);
 const RaSetting *ra_settings_at(const RaSettings *settings, guint index);
 
-/* What is assumed about the files themselves, for the reader: adds one, and all
- * of them (element-type utf8), such as the branch that was taken. */
+/* Assumptions about the files themselves, for the reader: ra_settings_note()
+ * adds one, such as the branch that was taken; all of them are strings
+ * (element-type utf8). */
 void ra_settings_note(RaSettings *settings, const char *format, ...)
     G_GNUC_PRINTF(2, 3);
 const GPtrArray *ra_settings_notes(const RaSettings *settings);

@@ -296,7 +296,7 @@ key_of(const char *path, const char *parent, const Entry *entry)
              : g_strconcat(path, "@", *package ? package : "_global_", NULL);
 }
 
-/* What the command line, then an `override`, chooses for @key; else NULL. */
+/* Choice for @key on the command line, then of an `override`; else NULL. */
 static const char *
 forced_choice(const Composer *composer, const char *key)
 {
@@ -451,8 +451,8 @@ compose_files(Composer *composer, const RaNode *defaults, const char *path)
   return TRUE;
 }
 
-/* What stands in the file itself.  NeMo-RL's `_override_: true` in a mapping
- * replaces what was there. */
+/* Composes the content of the file itself. NeMo-RL's `_override_: true` in a
+ * mapping replaces what was there. */
 static gboolean
 compose_self(Composer *composer, RaNode *own, const char *package)
 {

@@ -169,8 +169,8 @@ copy(RaForest *forest, const RaNode *node, guint depth, GError **error)
   return out;
 }
 
-/* What @node, at @key of @root, stands for if it is a reference to a mapping or
- * a sequence; else NULL.  *out_path (nullable, transfer full): its key. */
+/* Target of @node, at @key of @root, if it is a reference to a mapping or a
+ * sequence; else NULL. *out_path (nullable, transfer full): its key. */
 static RaNode *
 referred(RaNode *root, const char *key, const RaNode *node, char **out_path)
 {

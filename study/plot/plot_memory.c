@@ -97,8 +97,8 @@ put_row(History *h, guint row, double time_s, const uint64_t *now, uint32_t n)
   h->times_s[row] = time_s;
 }
 
-/* Of each of @n_columns columns of the window the fullest moment, and its
- * state at the end carried on. */
+/* Rows of the fullest moment in each of @n_columns columns of the window; the
+ * state at the end of a column is carried on. */
 static void
 fill_rows(History *h, const GArray *events, uint64_t *now, uint32_t n,
           double from_s, double to_s, guint n_columns)

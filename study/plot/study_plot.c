@@ -56,7 +56,7 @@ sheet_of(const RaSweep *sweep)
     s.y = study->metrics[1];
     return s;
   }
-  /* Of the least GPUs within a minute the minute is what curves cross. */
+  /* For the fewest GPUs within a minute, curves cross the minute. */
   for (guint i = 0; i < study->n_limits; i++) {
     const RaStudyLimit *limit = &study->limits[i];
 
@@ -336,7 +336,7 @@ append_axes(GString *out, const Sheet *s)
   append_tics(out, s->axis);
 }
 
-/* What curves are within nine times of ten, below them; of points alone, and
+/* Bands that hold curves nine times of ten, below them; of points alone, and
  * where there are no curves, as bars. */
 static void
 append_bands(GString *out, const Sheet *s)

@@ -101,8 +101,8 @@ make_data(const RaValidation *v)
   return g_string_free(out, FALSE);
 }
 
-/* What the key says of a part; of many parts there is one line for all, as it
- * would cover the points. */
+/* Title of a part in the key; many parts share one line, as it would cover the
+ * points. */
 static void
 append_part_title(GString *s, const RaValidateScore *score, guint n_scores)
 {

@@ -89,7 +89,7 @@ make_batches(const RaPlan *plan)
     uint32_t c = workload->order[i];
     const RaCall *call = &workload->calls[c];
     const RaCallPlan *to = &plan->calls[c];
-    /* What a replica works on at a time: a mini-batch, or a part. */
+    /* Parts of a replica's work: a mini-batch, or a piece of one, at a time. */
     uint32_t n_parts = ra_call_plan_n_pieces(call, to);
     uint32_t per_replica;
 

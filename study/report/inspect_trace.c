@@ -91,7 +91,7 @@ static RaTable *
 make_calls(const RaTrace *trace)
 {
   g_autoptr(GArray) sums = g_array_new(FALSE, FALSE, sizeof(CallSum));
-  /* Of one trace, equal ranks are one pointer. */
+  /* Equal ranks of one trace are one pointer. */
   g_autoptr(GHashTable) counts = g_hash_table_new(NULL, NULL);
   CallSum all = {.call = "(all)", .begin_s = RA_TRACE_MAX_S};
   RaTable *table = ra_table_new("calls");

@@ -92,8 +92,9 @@ add_notes(const RaWorkload *workload, GPtrArray *tables)
     ra_table_free(table);
 }
 
-/* Of sequences of the expected length.  A generated token costs what it would
- * in one pass over the finished sequence; backward costs twice forward. */
+/* FLOP of sequences of the expected length. A generated token costs what it
+ * would in one pass over the finished sequence; backward costs twice forward.
+ */
 static double
 call_flop(const RaWorkload *workload, const RaCall *call)
 {

@@ -41,7 +41,7 @@ describe_grid(const RaHostOptions *o)
                          o->world ? " over MPI" : "");
 }
 
-/* What has not come to a second of a core. */
+/* Time that has not come to a second of a core. */
 typedef struct {
   double cpu_s, wall_s;
 } Pace;

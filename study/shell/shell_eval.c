@@ -124,7 +124,8 @@ shown(RaShellEval *e, const char *begin, gsize n_bytes)
   return ra_arena_strdup(e->arena, out->str);
 }
 
-/* What was chosen before or is wanted by the caller counts, else @chosen. */
+/* Branch chosen: one that was chosen before or is wanted by the caller counts,
+ * else @chosen. */
 static guint
 decide(RaShellEval *e, const RaShellNode *node, const char *what,
        const char **options, guint n_options, guint chosen)
@@ -169,7 +170,7 @@ decide_branch(RaShellEval *e, const RaShellNode *node,
 
 /* ---- Subshells, functions ------------------------------------------------ */
 
-/* What a subshell changes is lost. */
+/* State that a subshell may change: its changes are lost. */
 typedef struct {
   GHashTable *variables;
   RaShellWords args;
@@ -667,7 +668,7 @@ eval_case(RaShellEval *e, const RaShellNode *node)
   }
 }
 
-/* What a stage prints is the input of the next. */
+/* The output of a stage is the input of the next. */
 static void
 eval_pipe(RaShellEval *e, const RaShellNode *node)
 {

@@ -15,7 +15,7 @@ typedef struct {
   RaShellWord own;    /* where the word is written */
 } Out;
 
-/* What a parameter stands for. */
+/* Value of a parameter. */
 typedef struct {
   const RaShellItem *items;
   guint n;

@@ -513,7 +513,7 @@ parse_and_or(RaShellParser *p)
   return left;
 }
 
-/* What a list ends at. */
+/* TRUE at the words that end a list. */
 static gboolean
 is_terminator(const RaShellParser *p)
 {

@@ -67,7 +67,7 @@ print_line(RaShellEval *e, const char *text)
   ra_shell_print(e, "\n");
 }
 
-/* What only a run can tell. */
+/* Ends the statement as one whose value only a run can tell. */
 static void
 give_up(RaShellEval *e)
 {

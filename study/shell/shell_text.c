@@ -148,7 +148,7 @@ take_double(RaShellParser *p, Builder *b)
     b->last = b->last->next;
 }
 
-/* What follows is parsed by a parser of its own, to @end. */
+/* Parser of its own for the text up to @end. */
 static RaShellParser
 within(const RaShellParser *p, const char *begin, const char *end)
 {

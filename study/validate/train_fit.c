@@ -154,8 +154,8 @@ features(const RaTrainRow *row, double *out)
     out[f] = log(MAX(v[f], 1));
 }
 
-/* Of the @n cases from @first of the order the one that is least unlike them
- * all, |ln| by |ln|, and no point yet. */
+/* Adds the case that is least unlike all of the @n cases from @first of the
+ * order, |ln| by |ln|, and is no point yet. */
 static void
 add_ordinary(Choice *choice, guint first, guint n)
 {

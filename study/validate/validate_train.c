@@ -100,7 +100,7 @@ shape_of(const RaTrainRow *row)
   return g_strdup_printf("hidden %u, layers %u", row->hidden, row->layers);
 }
 
-/* What is left out together with @row. */
+/* Fold of @row: the rows that are left out together with it. */
 static char *
 fold_of(const RaValidateTrain *spec, const RaTrainRow *row)
 {
