@@ -166,7 +166,7 @@ gboolean ra_link_laws_init(RaLinkLaws *laws, const RaProfile *profile,
  *
  * Valid: 512 B..512 MiB in a node, 2 to 8 nodes across.
  * Source: bus bandwidth, NVIDIA nccl-tests doc/PERFORMANCE.md; coefficients,
- * the profile.   Cost: about 10 ns, no allocation.
+ * the profile.  Cost: about 10 ns, no allocation.
  *
  * Returns: seconds, >= 0; 0 for one rank or no bytes
  */
