@@ -72,7 +72,7 @@ status=0
 calls() { echo "(^|[^A-Za-z0-9_])($1)[ ]*\\("; }
 words() { echo "(^|[^A-Za-z0-9_])($1)([^A-Za-z0-9_]|\$)"; }
 
-echo "1..21"
+echo "1..22"
 
 grep -E '^[^:]*:[0-9]*:[[:space:]]*#[[:space:]]*include' "$tmp/code" \
   >"$tmp/includes"
@@ -354,5 +354,20 @@ awk -v views="$views" '
     }
   }' "$tmp/code" | LC_ALL=C sort >"$tmp/found"
 rule "a public function is used by another file"
+
+# A name without a folder is of the README's own room, or a test.
+for page in $(echo "$folders" | sed 's|$|/README.md|'); do
+  [ -e "$page" ] || continue
+  # shellcheck disable=SC2016 # backquotes of Markdown
+  grep -noE '`[a-z0-9_/]+\.(c|h|cu|cuh)`' "$page" | tr -d '`' |
+    while IFS=: read -r line name; do
+      case $name in
+        */*) [ -e "$name" ] || [ -e "${page%/*}/$name" ] ;;
+        check_*) [ -n "$(find tests -name "$name")" ] ;;
+        *) [ -e "${page%/*}/$name" ] ;;
+      esac || echo "$page:$line: there is no $name"
+    done
+done >"$tmp/found"
+rule "a README names files that are there"
 
 exit $status

@@ -37,6 +37,8 @@ clean_tree() {
       'int printf_like(void);' >"$tmp/tree/$folder/own.c"
   done
   header base/own.h
+  # shellcheck disable=SC2016 # backquotes of Markdown
+  echo 'See `own.c`, `sim/own.c` and a `fuzz_KIND.c`.' >"$tmp/tree/base/README.md"
 }
 
 # Adds LINES to FILE of a clean tree; the first of them must be found by RULE.
@@ -189,6 +191,11 @@ useless tests/own.c '  return ra_own_n();'
 result $? "rule 21: only a test calls it"
 ! useless exec/own.c '  return ra_own_n();'
 result $? "rule 21: another file calls it"
+
+# shellcheck disable=SC2016 # backquotes of Markdown
+broken 22 sim/README.md 'Start at `gone.h`.'
+# shellcheck disable=SC2016
+broken 22 base/README.md 'Tests: `check_gone.c`.'
 
 echo "1..$n"
 exit $failed
