@@ -86,6 +86,9 @@ ra_exp(double x)
 double
 ra_log(double x)
 {
+  static const double term[] = {2. / 23, 2. / 21, 2. / 19, 2. / 17,
+                                2. / 15, 2. / 13, 2. / 11, 2. / 9,
+                                2. / 7,  2. / 5,  2. / 3};
   uint64_t bits, up;
   double f, s, z, half_square, series = 0;
   int k = 0;
@@ -109,8 +112,8 @@ ra_log(double x)
    * itself is not small against the result, so its rounding alone counts. */
   s = f / (2 + f);
   z = s * s;
-  for (int n = 23; n >= 3; n -= 2)
-    series = (series + 2. / n) * z;
+  for (size_t i = 0; i < sizeof term / sizeof *term; i++)
+    series = (series + term[i]) * z;
   half_square = 0.5 * f * f;
   return k * LN2_HIGH -
          ((half_square - (s * (half_square + series) + k * LN2_LOW)) - f);

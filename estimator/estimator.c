@@ -157,6 +157,32 @@ ra_estimator_new(const RaProfile *profile, const RaCluster *cluster,
 }
 
 void
+ra_estimator_renew(RaEstimator *e, const RaProfile *profile,
+                   const RaCluster *cluster, const char *law)
+{
+  const RaDevice *device = &cluster->device;
+  gboolean ok;
+
+  if (g_str_has_prefix(law, "gemm.")) {
+    ok = gemm_init(e, profile, device, NULL);
+  } else if (g_str_has_prefix(law, "experts.")) {
+    ok = experts_init(e, profile, device, NULL);
+  } else if (g_str_has_prefix(law, "memory.")) {
+    ok = memory_init(e, profile, device, NULL);
+  } else if (g_str_has_prefix(law, "attention")) {
+    ok = ra_attention_law_init(&e->attention, profile, device, NULL);
+  } else if (g_str_equal(law, "decode-attention")) {
+    ra_decode_attention_law_clear(&e->decode_attention);
+    ok = ra_decode_attention_law_init(&e->decode_attention, profile, device,
+                                      NULL);
+  } else {
+    e->links = (RaLinkLaws){0};
+    ok = ra_link_laws_init(&e->links, profile, cluster, NULL);
+  }
+  g_assert(ok); /* it was made from this profile */
+}
+
+void
 ra_estimator_set_system(RaEstimator *estimator,
                         const RaSystemConstants *constants)
 {

@@ -59,6 +59,11 @@ struct _RaEstimator {
   guint n_kinds;                         /* >= 1 */
 };
 
+/* Reads the coefficients of @law again, and of the laws beside it.  @profile and
+ * @cluster: those that @estimator was made from; only @law has changed. */
+void ra_estimator_renew(RaEstimator *estimator, const RaProfile *profile,
+                        const RaCluster *cluster, const char *law);
+
 /* The law of a memory-bound @op; RA_MEMORY_OTHER for ops without one of their
  * own. */
 RaMemoryLawKind ra_estimator_memory_kind(const RaOp *op);

@@ -23,7 +23,17 @@ typedef struct {
   double low[RA_ROBUST_PARAMETERS], high[RA_ROBUST_PARAMETERS];
   const GArray *rows; /* of the present fit */
   GPtrArray *grids;   /* (RaGrid) of all laws, put aside */
+  GArray *nodes;      /* (Node) that rows of fits so far are from */
+  guint n_evaluations;
 } Work;
+
+/* An estimator for the rows of one kind of nodes, kept between evaluations of
+ * the law: making one costs more than a prediction of a hundred rows. */
+typedef struct {
+  RaMeasured row; /* one of them */
+  RaEstimator *estimator;
+  guint evaluation; /* whose coefficients it has */
+} Node;
 
 /* The nodes that a row is from. */
 static RaCluster
@@ -55,6 +65,16 @@ is_same_node(const RaMeasured *a, const RaMeasured *b)
          !(a->nic_bytes_per_s > b->nic_bytes_per_s);
 }
 
+static RaEstimator *
+new_estimator(const RaProfile *profile, const RaCluster *cluster)
+{
+  RaEstimator *estimator = ra_estimator_new(profile, cluster, NULL);
+
+  g_assert(estimator != NULL); /* the profile has every law */
+  estimator->wall_per_cpu = 1; /* rows are of cores' own seconds */
+  return estimator;
+}
+
 void
 ra_fit_predict(const RaProfile *profile, const GArray *rows, double *out_s)
 {
@@ -68,9 +88,7 @@ ra_fit_predict(const RaProfile *profile, const GArray *rows, double *out_s)
     if (!last || !is_same_node(row, last)) {
       g_clear_pointer(&estimator, ra_estimator_free);
       cluster = cluster_of(profile, last = row);
-      estimator = ra_estimator_new(profile, &cluster, NULL);
-      g_assert(estimator != NULL); /* the profile has every law */
-      estimator->wall_per_cpu = 1; /* rows are of cores' own seconds */
+      estimator = new_estimator(profile, &cluster);
     }
     out_s[i] = ra_estimator_op_s(estimator, &row->op);
   }
@@ -95,7 +113,10 @@ is_of_links(const char *law)
 static void
 work_begin(Work *work, const RaFitLaw *law, RaProfile *profile)
 {
-  *work = (Work){.law = law, .profile = profile, .grids = g_ptr_array_new()};
+  *work = (Work){.law = law,
+                 .profile = profile,
+                 .grids = g_ptr_array_new(),
+                 .nodes = g_array_new(FALSE, FALSE, sizeof(Node))};
   for (guint i = 0; i < profile->n_laws; i++) {
     RaLaw *each = &profile->laws[i];
     gboolean own = strcmp(each->name, law->law) == 0;
@@ -129,6 +150,33 @@ work_end(Work *work)
     work->profile->laws[i].grid = g_ptr_array_index(work->grids, i);
   }
   g_ptr_array_unref(work->grids);
+  for (guint i = 0; i < work->nodes->len; i++)
+    ra_estimator_free(g_array_index(work->nodes, Node, i).estimator);
+  g_array_unref(work->nodes);
+}
+
+/* The estimator of @row's nodes with the coefficients of this evaluation. */
+static const RaEstimator *
+present_estimator(Work *work, const RaMeasured *row)
+{
+  RaCluster cluster = cluster_of(work->profile, row);
+  Node *node = NULL;
+
+  for (guint i = 0; i < work->nodes->len && !node; i++)
+    if (is_same_node(&g_array_index(work->nodes, Node, i).row, row))
+      node = &g_array_index(work->nodes, Node, i);
+  if (!node) {
+    Node new = {*row, new_estimator(work->profile, &cluster),
+                work->n_evaluations};
+
+    g_array_append_val(work->nodes, new);
+    return new.estimator;
+  }
+  if (node->evaluation != work->n_evaluations)
+    ra_estimator_renew(node->estimator, work->profile, &cluster,
+                       work->law->law);
+  node->evaluation = work->n_evaluations;
+  return node->estimator;
 }
 
 static void
@@ -143,9 +191,19 @@ static void
 residuals(gpointer data, const double *parameters, double *out_residuals)
 {
   Work *work = data;
+  const RaEstimator *estimator = NULL;
+  const RaMeasured *last = NULL;
 
   set_coefficients(work, parameters);
-  ra_fit_predict(work->profile, work->rows, out_residuals);
+  work->n_evaluations++;
+  for (guint i = 0; i < work->rows->len; i++) {
+    const RaMeasured *row = &g_array_index(work->rows, RaMeasured, i);
+
+    if (!last || !is_same_node(row, last))
+      estimator = present_estimator(work, last = row);
+    out_residuals[i] = ra_estimator_op_s(estimator, &row->op);
+  }
+  /* A loop of its own: a processor computes several logarithms at a time. */
   for (guint i = 0; i < work->rows->len; i++) {
     const RaMeasured *row = &g_array_index(work->rows, RaMeasured, i);
 

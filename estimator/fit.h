@@ -6,10 +6,9 @@
  * groups of rows (every row of one n, one k, one number of query heads ...),
  * one group at a time, and fitting law and table on the rest.
  *
- *     RaMemoryVerdict *fit = ra_memory_verdict_new(profile, &cluster,
- *     ra_fit_law("gemm.bf16"));
- *     ra_fit_all(fit, rows);          profile now has coefficients and table
- *     GArray *errors = ra_fit_cross(fit, rows);
+ *     ra_fit_coefficients(law, profile, rows, &result);
+ *     GArray *errors = ra_fit_cross(law, profile, rows, &table);
+ *     profile->...->grid = ra_fit_table(law, profile, rows, law->tables[table - 1]);
  */
 #ifndef RA_ESTIMATOR_FIT_H
 #define RA_ESTIMATOR_FIT_H

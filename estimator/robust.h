@@ -82,7 +82,7 @@ double ra_robust_anneal(const RaRobust *problem, double *parameters);
 
 #define RA_ROBUST_OUTLIER 4.685
 
-/* 1.4826 median |r|; sorts @residuals by size. */
+/* 1.4826 median |r|; changes @residuals and their order. */
 double ra_robust_scale(double *residuals, guint n);
 
 /* The @q-quantile of @values, which it sorts; 0 if there are none. */
