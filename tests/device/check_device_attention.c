@@ -445,9 +445,9 @@ device_attention_suite(void)
   tcase_add_loop_test(tcase, test_forward, 0, (int)G_N_ELEMENTS(cases));
   tcase_add_loop_test(tcase, test_backward, 0, (int)G_N_ELEMENTS(cases));
   tcase_add_loop_test(tcase, test_backward_apart, 0, (int)G_N_ELEMENTS(cases));
-  tcase_add_loop_test(tcase, test_order, 0, (int)G_N_ELEMENTS(cases));
-  tcase_add_loop_test(tcase, test_apart, 0, (int)G_N_ELEMENTS(cases));
-  tcase_add_loop_test(tcase, test_long, 0, (int)G_N_ELEMENTS(cases));
+  tcase_add_loop_test(tcase, test_order, 0, RA_CHECK_SOME(G_N_ELEMENTS(cases)));
+  tcase_add_loop_test(tcase, test_apart, 0, RA_CHECK_SOME(G_N_ELEMENTS(cases)));
+  tcase_add_loop_test(tcase, test_long, 0, RA_CHECK_SOME(G_N_ELEMENTS(cases)));
   tcase_add_test(tcase, test_refused);
   suite_add_tcase(suite, tcase);
   return suite;

@@ -134,15 +134,17 @@ static const struct {
 START_TEST(test_moved)
 {
   const Ranks *of = &ranks[moves[_i].ranks];
-  RunFixture *seeded = run_device(of, 0, NULL);
+  RunFixture *seeded = fixture_new(of, NULL, 0);
   RunFixture *local = run_device(of, 1e-2f, NULL);
   RunFixture *device = run_device(of, 1e-2f, nccl(moves[_i].by_peers));
-  g_autoptr(GArray) before = run_fixture_params(seeded, "gen");
+  g_autoptr(GArray) before = NULL;
   g_autoptr(GArray) x = run_fixture_params(local, "gen");
   g_autoptr(GArray) y = run_fixture_params(device, "gen");
   NcclDoubleTally tally;
   guint n_changed = 0;
 
+  run_fixture_go(seeded); /* on the host: test_seeded() compares the two */
+  before = run_fixture_params(seeded, "gen");
   ck_assert_uint_eq(x->len, y->len);
   ck_assert_mem_eq(x->data, y->data, x->len * sizeof(float));
   for (guint i = 0; i < x->len; i++)
@@ -231,14 +233,6 @@ START_TEST(test_stalled)
 }
 END_TEST
 
-/* A kernel's threads are fibers, which AddressSanitizer makes slow: what it
- * looks for, the first half of the tests shows as well as all. */
-#ifdef __SANITIZE_ADDRESS__
-#define TESTS(n) (((int)(n) + 1) / 2)
-#else
-#define TESTS(n) ((int)(n))
-#endif
-
 static Suite *
 run_nccl_device_suite(void)
 {
@@ -246,8 +240,8 @@ run_nccl_device_suite(void)
   TCase *tcase = tcase_create("core");
 
   tcase_set_timeout(tcase, 900);
-  tcase_add_loop_test(tcase, test_seeded, 0, TESTS(2));
-  tcase_add_loop_test(tcase, test_moved, 0, TESTS(G_N_ELEMENTS(moves)));
+  tcase_add_loop_test(tcase, test_seeded, 0, RA_CHECK_SOME(2));
+  tcase_add_loop_test(tcase, test_moved, 0, RA_CHECK_SOME(G_N_ELEMENTS(moves)));
   tcase_add_loop_test(tcase, test_order_fault, 0, NCCL_DOUBLE_N_FOLLOWS);
   tcase_add_loop_exit_test(tcase, test_stalled, ENDED, 0, 2);
   suite_add_tcase(suite, tcase);

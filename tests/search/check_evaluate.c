@@ -67,7 +67,7 @@ compare_random(const char *workload, const char *const *sets, RaSpaceKind kind,
   RaScore wrong;
 
   search_case_init(&c, workload, "h100-16n.cluster", sets, kind, NULL);
-  for (guint i = 0; i < n; i++) {
+  for (guint i = 0; i < n / RA_CHECK_SHARE; i++) {
     RaPoint point = random_point(&c, with_host);
     RaScore expected = search_case_simulate(&c, &point), score;
     double bound_s;
@@ -322,7 +322,7 @@ START_TEST(relabelled)
 
   search_case_init(&c, "ppo-llama2-7b.workload", "h100-16n.cluster", sets,
                    RA_SPACE_REAL, NULL);
-  for (guint i = 0; i < 3000; i++) {
+  for (guint i = 0; i < 3000 / RA_CHECK_SHARE; i++) {
     RaPoint point = random_point(&c, FALSE), other = point;
     RaScore score, same;
 

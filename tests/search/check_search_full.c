@@ -111,7 +111,7 @@ START_TEST(moves)
                                      "workload.prompt-length=fixed(64)",
                                      "workload.response-length=fixed(64)",
                                      NULL};
-  enum { N = 100000 };
+  enum { N = 100000 / RA_CHECK_SHARE };
   SearchCase c;
   RaPoint point;
   guint n_changed = 0, n[N_DIMENSIONS] = {0};
