@@ -120,9 +120,23 @@ START_TEST(test_seeded)
 }
 END_TEST
 
-/* What the first iteration trained, which is not the seed's, is bit for bit
- * what the second generates with when threads carry: with two ranks there is
- * one order of a sum.  The slabs are enrolled in the groups that sum in them,
+/* (transfer full): weights of the seed where generation has them, which
+ * test_seeded() compares with the device's. */
+static GArray *
+seeded_params(const Ranks *of)
+{
+  RunFixture *host = fixture_new(of, NULL, 0);
+  GArray *params;
+
+  run_fixture_go(host);
+  params = run_fixture_params(host, "gen");
+  run_fixture_free(host);
+  return params;
+}
+
+/* The weights that the first iteration trained, which are not the seed's, are
+ * bit for bit those that the second generates with when threads carry: with two
+ * ranks there is one order of a sum.  The slabs are enrolled in the groups that sum in them,
  * and withdrawn before they are freed.  Once with messages, once with copies
  * between peers; experts, which stay where they are, with messages, and ranks
  * whose keys go round; stages of a pipeline, which receive nothing ahead. */
@@ -134,24 +148,20 @@ static const struct {
 START_TEST(test_moved)
 {
   const Ranks *of = &ranks[moves[_i].ranks];
-  RunFixture *seeded = fixture_new(of, NULL, 0);
+  g_autoptr(GArray) before = seeded_params(of);
   RunFixture *local = run_device(of, 1e-2f, NULL);
   RunFixture *device = run_device(of, 1e-2f, nccl(moves[_i].by_peers));
-  g_autoptr(GArray) before = NULL;
   g_autoptr(GArray) x = run_fixture_params(local, "gen");
   g_autoptr(GArray) y = run_fixture_params(device, "gen");
   NcclDoubleTally tally;
   guint n_changed = 0;
 
-  run_fixture_go(seeded); /* on the host: test_seeded() compares the two */
-  before = run_fixture_params(seeded, "gen");
   ck_assert_uint_eq(x->len, y->len);
   ck_assert_mem_eq(x->data, y->data, x->len * sizeof(float));
   for (guint i = 0; i < x->len; i++)
     n_changed += bf16_at(x, i) != bf16_at(before, i);
   ck_assert_uint_gt(n_changed, x->len / 2);
   ck_assert_uint_eq(ra_run_n_ahead(device->run, RA_AHEAD_STAGES), 0);
-  run_fixture_free(seeded);
   run_fixture_free(local);
   run_fixture_free(device);
   tally = nccl_double_tally();

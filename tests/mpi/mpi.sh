@@ -6,9 +6,9 @@
 # shellcheck source=tests/mpi/mpi_impl.sh
 . "${srcdir:?is set by make check}/tests/mpi/mpi_impl.sh"
 
-same ppo-tiny-8.plan '2 4 8' actor -n 3 --check
-same ppo-tiny-4-disaggregated.plan '2 4' actor -n 3 --check
-same ppo-tiny-4-interleaving.plan '2 3' actor -n 3
+same ppo-tiny-8.plan '2 8' actor -n 3 --check
+same ppo-tiny-4-disaggregated.plan 4 actor -n 3 --check
+same ppo-tiny-4-interleaving.plan 3 actor -n 3
 # The deliberate fault that `same` must see: another seed.
 works run grpo-tiny-4.plan -n 2 --format=tsv --seed 1
 values >local.values
@@ -19,13 +19,13 @@ result $? "another seed gives others"
 # Pipelines, gradients over processes, readers that lag, ops of all ranks.
 same grpo-tiny-4.plan '4' actor -n 3 --set 'call actor_train.tp=1' \
   --set 'call actor_train.dp=2' --set 'call actor_train.pp=2'
-same ppo-tiny-4-colocated.plan '2 4' critic -n 3 --ops
+same ppo-tiny-4-colocated.plan 4 critic -n 2 --ops
 # Shards of moments, and of rows: scattered sums, gathered parameters.
-same ppo-tiny-8.plan '4 8' critic -n 2 --set 'call critic_train.zero=1' \
+same ppo-tiny-8.plan 4 critic -n 2 --set 'call critic_train.zero=1' \
   --set 'call critic_train.sequence-parallel=true' --ops
 
 # Sequences shared: keys and values go from process to process.
-same ppo-tiny-8.plan '2 8' critic -n 2 --set 'call critic_train.tp=1' \
+same ppo-tiny-8.plan 8 critic -n 2 --set 'call critic_train.tp=1' \
   --set 'call critic_train.dp=1' --set 'call critic_train.cp=4' \
   --set 'call actor_train.pp=1' --set 'call actor_train.cp=2' --ops
 

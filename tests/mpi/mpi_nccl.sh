@@ -11,8 +11,8 @@
 program=$builddir/tests/reallot-cores-mpi
 carrier=(--backend=cuda --communicator=nccl)
 
-same ppo-tiny-8.plan '2 4 8' actor -n 3 --check
-same grpo-tiny-4.plan '2 4' actor -n 3 --check
+same ppo-tiny-8.plan '2 8' actor -n 3 --check
+same grpo-tiny-4.plan 4 actor -n 3 --check
 # Scattered sums, gathered parameters; rings; another mesh for generation.
 same ppo-tiny-8.plan 4 critic -n 2 --set 'call critic_train.zero=1' \
   --set 'call critic_train.sequence-parallel=true'
