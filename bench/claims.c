@@ -170,7 +170,7 @@ print_line(const char *set, const char *actor, const char *critic,
   fflush(stdout);
 }
 
-/* What a column comes to. */
+/* Summary of a column. */
 typedef struct {
   guint n;
   double sum, least, most;
@@ -263,7 +263,8 @@ predict(RaSetup *setup, const Options *options, Line *line)
   line->found_graph_s = found_s(setup, &none, options, FALSE, NULL, NULL);
 }
 
-/* What DeepSpeed-Chat takes, by its convention and constants; 0: it cannot. */
+/* Seconds of DeepSpeed-Chat, by its convention and constants; 0: it cannot run.
+ */
 static double
 deepspeed_s(const RaRlRow *row)
 {

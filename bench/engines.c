@@ -129,7 +129,7 @@ token_residuals(const RaSystemConstants *constants, double *out, gpointer data)
   }
 }
 
-/* What an engine takes that has both: the quicker. */
+/* Seconds of an engine that has both: the faster one. */
 static double
 sum_s(const Measured *m, const RaOp *op)
 {

@@ -39,8 +39,8 @@
 
 static const double quantiles[] = {0.05, 0.25, 0.75, 0.95, 0.99, 1};
 
-/* Of steps next to each other that are both within 1 % of the median; NAN:
- * none differ. */
+/* Correlation of steps next to each other that are both within 1 % of the
+ * median; NAN: none differ. */
 static double
 lag1(const GArray *steps)
 {

@@ -41,7 +41,7 @@
 #define RANKS_MOST 4
 #define ROUNDS 2 /* runs of every plan */
 
-/* What an iteration took, of which plan. */
+/* Seconds of an iteration, with its plan. */
 typedef struct {
   LoopCase c;
   LoopPair all;
@@ -160,7 +160,7 @@ calibrate(Bench *b)
   return path;
 }
 
-/* Of group @group of plans the one whose ops a refit has: another in each. */
+/* The plan of group @group of plans whose ops a refit has: another in each. */
 static guint
 refit_plan(guint group, guint n_plans)
 {

@@ -129,8 +129,8 @@ run_plans(Bench *b, guint size, guint algorithm)
   loop_score_order(&b->score, cases, pairs, n);
 }
 
-/* What root is asked for; processes are bound to no core, in
- * the probe as in the runs. */
+/* Options that root needs; processes are bound to no core, in the probe as in
+ * the runs. */
 static void
 set_up_mpi(void)
 {

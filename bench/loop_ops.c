@@ -6,7 +6,7 @@
 
 #include "bench/loop_ops.h"
 
-/* Whether the op of @row stands in a task of several, `TASK/l3/gemm.1`, not in
+/* TRUE if the op of @row stands in a task of several, `TASK/l3/gemm.1`, not in
  * the task's own row. */
 static gboolean
 is_inside(const RaTraceRow *row)

@@ -15,7 +15,7 @@ typedef struct {
   guint n_plans;      /* the first of the set's; 0: all */
 } Size;
 
-/* What a plan says of generation, of inference, of training; R: all its ranks,
+/* Layouts of a plan for generation, inference and training; R: all its ranks,
  * H: half of them. */
 typedef struct {
   const char *name;

@@ -33,9 +33,9 @@ loop_median(GArray *values)
   return bench_median((double *)(void *)values->data, values->len);
 }
 
-/* Of the iterations after the first: what @call takes from its first task's
- * begin to its last one's end; without a call, the iteration, from the end of
- * the one before. */
+/* Adds, for the iterations after the first, the seconds of @call from its first
+ * task's begin to its last one's end; without a call, those of the iteration,
+ * from the end of the one before. */
 static void
 add_spans(const RaTrace *trace, const char *call, guint n_iterations,
           GArray *spans)
@@ -98,7 +98,7 @@ print_pair(const LoopCase *c, const char *what, LoopPair pair, GArray *errors)
   g_array_append_val(errors, size);
 }
 
-/* What one plan was predicted to take, and took: prints its rows. */
+/* Prints the predicted and the measured seconds of one plan. */
 LoopPair
 loop_score_plan(LoopScore *score, const LoopCase *c, const GPtrArray *sim,
                 const GPtrArray *run)

@@ -119,7 +119,7 @@ critic_s(const GArray *rows, const double *times_s, guint row)
   return (double)NAN;
 }
 
-/* What the misses have in common, with the numbers that show it. */
+/* Common traits of the misses, with the numbers that show them. */
 static void
 print_misses(const GArray *rows, const double *predicted_s)
 {

@@ -337,7 +337,7 @@ parse_options(int argc, char **argv, Options *options)
   return !options->plot || ra_picture_terminal(options->plot, 9, NULL, NULL);
 }
 
-/* Of a quick look every third, the ends among them. */
+/* A short run has every third, the ends among them. */
 static gboolean
 is_skipped(const Options *options, guint actor, guint scale)
 {

@@ -1,9 +1,9 @@
-/* What moving parameters from layout to layout costs a host: the threads of two
- * ranks reallocate a model of 0.3 GB there and back, as ranks of a run do, and
- * CPU seconds of all threads are held against those of one memory copy of what
- * arrives, from another rank or from the rank itself.  1: a copy each, which
- * nobody can do without; 4: what comes from others is packed, laid by for who
- * has not asked yet, taken from there and unpacked. */
+/* Cost to a host of moving parameters from layout to layout: the threads of two
+ * ranks reallocate a model of 0.3 GB there and back, as ranks of a run do. CPU
+ * seconds of all threads are compared with those of one memory copy of what
+ * arrives, from another rank or from the rank itself. 1: a copy each, which is
+ * the least; 4: data of others are packed, laid by for a rank that has not
+ * asked yet, taken from there and unpacked. */
 #include "config.h"
 
 #include <pthread.h>

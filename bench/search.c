@@ -134,7 +134,7 @@ random_point(Case *c)
 static void
 run_evaluations(Case *c, double seconds)
 {
-  /* What 256 plans of 16,384 GPUs ask once are minutes of reallocations. */
+  /* 256 plans of 16,384 GPUs need minutes of reallocations at first. */
   guint n_points =
       ra_cluster_n_gpus(c->setup->cluster) > 1024 ? N_POINTS / 16 : N_POINTS;
   g_autofree RaPoint *points = g_new(RaPoint, N_POINTS);

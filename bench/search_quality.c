@@ -123,8 +123,9 @@ run_chains(const Field *field, guint seed, Watch *w, RaPoint *out_point)
 
 static const char *const kind_names[] = {"real", "full"};
 
-/* Of our set from where chains are after some seconds, as costs are asked one
- * by one there and a random plan's are worth nothing. */
+/* Proves the optimum of our set from where chains are after some seconds, as
+ * costs are evaluated one by one there and a random plan's are worth nothing.
+ */
 static void
 prove(const Field *field, RaExactResult *out, double *out_cpu_s)
 {
@@ -239,8 +240,8 @@ run_replicated(const Field *small, const RaPoint *point, gboolean is_quick,
 
 /* --- all of it --- */
 
-/* What seeds are to reach, in how long (units of bench/figure.h), how many of
- * them. */
+/* Targets of seeds: the time, in how long (units of bench/figure.h), and how
+ * many of them. */
 static gboolean
 run_field(Field *field, const RaExactResult *exact, gboolean is_quick,
           RaReached *out, GError **error)

@@ -265,7 +265,7 @@ print_number(double value, char end)
     printf("%.6g%c", value, end);
 }
 
-/* What the bars are about, over all cases. */
+/* Figures of the bars, over all cases. */
 typedef struct {
   double star, star_jitter, star_ratio, shared_ratio; /* least */
   double flows_64_s, flows_1024_s, flows_ratio;
@@ -350,7 +350,7 @@ run_case(const Case *c, const Options *options, double *last_s, Totals *totals)
   *last_s = task_s;
 }
 
-/* Whether the words of the command line name it. */
+/* TRUE if the words of the command line name it. */
 static gboolean
 is_asked(const Case *c, char **words)
 {

@@ -28,7 +28,7 @@ typedef struct {
   double *duration_s; /* (n_tasks) */
 } Case;
 
-/* What is known of a task while the graph is made. */
+/* Attributes of a task while the graph is made. */
 typedef struct {
   uint8_t *kind, *stream;
   uint16_t *stage, *mini_batch, *micro_batch, *bucket;

@@ -21,7 +21,8 @@
 #include "bench/system_fit.h"
 #include "study/validate/rl_row.h"
 
-/* What a system is fitted on: rows of a source, by model, critic, GPUs. */
+/* Points that a system is fitted on: rows of a source, by model, critic, GPUs.
+ */
 typedef struct {
   const char *system;    /* file */
   RaRlSource source;     /* of the points */
@@ -129,7 +130,7 @@ typedef struct {
   guint n;
 } Points;
 
-/* Of phases where they are known, else of the whole. */
+/* Residuals of phases where they are known, else of the whole. */
 static guint
 add_residuals(const Setting *setting, const RaSystemConstants *constants,
               double *out)

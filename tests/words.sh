@@ -53,6 +53,8 @@ pages='README.md ARCHITECTURE.md HACKING.md SECURITY.md docs/*.md docs/design/*.
   share/models/README.md'
 pages="$pages $(find base graph traces estimator kernels sim exec search study \
   cli bench tests -name README.md -not -path 'tests/data/*' | LC_ALL=C sort)"
+sources='base graph traces estimator kernels sim exec search study cli bench
+  tests'
 headers=$(find base graph traces estimator kernels sim exec search study cli \
   -name '*.h' | LC_ALL=C sort)
 commands='simulate plan search study report plot trace graph inspect calibrate
@@ -163,6 +165,17 @@ while IFS= read -r word; do
   find_word "$word" "$tmp/text" >>"$tmp/found"
   result "$instead: not as in '$last'"
 done <"$tmp/words"
+
+late_noun() { # FILE...: comments that do not begin with their noun
+  grep -nE '/\*+ *(Of|What|Whether) ' "$@" /dev/null | cut -d: -f1,2
+}
+printf '/* Of a fit. */\n/* Off it. */\n  /** What it has. */\n' >"$tmp/late.c"
+late_noun $(find $sources -name '*.[ch]' -o -name '*.cu' -o -name '*.cuh' \
+  -o -name '*.cc') >"$tmp/found"
+[ "$(late_noun "$tmp/late.c" | tr '\n' ' ')" = \
+  "$tmp/late.c:1 $tmp/late.c:3 " ] ||
+  echo "self: a late noun is not found, or another word is" >>"$tmp/found"
+result "comments begin with their noun, not with Of, What or Whether"
 
 long() { # FILE...: lines of prose of more than 120 columns
   awk 'FNR == 1 { fence = 0 } /^```/ { fence = !fence }

@@ -16,8 +16,8 @@ static const char *const names[PRODUCTS] = {"grouped", "grouped_input",
                                             "grouped_weight"};
 static const uint32_t most_rows = 512; /* an expert */
 
-/* What is run next: every expert has as many rows, which the library likes
- * best, and nobody waits for the counts. */
+/* Rows and GEMM of the next run: every expert has as many rows, which the
+ * library likes best, and nothing waits for the counts. */
 static uint32_t n_rows;
 static int product;
 
@@ -89,7 +89,8 @@ set_counts(BenchGpu *g)
 void
 bench_gpu_experts(BenchGpu *g)
 {
-  /* Of the matrices alone: read, and of a gradient read and written in fp32. */
+  /* Bytes of the matrices alone: read, and of a gradient read and written in
+   * fp32. */
   const double n_bytes[PRODUCTS] = {
       2.0 * EXPERTS * N * K, 2.0 * EXPERTS * N * K, 8.0 * EXPERTS * N * K};
 

@@ -388,7 +388,8 @@ bench_decode(BenchGpu *g)
 
 /* ---- Products -------------------------------------------------------------*/
 
-/* Of Llama-3 8B and 70B at tensor parallel 8, and of 16 sequences decoding. */
+/* GEMMs of Llama-3 8B and 70B at tensor parallel 8, and of 16 sequences
+ * decoding. */
 static const RaCudaProduct products[] = {
     {RA_CPU_PLAIN, RA_CPU_TRANSPOSED, RA_CUDA_STORE, RA_CUDA_NO_BIAS, 8192,
      6144, 4096, 4096, 4096, 6144},

@@ -89,7 +89,7 @@ calibrate(Bench *b)
   return TRUE;
 }
 
-/* Whether its ranks have no GPU each. */
+/* TRUE if its ranks have no GPU each. */
 static gboolean
 is_shared(const Bench *b, const LoopCase *c)
 {
@@ -145,7 +145,7 @@ n_gpus_of(const RaTraceRow *row)
   return n;
 }
 
-/* What all that GPUs and the host do in an iteration takes one after the other:
+/* Seconds of an iteration if GPUs and host did everything one after the other:
  * the mean over the iterations after the first. */
 static double
 busy_s(const RaTrace *sim, guint n_iterations)
@@ -184,8 +184,8 @@ number_behind(const char *text, const char *words)
   return at ? g_ascii_strtod(at + strlen(words), NULL) : 0;
 }
 
-/* Of what a run says at its end: what its fullest rank was predicted to need,
- * and took. */
+/* Scores the peak that a run prints at its end: the need that was predicted for
+ * its fullest rank, and what it took. */
 static void
 score_peak(Bench *b, const LoopCase *c, const char *said)
 {
@@ -199,7 +199,7 @@ score_peak(Bench *b, const LoopCase *c, const char *said)
 /* ---- Plans ---------------------------------------------------------------
  */
 
-/* Whether @c has a row of its own among those that have an order, then
+/* Returns: TRUE if @c has a row of its own among those that have an order, then
  * @out_pair. */
 static gboolean
 run_plan(Bench *b, const LoopCase *c, LoopPair *out_pair)
@@ -250,7 +250,7 @@ run_plans(Bench *b, guint size, guint algorithm)
   loop_score_order(&b->score, cases, pairs, n_ordered);
 }
 
-/* Of the first plan. */
+/* Prints the ops of the first plan. */
 static void
 print_ops(Bench *b)
 {

@@ -44,7 +44,7 @@ typedef struct {
   gsize n_bytes;
 } Live;
 
-/* Whether every block still holds its pattern. */
+/* TRUE if every block still holds its pattern. */
 static gboolean
 all_intact(const Live *live, guint n)
 {

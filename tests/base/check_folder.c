@@ -35,7 +35,7 @@ START_TEST(test_links_are_not_followed)
 }
 END_TEST
 
-/* What is not there is gone; of a file, the file. */
+/* A folder that is not there is gone; for a file, the file goes. */
 START_TEST(test_nothing_and_a_file)
 {
   g_autofree char *path = g_build_filename(g_get_tmp_dir(), "none/such", NULL);
@@ -50,7 +50,7 @@ START_TEST(test_nothing_and_a_file)
 }
 END_TEST
 
-/* Of /proc no file can be removed, by anybody. */
+/* Files of /proc cannot be removed by anybody. */
 START_TEST(test_what_stays_is_said)
 {
   ck_assert(!ra_folder_remove("/proc/self/status"));

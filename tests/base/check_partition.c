@@ -7,7 +7,7 @@
 
 enum { N = 60, ROUNDS = 4 };
 
-/* Whether equal colours are equal keys in every round so far, colours are
+/* TRUE if equal colours are equal keys in every round so far, colours are
  * numbered by first appearance, and @n_classes counts them. */
 static gboolean
 agrees(uint32_t keys[ROUNDS][N], guint n_rounds, const uint32_t *colour,

@@ -92,9 +92,9 @@ START_TEST(test_uniform)
 }
 END_TEST
 
-/* Of n = 3 * 2^62 a third lies below 2^62; without rejection the values there
+/* With n = 3 * 2^62 a third lies below 2^62; without rejection the values there
  * would come twice as often as the others, half of all: 2 of 4 quarters of
- * 2^64.  sd of the share of 10^5: sqrt(2/9/1e5) = 0.0015. */
+ * 2^64. sd of the share of 10^5: sqrt(2/9/1e5) = 0.0015. */
 START_TEST(test_below)
 {
   const uint64_t n = UINT64_C(3) << 62;

@@ -146,7 +146,7 @@ START_TEST(test_format)
 }
 END_TEST
 
-/* What is shown, read again as if one of it were @factor times as much, is
+/* TRUE if the text, read again as if one of it were @factor times as much, is
  * the value to half of the fourth digit: 5e-4 at worst. */
 static gboolean
 is_read_back(double value, RaUnit unit, double factor)

@@ -69,10 +69,11 @@ static const Layout layouts[] = {
     {1, 1, 2, 4, "micro-batches = 2\nrecompute = selective\n"},
 };
 
-/* Of a model with experts, two of eight a token.  Which two is no continuous
- * function of the states, so a choice that roundings change is not in TENSOR:
- * these tokens have none that shows, the worst is 0.0067.  Ranks that share
- * experts alone have the bits of one rank's states, and so its choices. */
+/* Layouts of a model with experts, two of eight a token.  Which two is no
+ * continuous function of the states, so a choice that roundings change is not
+ * in TENSOR: these tokens have none that shows, the worst is 0.0067.  Ranks
+ * that share experts alone have the bits of one rank's states, and so its
+ * choices. */
 static const Layout of_experts[] = {
     {1, 1, 1, 1, "recompute = full\nmicro-batches = 2\n"},
     {2, 1, 1, 1, "ep = 2\n"},
@@ -85,15 +86,16 @@ static const Layout of_experts[] = {
     {2, 2, 1, 1, "ep = 2\nsequence-parallel = true\nzero = 1\n"},
 };
 
-/* Of one with ALiBi, whose distances are of places in whole sequences, and
- * whose slopes of heads of all ranks. */
+/* Layouts of one with ALiBi, whose distances are of places in whole sequences,
+ * and whose slopes of heads of all ranks. */
 static const Layout of_distances[] = {
     {1, 1, 1, 4, "recompute = full\n"},
     {1, 2, 1, 2, ""},
 };
 
-/* Of one whose 61 tokens are no whole vectors of a row of logits: columns of a
- * rank, or of two ranks 31 and 30, have a padding (ra_logits_row()). */
+/* Layouts of one whose 61 tokens are no whole vectors of a row of logits:
+ * columns of a rank, or of two ranks 31 and 30, have a padding
+ * (ra_logits_row()). */
 static const Layout of_odd_tokens[] = {
     {2, 1, 1, 1, "micro-batches = 2\n"},
     {1, 2, 1, 1, ""},

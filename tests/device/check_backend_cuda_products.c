@@ -23,7 +23,7 @@ enum { EXPERTS = 3, N = 24, K = 40 };
  * the library has one an expert (exec/backend/expert_rows.c). */
 static const uint32_t counts[2][EXPERTS] = {{5, 0, 130}, {2, 401, 0}};
 
-/* What a product of one table works on and makes. */
+/* Arrays of a product of one table. */
 typedef struct {
   const RaBackend *table;
   RaExpertsProduct product;
@@ -188,7 +188,7 @@ new_model(const char *family)
   return model;
 }
 
-/* Of a pass there and back of one rank on the device. */
+/* Waits of a pass there and back of one rank on the device. */
 static size_t
 waits_of(const char *family, gboolean records)
 {

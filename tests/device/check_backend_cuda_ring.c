@@ -33,7 +33,7 @@ static const struct {
   gboolean slopes;
 } cases[] = {{2, FALSE}, {2, TRUE}, {3, TRUE}};
 
-/* Of all tokens, the host's. */
+/* Arrays of all tokens, on the host. */
 typedef struct {
   RaTokens *tokens;
   uint32_t n;
@@ -238,7 +238,7 @@ run_forward(Whole *w, int which, Rank *ranks, const uint32_t *wrong)
   ck_assert_msg(!b->failure(), "%s", b->failure());
 }
 
-/* Of the outputs, the farthest; of gradients in parts of the norm. */
+/* Largest difference of the outputs; of gradients in parts of the norm. */
 static double
 farthest(gsize n, const float *x, const float *y)
 {

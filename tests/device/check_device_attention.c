@@ -312,8 +312,8 @@ START_TEST(test_order)
 }
 END_TEST
 
-/* What is not finite in one sequence stays there: a tile of keys or values that
- * reaches into the next has none of it in the results. */
+/* Numbers that are not finite in one sequence stay there: a tile of keys or
+ * values that reaches into the next has none of them in the results. */
 START_TEST(test_apart)
 {
   Attention a;

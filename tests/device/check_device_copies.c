@@ -82,7 +82,7 @@ places_clear(Places *p)
   ck_assert(!p->b->failure());
 }
 
-/* Whether @bytes are those of fill() with @seed. */
+/* TRUE if @bytes are those of fill() with @seed. */
 static gboolean
 are(const guint8 *bytes, guint seed)
 {

@@ -22,7 +22,7 @@ static const Shape shapes[] = {
     {{64, 32, false}, 3, 512}, {{8, 2, false}, 0, 8},
 };
 
-/* What a token's rows are made of, by the kernels. */
+/* Sources of a token's rows, by the kernels. */
 typedef struct {
   const Shape *s;
   gsize n; /* choices */
@@ -368,7 +368,7 @@ START_TEST(test_route_backward)
 }
 END_TEST
 
-/* What is no number is chosen nevertheless, each expert once. */
+/* A NaN is chosen nevertheless, each expert once. */
 START_TEST(test_nan)
 {
   const RaCpuRouting routing = {40, 3, false};

@@ -85,7 +85,7 @@ sum_of(size_t n, const uint16_t *a, size_t a_step, const uint16_t *b,
   return sum;
 }
 
-/* What the bound allows of a sum of @n terms. */
+/* Bound of a sum of @n terms. */
 static double
 bound_of(size_t n, double size)
 {
@@ -200,7 +200,7 @@ START_TEST(test_weight)
 }
 END_TEST
 
-/* What is not allowed. */
+/* Arguments that are refused. */
 START_TEST(test_refused)
 {
   RaRng rng = ra_rng_init(4, 0);

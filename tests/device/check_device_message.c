@@ -25,7 +25,7 @@ typedef struct {
   guint n_wrong;
 } Rank;
 
-/* Of message @i from @rank, and what it says at @k. */
+/* Size of message @i from @rank, and its value at @k. */
 static gsize
 size_of(uint32_t rank, guint i)
 {
@@ -53,7 +53,7 @@ send(const Rank *r, RaComm *comm, guint i)
   r->backend->free(data);
 }
 
-/* Whether @where has message @i of the other. */
+/* TRUE if @where has message @i of the other. */
 static gboolean
 is_right(const Rank *r, guint i, const void *where)
 {

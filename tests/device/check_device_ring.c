@@ -10,8 +10,8 @@
 #include "kernels/cpu/cpu_attention.h"
 #include "tests/device/device_array.h"
 
-/* Of the ranks of a ring: more keys than queries and fewer, none of either, one
- * tile and more. */
+/* Chunks of the ranks of a ring: more keys than queries and fewer, none of
+ * either, one tile and more. */
 static const uint32_t begin[] = {0, 70, 70, 200, 203};
 static const uint32_t kv_begin[] = {0, 129, 169, 234, 234};
 
@@ -26,8 +26,8 @@ enum {
   GROUP = Q_HEADS / KV_HEADS
 };
 
-/* What of RaKAttention a case sets; ALiBi's distances are of places that the
- * ranks' chunks have, or of a sequence's own tokens. */
+/* Fields of RaKAttention that a case sets; ALiBi's distances are of places that
+ * the ranks' chunks have, or of a sequence's own tokens. */
 static const struct {
   uint32_t head_dim;
   gboolean apart, slopes;
@@ -369,8 +369,8 @@ run_backward(Ring *r)
                    0);
 }
 
-/* Of an output and lse over these keys and others, which the formulas take as
- * they are: those here, lse more by a half. */
+/* Gradients of an output and lse over these keys and others, which the formulas
+ * take as they are: those here, lse more by a half. */
 START_TEST(test_backward)
 {
   Ring *r = ring_new(_i);

@@ -19,7 +19,7 @@ count(int in[N])
     in[i] = i + 1;
 }
 
-/* Whether @out is 1 to N turned round. */
+/* TRUE if @out is 1 to N turned round. */
 static gboolean
 is_turned(const int out[N])
 {
@@ -87,7 +87,7 @@ START_TEST(test_lost_copy)
 }
 END_TEST
 
-/* What a device takes, at its limits. */
+/* Launches that a device takes, at its limits. */
 START_TEST(test_allowed)
 {
   static uint16_t in[16] __attribute__((aligned(16)));
@@ -102,7 +102,7 @@ START_TEST(test_allowed)
 }
 END_TEST
 
-/* What it does not: each ends the program. */
+/* Launches that it refuses: each ends the program. */
 START_TEST(test_refused)
 {
   static uint16_t in[16] __attribute__((aligned(16)));

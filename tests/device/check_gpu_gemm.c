@@ -64,7 +64,7 @@ product_of(int i)
                          N + BEHIND};
 }
 
-/* What the product is given of both. */
+/* Bias that the GEMM is given. */
 static void *
 bias_of(const RaCudaProduct *p, uint16_t *bias, float *sums)
 {
@@ -91,8 +91,8 @@ check_sums(const RaCudaProduct *p, const uint16_t *a, const float *sums)
   }
 }
 
-/* What stands behind a row must stay; a row is never taken for a column, as no
- * two of the sizes are the same.  Twice: the second is of the table. */
+/* Numbers behind a row must stay; a row is never taken for a column, as no two
+ * of the sizes are the same. Twice: the second is of the table. */
 START_TEST(test_product)
 {
   RaCudaProduct p = product_of(_i);

@@ -64,7 +64,7 @@ new_probe(const RaBackend *backend, gboolean is_poisoned)
   return ra_probe_new(&o, NULL);
 }
 
-/* Of each kind one that is small; attention of 2 sequences of 20 tokens. */
+/* A small op of each kind; attention of 2 sequences of 20 tokens. */
 static const RaProbePoint points[] = {
     {{.kind = RA_OP_GEMM, .dim = {24, 40, 16, 1}}, RA_PROBE_FORWARD},
     {{.kind = RA_OP_GEMM, .dim = {24, 1, 16, 1}}, RA_PROBE_FORWARD},

@@ -36,17 +36,17 @@ static const struct {
  * more for its arrays. */
 #define ROUNDED_BYTES (16 * 256 + 2048)
 
-/* Of the emulated device: what a process takes of it, and of an array the pages
- * around it (tests/emulator/memory.cc), of some twenty arrays. */
+/* Memory of the emulated device that a process takes, and the pages around an
+ * array (tests/emulator/memory.cc), of some twenty arrays. */
 #define CONTEXT_BYTES ((guint64)64 << 20)
 #define PAGES_BYTES (24 * 2 * 4096)
 
-/* What the device had in use is what it has without a rank, what the rank says
- * that it took, and its tables of positions, which are less than a page.  Its
- * ops have a workspace, sums of 256 rows of 64, in twice the room that was
- * asked for, and six rooms of a page or little more, each with smaller ones
- * that it replaced, which together are no larger.  The fault: without the
- * workspace, 256 KiB, it would not be. */
+/* The memory in use on the device is that without a rank, what the rank says
+ * that it took, and its tables of positions, which are less than a page. Its
+ * ops have a workspace, sums of 256 rows of 64, in twice the room that they
+ * need, and six rooms of a page or little more, each with smaller ones that it
+ * replaced, which together are no larger. The fault: without the workspace, 256
+ * KiB, it would not be. */
 static void
 check_device(const RaRunMemory *m)
 {

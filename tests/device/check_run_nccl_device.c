@@ -63,7 +63,8 @@ fixture_new(const Ranks *of, const char *dtype, float rate)
   return f;
 }
 
-/* Of runs whose ops are late, which NCCL's are not behind by themselves. */
+/* Seed of runs whose ops are late, which NCCL's are not behind by themselves.
+ */
 static guint seed = 1;
 
 static void

@@ -48,7 +48,7 @@ keep(void *memory) /* addresses are not scarce */
   (void)memory;
 }
 
-/* What is read and what is written. */
+/* Bytes that are read and written. */
 static void
 move(gsize n)
 {

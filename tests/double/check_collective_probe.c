@@ -57,7 +57,7 @@ fake_clock(void)
   return now_s;
 }
 
-/* What a rank waits for over NCCL. */
+/* Marks on which a rank waits over NCCL. */
 static int
 mark_look(RaNcclMark mark)
 {
@@ -175,7 +175,7 @@ broadcast(void *data, gsize n_bytes, uint32_t root, RaNcclHandle comm,
   return nccl_double()->broadcast(data, n_bytes, root, comm, stream);
 }
 
-/* Of an all-to-all the part to itself says that it is one: it is charged for
+/* The part of an all-to-all to itself says that it is one: it is charged for
  * all parts. */
 static _Thread_local gboolean in_group;
 
@@ -260,7 +260,7 @@ measure(uint32_t n, guint n_warm)
   return measure_both(n, n_warm, NULL);
 }
 
-/* Whether a row says what the law says of it. */
+/* TRUE if a row is what the law says. */
 static gboolean
 is_right(const RaMeasured *row)
 {
@@ -331,8 +331,8 @@ START_TEST(test_cold)
 }
 END_TEST
 
-/* What three ranks cannot share evenly is less, and what is too small for them
- * has no row: of reduce-scatter, whose unit is 6 B, 8 B are 6. */
+/* Sizes that three ranks cannot share evenly become less, and those too small
+ * for them have no row: of reduce-scatter, whose unit is 6 B, 8 B are 6. */
 START_TEST(test_uneven)
 {
   g_autoptr(GArray) rows = measure(3, 1);
@@ -359,7 +359,7 @@ measure_beside(double frac, GArray **out_rows)
   return beside;
 }
 
-/* What an op of @b takes that had company all the while. */
+/* Seconds of an op of @b that had company all the while. */
 static double
 beside_s(const RaCollectiveBeside *b)
 {

@@ -38,7 +38,7 @@ gather(RaWorld *world, const void *mine, gsize n_bytes)
   return all;
 }
 
-/* Whether process 0 has each rank's numbers in that rank's place. */
+/* TRUE if process 0 has each rank's numbers in that rank's place. */
 static gboolean
 is_whole(void)
 {

@@ -96,7 +96,7 @@ started(Peer *p)
   }
 }
 
-/* What only moves bytes: bit for bit. */
+/* Ops that only move bytes: bit for bit. */
 static void
 moves(Peer *p)
 {

@@ -47,7 +47,7 @@ state_of(const Side *s, RaNcclHandle comm)
   return state;
 }
 
-/* What @comm is when it is no longer busy. */
+/* State of @comm when it is no longer busy. */
 static int
 settled(const Side *s, RaNcclHandle comm)
 {
@@ -256,7 +256,7 @@ START_TEST(test_split)
 }
 END_TEST
 
-/* What waits ends when its communicator is dropped. */
+/* A wait ends when its communicator is dropped. */
 static void
 drop(Side *s)
 {

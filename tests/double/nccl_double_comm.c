@@ -136,7 +136,7 @@ init(RaNcclHandle *out_comm, uint32_t n_ranks, const RaNcclId *id,
   return result;
 }
 
-/* Whether rank @a of @p comes before @b in the group of their colour. */
+/* TRUE if rank @a of @p comes before @b in the group of their colour. */
 static gboolean
 is_before(const Split *p, uint32_t a, uint32_t b)
 {

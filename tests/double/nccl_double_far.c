@@ -95,8 +95,8 @@ nccl_double_far_split(Comm *c, int colour, int key, Comm *made)
   nccl_double_say(c->link, &said, NULL);
 }
 
-/* Of what is given in place a root writes nothing, and who is not the root of a
- * broadcast reads nothing. */
+/* A root writes nothing of data that are given in place, and a rank that is not
+ * the root of a broadcast reads nothing. */
 void
 nccl_double_far_post(Op *op)
 {
@@ -271,7 +271,7 @@ nccl_double_hear(Link *link, const Said *said, const void *data)
     hear_of_stand_in(link, said, data);
 }
 
-/* Whether an end of @c has been lost with @link. */
+/* TRUE if an end of @c has been lost with @link. */
 static gboolean
 has_end(const Comm *c, const Link *link)
 {

@@ -77,7 +77,7 @@ reduced(Op **ops, uint32_t n_ranks, gsize at)
   return x;
 }
 
-/* Of what @x is numbers of @op. */
+/* The part of @x that is numbers of @op. */
 static void
 put_numbers(const Op *op, const float *x, gsize n)
 {

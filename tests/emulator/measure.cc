@@ -134,7 +134,7 @@ ra_device_cache_bytes(void)
   return 65536;
 }
 
-/* Of a process that has 64 MiB of its own beside its arrays. */
+/* Memory of a process that has 64 MiB of its own beside its arrays. */
 int
 ra_device_memory(size_t *out_free, size_t *out_all)
 {

@@ -225,7 +225,7 @@ ra_device_n_processors(void)
   return 4;
 }
 
-/* Whether [x, x + n) is the device's. */
+/* TRUE if [x, x + n) is the device's. */
 int
 ra_emu_is_device(const void *x, size_t n)
 {

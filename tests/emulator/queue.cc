@@ -124,7 +124,7 @@ can_go_on(const RaDeviceQueue *queue)
                                    is_reached(queue->steps.front()));
 }
 
-/* Whether a queue waits for what is made elsewhere. */
+/* TRUE if a queue waits for data that are made elsewhere. */
 bool
 waits_outside()
 {
@@ -162,7 +162,7 @@ step(RaDeviceQueue *first = nullptr)
   return true;
 }
 
-/* Whether @is_over, when queues can make no more. */
+/* TRUE if @is_over, when queues can make no more. */
 template <typename F>
 bool
 make_while_can(F is_over)

@@ -69,7 +69,8 @@ add_range(const void *code, const void *where, size_t n_bytes, bool writes)
   add(code, at, n_bytes, writes);
 }
 
-/* What all lanes read comes from the first-level cache, or is a constant. */
+/* Reads of all lanes at one place come from the first-level cache, or are a
+ * constant. */
 bool
 is_one(const std::vector<Lane> &group)
 {

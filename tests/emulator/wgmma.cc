@@ -41,7 +41,7 @@ struct Lane {
   uint64_t n_begun = 0;
 };
 
-/* What the lanes of a warp read, made by the first of them. */
+/* Factors that the lanes of a warp read, made by the first of them. */
 struct Factors {
   uint64_t number = 0; /* of the warp's products, from 1 */
   uint64_t hash;

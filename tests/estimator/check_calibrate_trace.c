@@ -18,7 +18,7 @@
 /* ---- A profile whose coefficients are none of the starts -------------------
  */
 
-/* What a coefficient is by its name; in bounds of estimator/fit_law.c, four
+/* Value of a coefficient by its name; in bounds of estimator/fit_law.c, four
  * digits, different for every law (@salt). */
 static double
 value_of(const char *law, const char *name, double plain)

@@ -60,7 +60,7 @@ made_up(const RaProfile *p, double factor)
   return rows;
 }
 
-/* What a fit on a trace of @rows makes of the ideal profile. */
+/* The ideal profile after a fit on a trace of @rows. */
 static RaProfile *
 fit(const GArray *rows, gboolean knows_nics)
 {

@@ -255,7 +255,7 @@ START_TEST(test_experts)
 }
 END_TEST
 
-/* What the kinds of memory-bound ops are costed by. */
+/* Laws of the kinds of memory-bound ops. */
 START_TEST(test_memory_laws)
 {
   static const struct {

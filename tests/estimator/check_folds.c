@@ -1,6 +1,6 @@
-/* What a fold leaves out, it does not see: of each level, the rows of one line
- * (every repeat of them) take a twentieth longer; predictions of that line,
- * left out, must stay the same, others' must not.  (Which of two or three
+/* A fold does not see the rows that it leaves out: of each level, the rows of
+ * one line (every repeat of them) take a twentieth longer; predictions of that
+ * line, left out, must stay the same, others' must not. (Which of two or three
  * tables a law has is chosen by the errors of all folds: so little does not
  * change it.) */
 #include "config.h"

@@ -11,7 +11,7 @@
 
 #define MAX_UNITS 64
 
-/* What is gathered at once, by its ops. */
+/* A unit that is gathered at once, by its ops. */
 typedef struct {
   double compute_s, gather_s;
   guint64 n_launches;
@@ -123,7 +123,7 @@ list_units(const Bench *b, const Case *c, uint64_t kv_tokens, Unit *out)
   return n;
 }
 
-/* What computing for @compute_s takes longer whose first @beside_s, of the time
+/* Seconds of a computation of @compute_s whose first @beside_s, of the time
  * that it then takes, are beside a gather. */
 static double
 slowed_s(const Bench *b, double compute_s, double beside_s)
@@ -134,9 +134,9 @@ slowed_s(const Bench *b, double compute_s, double beside_s)
   return MIN(done_s, compute_s) * (stretch - 1);
 }
 
-/* What the step takes: gathers follow each other, and so do computations; unit
+/* Seconds of the step: gathers follow each other, and so do computations; unit
  * i computes when it is whole; i is gathered once i - 2 has been dropped, or
- * with @ahead units of place for what is not needed yet.  A unit that computes
+ * with @ahead units of place for those not needed yet. A unit that computes
  * while the next one is gathered is slowed by the overlap law's memory_frac.
  * Then the host: eager launches, or one graph. */
 static double

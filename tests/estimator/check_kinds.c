@@ -44,7 +44,7 @@ START_TEST(reading)
   ck_assert_uint_eq(ra_cluster_kinds(c, &mesh), 1);
   ck_assert(ra_mesh_parse("node[3-5]", c, &mesh, NULL));
   ck_assert_uint_eq(ra_cluster_kinds(c, &mesh), 3);
-  /* What a kind does not say it has of the cluster. */
+  /* A kind has from the cluster what it does not say. */
   old = ra_cluster_of_kind(c, 1);
   ck_assert_str_eq(old.gpu, "a100-sxm");
   ck_assert_uint_eq(old.nics_per_node, 8);

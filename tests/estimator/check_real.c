@@ -177,8 +177,8 @@ START_TEST(test_grid)
 }
 END_TEST
 
-/* Of training on 2 stages and one replica a micro-batch is n / 4; the backward
- * of products is twice the forward, the optimizer's bytes are free here, and
+/* In training on 2 stages and one replica a micro-batch is n / 4; the backward
+ * of GEMMs is twice the forward, the optimizer's bytes are free here, and
  * launches are seen: a system's factor is on compute. */
 START_TEST(test_train_ops)
 {

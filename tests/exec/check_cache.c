@@ -39,9 +39,9 @@ fixture_clear(Fixture *f)
   g_free(f->room);
 }
 
-/* Of 64 lines a tail of 16 at most holds 4: an array of 50 lines has room, and
- * of 56 it had before it held any.  Behind the one of 50, from line 50 on, it
- * can hold 14, not 15; when that is given back, all.  What is out is what is
+/* With 64 lines a tail of 16 at most holds 4: an array of 50 lines has room,
+ * and of 56 it had before it held any. Behind the one of 50, from line 50 on,
+ * it can hold 14, not 15; when that is given back, all. What is out is what is
  * held. */
 START_TEST(test_tail)
 {
@@ -115,7 +115,7 @@ at(const RaCache *c, uint32_t slot, uint32_t position, uint32_t part)
   return ra_host_floats(first) + (gsize)ra_cache_row(c, slot, position) * WIDTH;
 }
 
-/* What a sequence has: how long, and which of those that were at its slot. */
+/* State of a sequence: its length, and which of those that were at its slot. */
 typedef struct {
   uint32_t n, version;
 } Sequence;
@@ -198,7 +198,7 @@ START_TEST(test_cache)
   }
   ck_assert_uint_eq(ra_cache_held_bytes(cache), most * page_bytes);
   ck_assert_uint_eq(ra_slabs_bytes(f.slabs) > 0, _i % 2);
-  /* What the comparison must see. */
+  /* The fault that the comparison must see. */
   for (uint32_t slot = 0; slot < SLOTS; slot++)
     if (all[slot].n > 0)
       at(cache, slot, 0, 1)[0] += 1;

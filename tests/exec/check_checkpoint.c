@@ -91,7 +91,7 @@ run_rest(const RunSpec *spec, const char *folder, GError **error)
   return run_rest_or_not(spec, folder, FALSE, error);
 }
 
-/* What training has made, of the actor and, in ppo, of the critic. */
+/* Results of training, of the actor and, in ppo, of the critic. */
 static void
 assert_same(const RunFixture *a, const RunFixture *b, const RunSpec *spec)
 {
@@ -202,8 +202,8 @@ START_TEST(test_other_layout)
 }
 END_TEST
 
-/* Of five iterations with one every two: after 2, 4, the last; the newest two
- * stay. */
+/* Five iterations with a checkpoint every two: after 2, 4, the last; the newest
+ * two stay. */
 START_TEST(test_keep)
 {
   g_autofree char *folder = g_dir_make_tmp("checkpoint-XXXXXX", NULL);

@@ -52,8 +52,8 @@ made_clear(Made *m)
   ra_setup_free(m->setup);
 }
 
-/* What NCCL makes of the calls: of each split the ranks of a colour, by key.
- * Every group is that, once; what no group names is not made. */
+/* Groups that NCCL makes of the calls: of each split the ranks of a colour, by
+ * key. Every group is that, once; a group that nothing names is not made. */
 static void
 check_calls(const RaCommGroups *s)
 {

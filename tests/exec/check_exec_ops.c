@@ -10,8 +10,8 @@
 #include "tests/support/check_main.h"
 #include "tests/support/torch_fixture.h"
 
-/* What is run and what the graph says is run are two programs; here they are
- * held against each other: every op, how often, with its shape. */
+/* The ops that run and those that the graph says will run come from two
+ * programs; here they are compared: every op, how often, with its shape. */
 typedef struct {
   TorchModel kind;
   uint32_t tp;
@@ -36,9 +36,9 @@ compare_ops(const void *a, const void *b)
   return memcmp(a, b, sizeof(RaOp));
 }
 
-/* What an op is, without what only its cost needs: where the ranks of a
+/* An op without the fields that only its cost needs: where the ranks of a
  * collective stand, and the largest kv length (graph/op/op.h has it as a sum).
- *  */
+ */
 static RaOp
 bare(const RaOp *op)
 {

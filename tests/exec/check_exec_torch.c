@@ -126,10 +126,10 @@ loss_gradient(const Case *c, const RaTokens *tokens, const float *got,
   *out_loss = loss.loss * (double)scale;
 }
 
-/* What counts as large of a gradient.  Those of queries and keys are
- * differences of terms as large as the values' (ds = p (dp - D)): in a model of
- * random weights without turned keys they are a hundredth of them, and the bias
- * of keys, which adds the same to all scores of a query, has none at all. */
+/* Size from which a gradient counts. Those of queries and keys are differences
+ * of terms as large as the values' (ds = p (dp - D)): in a model of random
+ * weights without turned keys they are a hundredth of them, and the bias of
+ * keys, which adds the same to all scores of a query, has none at all. */
 static double
 floor_of(const Case *c, const RaParams *params, const RaParam *param,
          const GArray *wanted)
@@ -147,7 +147,7 @@ floor_of(const Case *c, const RaParams *params, const RaParam *param,
   return torch_most(values);
 }
 
-/* What is here of every gradient against the script's. */
+/* Every gradient that is here against the script's. */
 static double
 worst_gradient(const Case *c, const RaParams *params)
 {

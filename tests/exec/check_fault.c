@@ -19,7 +19,7 @@ static const RunSpec spec = {.algorithm = "grpo",
                              .n_iterations = 2,
                              .seed = 3};
 
-/* What a run said. */
+/* Output of a run. */
 typedef struct {
   char line[512];
   atomic_uint n;

@@ -53,7 +53,7 @@ static const struct {
     {4, "micro-batches = 4\nschedule = gpipe\n"},
 };
 
-/* Of ranks that share sequences. */
+/* Layouts of ranks that share sequences. */
 static const Layout rings[] = {
     {1, 1, 1, 2, "none", ""},
     {1, 1, 1, 4, "none", ""},

@@ -188,7 +188,7 @@ START_TEST(test_pairs)
 }
 END_TEST
 
-/* Of the ranks that share memory, each forgets its last rectangle. */
+/* Each of the ranks that share memory forgets its last rectangle. */
 static void
 copy_but_one(guint n, const RaBackendRect *rects)
 {

@@ -66,7 +66,7 @@ move(const Work *work, RaNccl *nccl, RaComm *world, const Trip *trip, guint way,
   return target;
 }
 
-/* Whether what came is what a seeded model has there. */
+/* TRUE if the data that came are those of a seeded model there. */
 static gboolean
 is_right(const Case *c, const RaCallPlan *plan, uint32_t rank,
          const RaParams *got)
@@ -233,7 +233,7 @@ START_TEST(test_pairs)
 }
 END_TEST
 
-/* Of all pairs: slices of a tensor that a rank sends it has, or has got in
+/* For all pairs: slices of a tensor that a rank sends it has, or has got in
  * rounds before; each slice travels once, as itself or within a broadcast of
  * its rectangle; a window of several tensors is within its limit. */
 START_TEST(test_order)

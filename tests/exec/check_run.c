@@ -130,8 +130,8 @@ START_TEST(test_twice)
 }
 END_TEST
 
-/* What generation reads in iteration 2 is what training wrote in iteration 1,
- * bit for bit, in its own layout. */
+/* Generation reads in iteration 2 what training wrote in iteration 1, bit for
+ * bit, in its own layout. */
 START_TEST(test_realloc)
 {
   RunSpec spec = one_ppo;
@@ -332,11 +332,11 @@ START_TEST(test_calls_ahead)
 }
 END_TEST
 
-/* Of two stages, group by group: a step's tokens are asked for on the first
- * stage before it computes, the second's input of every group but the first
- * while one before is computed.  The first token is the prefill's, so a group
- * is in step k (from 0) if one of its sequences has more than k + 1.  Without
- * the groups after the first (the fault) it would be fewer.
+/* Steps of two stages, group by group: a step's tokens are asked for on the
+ * first stage before it computes, the second's input of every group but the
+ * first while one before is computed.  The first token is the prefill's, so a
+ * group is in step k (from 0) if one of its sequences has more than k + 1.
+ * Without the groups after the first (the fault) it would be fewer.
  *
  * In its step k >= 1 the first group does not wait for what the second makes in
  * step k - 1: there is such a k for each 1 <= k < both longest_0 - 1 and

@@ -48,7 +48,7 @@ run(const char *gpus, gboolean is_away)
   return f;
 }
 
-/* Whether both have learnt the same, with the same moments. */
+/* TRUE if both have learnt the same, with the same moments. */
 static gboolean
 is_same(const RunFixture *a, const RunFixture *b)
 {

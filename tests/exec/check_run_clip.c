@@ -19,8 +19,8 @@ static const char head[] =
     "prompts = 16\nprompt-length = uniform(4, 8)\n"
     "response-length = uniform(2, 4)\nmini-batches = 1\n";
 
-/* What several ranks hold: norms (tp), key heads (8 ranks, 2 heads), all (dp),
- * a tied table (pp), all of it. */
+/* Parameters that several ranks hold: norms (tp), key heads (8 ranks, 2 heads),
+ * all (dp), a tied table (pp), all of it. */
 static const struct {
   const char *config, *all;
 } layouts[] = {
@@ -50,7 +50,7 @@ step(guint layout, float max_norm)
   return f;
 }
 
-/* Of the gradient that the step took, each element once. */
+/* Norm of the gradient that the step took, each element once. */
 static double
 norm_once(const RunFixture *f)
 {

@@ -1,4 +1,4 @@
-/* What a run holds against what the graph's account says it holds. */
+/* Memory that a run holds against the account of its graph. */
 #include "config.h"
 
 #include <stdio.h>
@@ -105,9 +105,9 @@ END_TEST
 
 /* --- host memory --- */
 
-/* What waits in host memory: parameters and optimizer of one rank, of two; of a
- * generation in another layout, to which training's are moved and then
- * offloaded. */
+/* States that wait in host memory: parameters and optimizer of one rank, of
+ * two; of a generation in another layout, to which training's are moved and
+ * then offloaded. */
 static const struct {
   const char *all, *generate;
 } places[] = {

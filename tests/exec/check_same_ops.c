@@ -1,4 +1,4 @@
-/* What is simulated op by op is what runs: the same tasks, by name, the same
+/* Ops that are simulated are those that run: the same tasks, by name, the same
  * ops in them, by name, shape and order. */
 #include "config.h"
 
@@ -145,10 +145,10 @@ index_rows(const RaTrace *trace)
   return rows;
 }
 
-/* Whether two ops are of one shape.  Flags do not count: they are what a GPU's
- * libraries make of it.  @drawn: how many rows an expert of this rank gets is
- * drawn, and with them those of the products, activations and exchanges of
- * rows between ranks that share them. */
+/* TRUE if two ops are of one shape. Flags do not count: they are for a GPU's
+ * libraries. @drawn: the number of rows that an expert of this rank gets is
+ * sampled, and with it those of the GEMMs, activations and exchanges of rows
+ * between ranks that share them. */
 static gboolean
 same_op(const RaOp *a, const RaOp *b, gboolean drawn)
 {

@@ -387,8 +387,8 @@ START_TEST(test_refused)
 }
 END_TEST
 
-/* What the comparison must see: graphs that are not begun, and words of another
- * step. */
+/* Faults that the comparison must see: graphs that are not begun, and words of
+ * another step. */
 START_TEST(test_fault)
 {
   Run run = {.family = "llama", .tp = 1, .captures = &faulty};
@@ -438,8 +438,8 @@ END_TEST
 
 /* --- what is not finite --- */
 
-/* Of a step of which layer 1 has no number in its second product: the same op
- * is told as of ops begun one by one, where each is waited for. */
+/* A step of which layer 1 has a NaN in its second GEMM: the same op is named as
+ * with ops begun one by one, where each is waited for. */
 START_TEST(test_odd)
 {
   g_autoptr(RaModel) model = new_model("llama");

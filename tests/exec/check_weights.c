@@ -155,7 +155,7 @@ START_TEST(test_numerics_matter)
 }
 END_TEST
 
-/* Whether gpt2-bare has it beside weights. */
+/* TRUE if gpt2-bare has it beside weights. */
 static gboolean
 is_mask(const char *name)
 {
@@ -417,7 +417,7 @@ START_TEST(test_config)
 }
 END_TEST
 
-/* What transformers has no class for is neither read nor written. */
+/* Models that transformers has no class for are neither read nor written. */
 START_TEST(test_foreign)
 {
   g_autofree char *folder = checkpoint_folder("mpt");
@@ -481,7 +481,7 @@ START_TEST(test_other_model)
   llama->model->ffn = 25;
   ck_assert(!ra_weights_check(llama, llama->model, &shape));
   ck_assert(strstr(shape->message, "mlp.gate_proj.weight' has another shape"));
-  /* What is there, and what should be. */
+  /* Shapes that are there, and that should be. */
   ck_assert(strstr(shape->message, ", 24 x 16, expected 25 x 16"));
   qwen2->model->n_heads = 8;
   qwen2->model->head_dim = 2;

@@ -13,7 +13,7 @@ START_TEST(test_corpus)
 }
 END_TEST
 
-/* What the replay relies on: an entry says when its reader refuses.  No kind
+/* The replay relies on this: an entry says when its reader refuses. No kind
  * takes a control character. */
 START_TEST(test_refusal_is_seen)
 {

@@ -1,4 +1,4 @@
-/* What a fuzz entry (tests/fuzz/fuzz_KIND.c) gives to its runners: libFuzzer,
+/* Interface of a fuzz entry (tests/fuzz/fuzz_KIND.c) to its runners: libFuzzer,
  * which `make fuzz` links it with, and the replays of tests/corpus/KIND in
  * `make check`.
  *
@@ -15,7 +15,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* Whether the last input was read; the entry writes it. */
+/* TRUE if the last input was read; the entry writes it. */
 extern gboolean fuzz_accepted;
 
 /* An error is set exactly where a call failed, and is one line of UTF-8; frees

@@ -22,7 +22,8 @@ check_error(gboolean ok, GError *error)
   g_error_free(error);
 }
 
-/* What is accepted is canonical after one round, and all in the cluster. */
+/* A mesh that is accepted is canonical after one round, and all in the cluster.
+ */
 static void
 check_mesh(const RaCluster *cluster, const char *text)
 {

@@ -167,7 +167,7 @@ same_step(const RaBatchStretch *a, const RaBatchStretch *b)
          a->chunk_pairs == b->chunk_pairs;
 }
 
-/* Whether the batcher's run is the reference's, step by step, where sequences
+/* TRUE if the batcher's run is the reference's, step by step, where sequences
  * arrive in threes every 7 steps and stretches are taken in random pieces. */
 static gboolean
 agrees(Reference *r, uint64_t seed)

@@ -230,7 +230,7 @@ START_TEST(test_wrong_units)
 }
 END_TEST
 
-/* What the user writes, what comes back, and the GPUs in it. */
+/* Text that the user writes, the text that comes back, and the GPUs in it. */
 static const struct {
   const char *text;
   const char *canonical;

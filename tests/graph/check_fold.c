@@ -190,7 +190,7 @@ random_plan(RaRng *rng, uint32_t nodes)
   return g_string_free(out, FALSE);
 }
 
-/* Whether some replicas stand for others and some do not, in one call. */
+/* TRUE if some replicas stand for others and some do not, in one call. */
 static gboolean
 some_are_twins(const RaTaskGraph *g)
 {

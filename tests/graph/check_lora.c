@@ -227,7 +227,7 @@ START_TEST(memory_account)
 }
 END_TEST
 
-/* What the tasks of @kind send in all, bytes of their vectors. */
+/* Bytes that the tasks of @kind send in all, of their vectors. */
 static double
 task_bytes(const RaTaskGraph *g, RaTaskKind kind)
 {

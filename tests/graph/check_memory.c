@@ -83,10 +83,10 @@ START_TEST(test_zero)
 }
 END_TEST
 
-/* Of Llama-2-7B a layer has 4 h h + 3 h ffn + 2 h = 202,383,360 parameters,
- * embedding, head and final norm 2 x 32000 h + h = 262,148,096.  ZeRO-3: two
+/* A layer of Llama-2-7B has 4 h h + 3 h ffn + 2 h = 202,383,360 parameters,
+ * embedding, head and final norm 2 x 32000 h + h = 262,148,096. ZeRO-3: two
  * layers and the ends in bf16, and backward the ends' gradients, the larger.
- * ZeRO-2: the gradients alone; ZeRO-1 and forward with ZeRO-2: nothing.  As a
+ * ZeRO-2: the gradients alone; ZeRO-1 and forward with ZeRO-2: nothing. As a
  * fault the whole of it, 32 layers, is far from any. */
 START_TEST(test_zero_whole)
 {

@@ -63,7 +63,7 @@ START_TEST(test_states)
   /* Generation reads bf16 in its own layout, and no zero 3. */
   ck_assert_uint_eq(fp32->calls[GEN].stages[0].param_bytes,
                     mixed->calls[GEN].stages[0].param_bytes);
-  /* What goes to host memory is what rests: 4 n, or 4 n + 8 n. */
+  /* States at rest go to host memory: 4 n, or 4 n + 8 n. */
   ra_augment_copy_bytes(t->plan, TRAIN, RA_COPY_PARAMETERS, &most);
   ck_assert(most == 4.0 * (double)n);
   ra_augment_copy_bytes(t->plan, TRAIN, RA_COPY_PARAMETERS | RA_COPY_OPTIMIZER,

@@ -22,9 +22,10 @@ n_with(const SearchCase *c, uint32_t call, uint32_t n)
   return found;
 }
 
-/* Of 64 sequences in 4 mini-batches: without a limit 4 alone; with 1, 2 and 8
- * these three and no other; with at least 20 what divides 64, 32 and 64. 4 is
- * the workload's own, so it stands as 0 and plans with it are the old ones. */
+/* Candidates for 64 sequences in 4 mini-batches: without a limit 4 alone; with
+ * 1, 2 and 8 these three and no other; with at least 20 those that divide 64,
+ * 32 and 64. 4 is the workload's own, so it stands as 0 and plans with it are
+ * the old ones. */
 START_TEST(candidates)
 {
   static const struct {
@@ -100,7 +101,7 @@ START_TEST(as_simulated)
 }
 END_TEST
 
-/* What no plan may have is refused as it is read. */
+/* Numbers that no plan may have are refused as they are read. */
 START_TEST(bad)
 {
   static const struct {

@@ -171,7 +171,7 @@ START_TEST(test_good)
 }
 END_TEST
 
-/* What Python's json module writes for a number without limit. */
+/* Python's json module writes this for a number without limit. */
 START_TEST(test_infinity)
 {
   static const char text[] =

@@ -202,7 +202,7 @@ list_schedule(const Case *c, Timetable *t)
   }
 }
 
-/* Whether every task begins when the timetable says, to the last bit. */
+/* TRUE if every task begins when the timetable says, to the last bit. */
 static gboolean
 agrees(const Timetable *t, const RaTaskGraph *graph, const RaSim *sim)
 {
@@ -335,8 +335,8 @@ bubble_frac(const Case *c, const RaTaskGraph *graph)
                               breakdown->calls[0].bubble_gpu_s +
                               breakdown->idle_gpu_s,
                           gpu_s, 1e-9 * gpu_s);
-  /* What a stage waits before its first and after its last slot is no bubble
-   * of the account where the call is not open on the lane. */
+  /* Waits of a stage before its first and after its last slot are no bubble of
+   * the account where the call is not open on the lane. */
   return (breakdown->calls[0].bubble_gpu_s + breakdown->idle_gpu_s) / gpu_s;
 }
 

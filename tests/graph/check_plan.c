@@ -226,7 +226,7 @@ START_TEST(test_same_layout)
   ck_assert(ra_call_plan_same_layout(&a, &b));
   b.expert_tp = 1;
   ck_assert(!ra_call_plan_same_layout(&a, &b));
-  /* What moves no parameter. */
+  /* Changes that move no parameter. */
   b = a;
   b.n_micro_batches = 12;
   b.recompute = RA_RECOMPUTE_FULL;

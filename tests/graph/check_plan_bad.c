@@ -226,7 +226,7 @@ START_TEST(test_faults)
 }
 END_TEST
 
-/* What one edit of `good` cannot show: GQA and widths. */
+/* Faults that one edit of `good` cannot show: GQA and widths. */
 START_TEST(test_model_faults)
 {
   /* LLaMA-2-70B: 8 kv heads; tp = 16 shares each between two ranks, fine. */

@@ -181,8 +181,8 @@ START_TEST(test_order)
 }
 END_TEST
 
-/* What a plan may not say, with the line that says it: 1 [plan], 5 the call, 6
- * its mesh, 7 dp, 8 on. */
+/* Keys that a plan may not have, with their line: 1 [plan], 5 the call, 6 its
+ * mesh, 7 dp, 8 on. */
 START_TEST(test_refused)
 {
   static const struct {

@@ -80,7 +80,7 @@ take(const RaSlice *slice, gpointer data)
   j->sent[s.from] += times * s.n_rows * s.n_cols;
 }
 
-/* What the GPUs of one side hold, by class of ranks that hold the same. */
+/* Tensors on the GPUs of one side, by class of ranks that hold the same. */
 typedef struct {
   uint32_t *class; /* (n_gpus) RA_NONE: not in the mesh; owned */
   RaRect *rects;   /* (classes, n_tensors) of no elements: nothing; owned */
@@ -141,7 +141,8 @@ common(const RaRect *a, const RaRect *b)
                   col_end > col ? col_end - col : 0};
 }
 
-/* What @gpu lacks of tensor @index, @whole: its weight, and its elements. */
+/* Elements of tensor @index, @whole, that @gpu lacks: its weight, and its
+ * elements. */
 static uint64_t
 lacks(const Judge *j, const Held sides[2], uint32_t gpu, uint32_t index,
       const RaRect *whole, uint64_t *out_n)
@@ -247,7 +248,7 @@ load(const char *name)
   return setup;
 }
 
-/* Whether training's parameters are reallocated to @call's layout. */
+/* TRUE if training's parameters are reallocated to @call's layout. */
 static gboolean
 is_user(const RaSetup *setup, uint32_t call)
 {

@@ -13,7 +13,7 @@
 static const RaReallocScheme schemes[] = {RA_REALLOC_BROADCAST, RA_REALLOC_P2P,
                                           RA_REALLOC_ALL_GATHER};
 
-/* What the random cases must have among them, or they prove little. */
+/* Features that the random cases must have among them, or they prove little. */
 typedef struct {
   guint gqa;      /* tp above the kv heads on a side */
   guint tied;     /* tied embedding with pp > 1 */
@@ -39,7 +39,7 @@ is_uneven(const RaCallPlan *plan)
   return FALSE;
 }
 
-/* Whether neighbouring ranks are not of one tp group. */
+/* TRUE if neighbouring ranks are not of one tp group. */
 static gboolean
 is_strided(const RaCallPlan *plan)
 {

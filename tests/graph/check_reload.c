@@ -1,5 +1,5 @@
-/* What residency costs: replays of plans by hand on an ideal device, whose
- * copies take bytes / rate, against closed forms. */
+/* Cost of residency: replays of plans by hand on an ideal device, whose copies
+ * take bytes / rate, against closed forms. */
 #include "config.h"
 
 #include "sim/breakdown.h"

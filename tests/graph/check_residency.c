@@ -51,8 +51,8 @@ waits(const RaAugmented *a, uint32_t node, uint32_t for_node)
   return FALSE;
 }
 
-/* Whether the copies of what @call's layout holds of @what are exactly @n
- * with these first and last nodes, in order. */
+/* TRUE if the copies of @what in @call's layout are exactly @n with these first
+ * and last nodes, in order. */
 static gboolean
 has_copies(const RaAugmented *a, uint32_t call, RaCopyWhat what,
            gboolean pinned, guint n, const uint32_t (*ends)[2])
@@ -243,9 +243,9 @@ START_TEST(test_host_renewed)
 }
 END_TEST
 
-/* What the next call on the mesh reads too stays: one and two, which read ref,
- * have one reload, and count as one user of its memory, so that three's reload
- * runs behind both of them. */
+/* Parameters that the next call on the mesh reads too stay: one and two, which
+ * read ref, have one reload, and count as one user of its memory, so that
+ * three's reload runs behind both of them. */
 START_TEST(test_host_shared)
 {
   static const char *const twice =

@@ -13,7 +13,7 @@
 #define N_PROMPTS 32
 #define N_ITERATIONS 3
 
-/* What the plan and the workload have. */
+/* Features of the plan and the workload. */
 typedef struct {
   guint n_nodes, samples, parts;
   const char *keys; /* of the generate call */
@@ -223,9 +223,9 @@ START_TEST(test_kept)
 }
 END_TEST
 
-/* What is carried is generated once in all: over the iterations the tokens that
- * are trained on and those of the last one's rest are all that was generated.
- */
+/* Carried sequences are generated once in all: over the iterations the tokens
+ * that are trained on and those of the last one's rest are all that was
+ * generated. */
 START_TEST(test_carry_conserves)
 {
   const Case c = {1, 2, 1, "over-sample = 1.5\nunfinished = carry\n"};

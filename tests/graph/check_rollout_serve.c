@@ -126,7 +126,7 @@ begin(Slow *s, const Lengths *l)
   }
 }
 
-/* What the next iteration goes on with. */
+/* State with which the next iteration goes on. */
 static void
 carry(const Slow *s, Lengths *l, const Lengths *fresh)
 {

@@ -191,9 +191,9 @@ static const char *const plans[] = {
                            "recompute = full\n") CALL("ctrain", "dp = 8\n"),
 };
 
-/* What is there at a time as blocks is what the account has then: items are
- * exact, passes are, and a cache has its most throughout, which may fall
- * together with another call's nothing. */
+/* Blocks at a time are the account's at that time: items are exact, passes are,
+ * and a cache has its most throughout, which may fall together with another
+ * call's nothing. */
 START_TEST(test_account)
 {
   g_autofree char *cluster = plan_text_cluster(1);

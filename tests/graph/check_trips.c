@@ -122,8 +122,8 @@ START_TEST(test_groups)
 }
 END_TEST
 
-/* What is trained on is what its trips generated: group g of 8 answers is those
- * from 8 (g mod n) on of trip g / n. */
+/* Training has the sequences that its trips generated: group g of 8 answers is
+ * those from 8 (g mod n) on of trip g / n. */
 START_TEST(test_sequences)
 {
   g_autofree char *keys =

@@ -28,12 +28,12 @@ latency(const char *text)
   return l;
 }
 
-/* Of n = 40,000 draws the mean is within 4 sd / sqrt(n) = sd / 50 of the law's,
- * 2 s: exponential sd 2; lognormal(2, 1) sd 1.  Their deviations: of the
+/* For n = 40,000 draws the mean is within 4 sd / sqrt(n) = sd / 50 of the
+ * law's, 2 s: exponential sd 2; lognormal(2, 1) sd 1. Their deviations: for the
  * exponential law the fourth central moment is 9 sd^4, so that of the variance
- * is sd^2 sqrt(8 / n), 4 of it 0.057 sd^2; of the lognormal, with w = 1 +
+ * is sd^2 sqrt(8 / n), 4 of it 0.057 sd^2; for the lognormal, with w = 1 +
  * (1/2)^2 = 1.25, the kurtosis w^4 + 2 w^3 + 3 w^2 - 3 = 8.04 makes it
- * sqrt(7.04 / n): 0.053.  A law with half the deviation is found. */
+ * sqrt(7.04 / n): 0.053. A law with half the deviation is found. */
 START_TEST(test_latency)
 {
   static const struct {

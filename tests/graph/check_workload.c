@@ -231,7 +231,7 @@ START_TEST(test_shipped)
 }
 END_TEST
 
-/* What makes each algorithm's graph what it is. */
+/* Marks of each algorithm's graph. */
 START_TEST(test_shipped_graphs)
 {
   RaWorkload *w = shipped("remax-llama2-7b.workload");

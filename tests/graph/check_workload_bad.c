@@ -77,7 +77,7 @@ static const RaFault faults[] = {
   {"model = actor\nkind = generate", "model = ref\nkind = generate",
    "x.workload:34: 'actor_generate' generates with the value head of 'ref', "
    "expected a model with 'head = lm'"},
-  /* What a kind of call may not have. */
+  /* Keys that a kind of call may not have. */
   {"kind = host\n", "kind = host\nmodel = ref\n",
    "x.workload:30: 'model' of the host call 'check', expected it on generate, "
    "inference and train calls only"},

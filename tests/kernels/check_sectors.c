@@ -1,5 +1,5 @@
-/* What warps ask of memory: of kernels whose counts are known by hand, and of
- * every kernel that is bound by bytes, against the bars of sector_cases.h.
+/* Accesses of warps to memory: of kernels whose counts are known by hand, and
+ * of every kernel that is bound by bytes, against the bars of sector_cases.h.
  */
 #include "config.h"
 

@@ -141,7 +141,7 @@ START_TEST(ppo_full)
 }
 END_TEST
 
-/* What of the full set's dimensions candidates have. */
+/* Dimensions of the full set that candidates have. */
 enum { CP, EP, INTERLEAVED, ZERO_2, NOT_PARALLEL, N_DIMENSIONS };
 
 static void

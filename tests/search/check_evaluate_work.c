@@ -1,5 +1,5 @@
-/* What an evaluation is made of, counted: when plans are evaluated slower than
- * bench/search says, one of these counts has grown.  PPO on four models and 64
+/* Work of an evaluation, counted: when plans are evaluated slower than
+ * bench/search says, one of these counts has grown. PPO on four models and 64
  * GPUs, meshes of all kinds. */
 #include "config.h"
 
@@ -17,8 +17,8 @@ typedef struct {
   guint n_sets; /* plans of which some mesh is a set of nodes */
 } Plans;
 
-/* Of choices whose costs are known, as bench/search draws them; each evaluated
- * once, so that all of them is asked. */
+/* Plans of choices whose costs are known, as bench/search draws them; each
+ * evaluated once, so that every cost is there. */
 static void
 plans_init(Plans *p)
 {
@@ -51,7 +51,7 @@ plans_init(Plans *p)
   }
 }
 
-/* What @e did since @before. */
+/* Work of @e since @before. */
 static RaEvaluatorWork
 work_since(const RaEvaluator *e, const RaEvaluatorWork *before)
 {
@@ -120,10 +120,10 @@ START_TEST(filled)
 }
 END_TEST
 
-/* What is generated goes to five calls, what three infer of it to two trainings
- * each: eleven payloads.  Two models are read elsewhere than they are trained,
- * from the second iteration on.  Eight plans are one replay, and what it goes
- * over stays in 32 KiB. */
+/* Data that are generated go to five calls, those that three infer of it to two
+ * trainings each: eleven payloads. Two models are read elsewhere than they are
+ * trained, from the second iteration on. Eight plans are one replay, and its
+ * data stay in 32 KiB. */
 START_TEST(replayed)
 {
   const guint n = SEARCH_CASE_ITERATIONS;

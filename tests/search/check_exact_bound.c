@@ -21,7 +21,7 @@ set_call(RaExactCall *call, double seconds, uint32_t n_gpus)
       .seconds = seconds, .gpu_s = seconds * n_gpus, .n_gpus = n_gpus};
 }
 
-/* Of @n iterations on 64 GPUs. */
+/* Bound for @n iterations on 64 GPUs. */
 static double
 bound_of(const SearchCase *c, const RaExactCall *calls, uint32_t n)
 {
@@ -81,7 +81,7 @@ END_TEST
 
 /* --- of plans --- */
 
-/* What is known of @point. */
+/* Costs that are known of @point. */
 static void
 know(SearchCase *c, const RaPoint *point, RaExactCall *calls)
 {

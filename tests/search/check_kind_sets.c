@@ -60,9 +60,9 @@ is_run(uint32_t bits)
   return ((bits + low) & bits) == 0;
 }
 
-/* Of all 2^n - 1 sets of nodes: each is a run, a set, an image of one of these
- * (as many nodes of each kind), or counted as left; sets are once and in the
- * order of their kinds. */
+/* Among all 2^n - 1 sets of nodes, each is a run, a set, an image of one of
+ * these (as many nodes of each kind), or counted as left; sets are once and in
+ * the order of their kinds. */
 static void
 compare_all(const char *text, gboolean has_left)
 {

@@ -87,7 +87,7 @@ START_TEST(threads)
                              .n_threads = 1 + i,
                              .n_chains = 19, /* three groups */
                              .n_steps = N_STEPS / 8};
-    /* What a table was asked before is no secret to a search. */
+    /* Costs that a table has had before do not change a search. */
     g_autoptr(RaCostTable) fresh =
         ra_cost_table_new(space, setup->estimator, 1, NULL);
     ra_mcmc_search(fresh, &options, &results[i]);
@@ -150,10 +150,10 @@ START_TEST(starts)
 }
 END_TEST
 
-/* What screening says of a proposal is no more than the replay of the changed
+/* The screening bound of a proposal is no more than the replay of the changed
  * plan, and most often hardly less: transfers and new reallocations are left
- * out.  Every lane has a plan of its own, which it is screened from.  The
- * fault: a bound a tenth higher is too high for most. */
+ * out. Every lane has a plan of its own, which it is screened from. The fault:
+ * a bound a tenth higher is too high for most. */
 START_TEST(screening)
 {
   enum { ALL = (1u << RA_LANES) - 1 };

@@ -7,7 +7,7 @@
 static const char *const five[] = {"cluster.nodes=5", "workload.prompts=40",
                                    NULL};
 
-/* Whether some call of @point is on a set. */
+/* TRUE if some call of @point is on a set. */
 static gboolean
 has_set(const SearchCase *c, const RaPoint *point)
 {
@@ -26,10 +26,10 @@ flat(uint32_t n_nodes)
                      .fabric = {.oversubscription = 1}};
 }
 
-/* Of 5 nodes: 2^5 - 1 = 31 sets that are not empty, 5 + 4 + 3 + 2 + 1 = 15 of
- * them runs; nothing is merged away.  Of 16 nodes in blocks of 2: 2^8 - 1 = 255
- * unions, 36 of them runs; of size 4, that is 2 blocks: 28 - 7 = 21 sets, and
- * C(16, 4) - 13 runs - 21 = 1820 - 34 = 1786 merged. */
+/* With 5 nodes: 2^5 - 1 = 31 sets that are not empty, 5 + 4 + 3 + 2 + 1 = 15 of
+ * them runs; nothing is merged away. With 16 nodes in blocks of 2: 2^8 - 1 =
+ * 255 unions, 36 of them runs; of size 4, that is 2 blocks: 28 - 7 = 21 sets,
+ * and C(16, 4) - 13 runs - 21 = 1820 - 34 = 1786 merged. */
 START_TEST(counted)
 {
   RaCluster cluster = flat(5);

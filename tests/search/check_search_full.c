@@ -163,7 +163,7 @@ brute_force_s(const SearchCase *c, const uint8_t *residency, guint *inout_n,
   return best_s;
 }
 
-/* Of every residency release, keep of what is trained; the tree alone. */
+/* Every residency release or, for a trained model, keep; the tree alone. */
 static void
 compare_all(const char *workload, const char *const *sets,
             const char *const *limits, guint dimensions[N_DIMENSIONS])

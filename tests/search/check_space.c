@@ -49,8 +49,8 @@ case_clear(Case *c)
 static const char *const small[] = {"cluster.nodes=2", "workload.prompts=64",
                                     NULL};
 
-/* What was tried is a candidate or has a reason; reasons are counted as they
- * are listed.  The fault: one reason left out. */
+/* A shape that was tried is a candidate or has a reason; reasons are counted as
+ * they are listed. The fault: one reason left out. */
 START_TEST(all_accounted)
 {
   Case c;
@@ -83,7 +83,7 @@ END_TEST
 
 /* --- what is left out because another is never worse --- */
 
-/* Whether @a and @b differ in zero and recomputation alone. */
+/* TRUE if @a and @b differ in zero and recomputation alone. */
 static gboolean
 are_alike(const RaCandidate *a, const RaCandidate *b)
 {
@@ -96,7 +96,7 @@ are_alike(const RaCandidate *a, const RaCandidate *b)
          x->sequence_parallel == y->sequence_parallel;
 }
 
-/* Whether @a is as quick and as small as @b on every GPU. */
+/* TRUE if @a is as fast and as small as @b on every GPU. */
 static gboolean
 dominates(RaCostTable *costs, uint32_t call, uint32_t a, uint32_t b)
 {

@@ -36,8 +36,8 @@ shipped_workloads(void)
 
 static const guint n_nodes[] = {1, 4, 16};
 
-/* What makes the two longest workloads shorter, in kind what they are: answers
- * in trips, and in turns with tools. */
+/* Settings that make the two longest workloads shorter, in kind what they are:
+ * answers in trips, and in turns with tools. */
 static const struct {
   const char *workload, *sets[3];
 } shorter[] = {
@@ -128,7 +128,8 @@ frozen_are_halves(const RaPlan *plan)
                            &plan->calls[frozen[1]].mesh);
 }
 
-/* What the paper or the strategy's name promises of meshes and degrees. */
+/* Promises of the paper, or of the strategy's name, about meshes and degrees.
+ */
 static gboolean
 keeps_promise(RaStrategyKind kind, const RaPlan *plan)
 {
@@ -314,8 +315,8 @@ START_TEST(test_continuous)
 }
 END_TEST
 
-/* What fits with a static batch has one unless it is asked otherwise; ZeRO has
- * no engine. */
+/* A plan that fits with a static batch has one unless the options say
+ * otherwise; ZeRO has no engine. */
 START_TEST(test_batching_asked)
 {
   g_autoptr(RaSetup) setup = pair("ppo-llama2-7b.workload", 4);

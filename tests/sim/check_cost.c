@@ -1,5 +1,5 @@
-/* What holds for every cost, whatever the profile: properties over random ops,
- * and the line of a decode step against direct evaluation. */
+/* Properties of every cost, whatever the profile, over random ops, and the line
+ * of a decode step against direct evaluation. */
 #include "config.h"
 
 #include <math.h>
@@ -60,7 +60,7 @@ random_op(GRand *rand)
   }
 }
 
-/* What a property is asked of; a faulty one stands in to test the test. */
+/* Cost that a property is about; a faulty one stands in to test the test. */
 typedef double (*Cost)(const RaEstimator *estimator, const RaOp *op);
 
 /* Faulty: quicker for more of the first dimension. */
@@ -134,8 +134,8 @@ forget_tables(Bench *b)
   bench_remake(b);
 }
 
-/* Whether attention is cut alike: one that is split is quicker than one that is
- * not yet, as measured.  A decode step lies between two lengths that are powers
+/* TRUE if attention is cut alike: one that is split is faster than one that is
+ * not yet, as measured. A decode step lies between two lengths that are powers
  * of two. */
 static gboolean
 is_cut_alike(const RaProfile *profile, const RaOp *a, const RaOp *b)

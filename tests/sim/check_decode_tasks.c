@@ -180,7 +180,7 @@ meet(Net *net, uint32_t lanes, double s, const RaTaskId *last)
   return task;
 }
 
-/* What the host takes at the end of a step of replica @r. */
+/* Host work at the end of a step of replica @r. */
 static RaTaskId
 end_step(Net *net, guint r, const Step *step, RaTaskId computed,
          RaTaskId gathered)

@@ -12,7 +12,7 @@ static const char inside_workload[] =
     "[model m]\nconfig = tiny.json\ntrainable = true\n"
     "[call train]\nmodel = m\nkind = train\ninputs = d\n";
 
-/* What the collectives of the work want of a GPU's link to its peers, where
+/* Use by the collectives of the work of a GPU's link to its peers, where
  * latency is none: all their time. */
 static double
 wanted_s(const RaTaskGraph *graph, const RaEstimator *estimator, uint32_t work)

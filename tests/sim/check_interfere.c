@@ -109,9 +109,9 @@ START_TEST(test_sides)
 }
 END_TEST
 
-/* What happens at one instant does not show, to the last bit: beside one
- * forward of 0.7 s the gather ends when it does beside seven of 0.1 s, with a
- * join that takes no time between. */
+/* Events at one instant do not show, to the last bit: beside one forward of 0.7
+ * s the gather ends when it does beside seven of 0.1 s, with a join that takes
+ * no time between. */
 START_TEST(test_instant)
 {
   double duration_s[16] = {3, 0.7}, beside_s[16] = {1, 0};
@@ -178,7 +178,7 @@ side(uint8_t kind)
   return kind == RA_TASK_FORWARD ? 0 : kind == RA_TASK_SEND ? 1 : 2;
 }
 
-/* Whether @task has company; @first_lane: looks at its first lane alone, the
+/* TRUE if @task has company; @first_lane: looks at its first lane alone, the
  * deliberate fault. */
 static gboolean
 has_company(const TestGraph *g, const Fluid *fluid, const double *duration_s,

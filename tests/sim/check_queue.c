@@ -4,7 +4,7 @@
 #include "sim/network/queue.h"
 #include "tests/support/check_main.h"
 
-/* Whether the queue gives its events in the order (time, seq), all of them. */
+/* TRUE if the queue gives its events in the order (time, seq), all of them. */
 static gboolean
 drains_in_order(RaQueue *queue)
 {

@@ -14,8 +14,8 @@
 #define MAX_N 48
 #define MAX_STAGES 4
 
-/* Of a step on stage s: base_s[s] + sequence_s n + kv_s K + token_s chunk; a
- * send takes send_s and token_s a token. */
+/* Cost of a step on stage s: base_s[s] + sequence_s n + kv_s K + token_s chunk;
+ * a send takes send_s and token_s a token. */
 typedef struct {
   double base_s[MAX_STAGES], sequence_s, kv_s, chunk_s, send_s, token_s;
 } Law;

@@ -239,7 +239,7 @@ START_TEST(test_admission)
     prompt[i] = response[i] = 5;
   ra_service_run(&spec, &source, NULL, 0, &result);
   ck_assert(isfinite(ready_s[1]) && isinf(ready_s[2]));
-  /* Of batch 0 none is stale, of batch 1 all are of version 0. */
+  /* None of batch 0 is stale, all of batch 1 are of version 0. */
   ck_assert_uint_eq(staleness[0], 8);
   ck_assert_uint_eq(staleness[1], 8);
   ck_assert_uint_eq(staleness[2], 0);

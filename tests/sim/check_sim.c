@@ -42,9 +42,10 @@ naive_clear(Naive *naive)
   g_free(naive->critical_pred);
 }
 
-/* What sim.h says, word for word and without a heap: of the running tasks the
- * one with the least (end, seq) ends; what waits for nothing more begins, in
- * the order of the edges.  @skip_edge is left out: the deliberate fault. */
+/* The rule of sim.h, word for word and without a heap: of the running tasks the
+ * one with the least (end, seq) ends; a task that waits for nothing more
+ * begins, in the order of the edges. @skip_edge is left out: the deliberate
+ * fault. */
 static Naive
 naive_run(const RaTaskGraph *graph, const double *duration_s,
           uint32_t skip_edge)

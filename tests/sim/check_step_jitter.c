@@ -1,4 +1,4 @@
-/* What all GPUs share in an iteration. */
+/* Jitter of a step that all GPUs share. */
 #include "config.h"
 
 #include <math.h>

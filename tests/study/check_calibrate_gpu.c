@@ -44,8 +44,8 @@ base_text(void)
   return text;
 }
 
-/* What is measured of @op on it: a step waits for the norm of its gradients, so
- * its kernel's launch is in it. */
+/* Seconds of @op that are measured on it: a step waits for the norm of its
+ * gradients, so its kernel's launch is in it. */
 static double
 true_s(const IdleGpu *gpu, const RaOp *op)
 {
@@ -139,8 +139,8 @@ START_TEST(test_profile)
   ck_assert_msg((error < 0.005) == machines[_i].ok, "%g", error);
   if (machines[_i].ok) /* the plan is whole */
     ck_assert_double_gt(score(base, gpu, plan), 0.05);
-  /* What one GPU cannot say is the base's, launches are measured: 22 of 11 ops
-   * (tests/study/check_loop_gpu.c). */
+  /* Laws that one GPU cannot show are the base's, launches are measured: 22 of
+   * 11 ops (tests/study/check_loop_gpu.c). */
   ck_assert(ra_law_get(mine, ra_profile_law(mine, "host"), "eager-launch-s",
                        &value, NULL));
   ck_assert_double_eq_tol(value, 22.0 / 11 * IDLE_EAGER_S, 1e-9);

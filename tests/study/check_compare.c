@@ -84,7 +84,7 @@ START_TEST(test_tables)
   check_table(c->worst, "# worst\ntask\tsimulated_s\tmeasured_s\terror_frac\n"
                         "it0/a/fwd\t1\t2\t-0.5\n");
   ck_assert_double_eq_tol(c->iteration_error_frac, 0.25, 1e-12);
-  /* Of the sizes 0 and 1/2 the upper one. */
+  /* The upper one of the sizes 0 and 1/2. */
   ck_assert_double_eq_tol(c->call_error_frac, 0.5, 1e-12);
 }
 END_TEST

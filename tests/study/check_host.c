@@ -124,7 +124,7 @@ START_TEST(test_numbers)
 }
 END_TEST
 
-/* Whether the grid has a point of the law that @kind follows. */
+/* TRUE if the grid has a point of the law that @kind follows. */
 static gboolean
 is_covered(const GArray *grid, RaOpKind kind)
 {
@@ -166,7 +166,7 @@ static const char *const plans[] = {
     "ppo-tiny-4-disaggregated.plan", "ppo-tiny-4-interleaving.plan",
     "grpo-tiny-4.plan"};
 
-/* What a plan that runs asks for is in the grid. */
+/* Ops of a plan that runs are in the grid. */
 START_TEST(test_plans)
 {
   g_autoptr(GArray) grid = ra_probe_grid(2, TRUE);
@@ -220,7 +220,7 @@ START_TEST(test_resume)
   ck_assert(ra_trace_is_from(trace, RA_TRACE_SOURCE_HOST));
   ck_assert_double_eq(tally.spread_frac, 0);
   ra_trace_free(trace);
-  /* Of another grid. */
+  /* A file of another grid. */
   o.quick = FALSE;
   trace = ra_host_samples(&o, path, &tally, &error);
   ck_assert_ptr_null(trace);
@@ -357,10 +357,10 @@ headed_profile(const GArray *grid, const char *key, const char *value)
   return profile;
 }
 
-/* Of five seconds of a core, one of them stopped for long, the median, 1.25;
- * quartiles 1.125 and 1.5: half of 0.375, over 1.25, is 0.15.  What cores do
- * takes so much more, what ranks do together does not; of samples without (the
- * fault) nothing does. */
+/* The median of five seconds of a core, one of them stopped for long, is 1.25;
+ * quartiles 1.125 and 1.5: half of 0.375, over 1.25, is 0.15. Ops of cores take
+ * so much more, those of ranks together do not; of samples without (the fault)
+ * nothing does. */
 START_TEST(test_paced_profile)
 {
   g_autoptr(GArray) grid = ra_probe_grid(2, TRUE);

@@ -92,7 +92,7 @@ write_files(const char *profile)
 static const char *const keys[] = {"eager-launch-s", "graph-launch-s",
                                    "graph-gap-s"};
 
-/* What calibrate says that an op takes the host to begin, and graphs of ops. */
+/* Host seconds, by calibrate, to begin an op, and graphs of ops. */
 typedef struct {
   double s[G_N_ELEMENTS(keys)];
 } Launches;
@@ -191,8 +191,8 @@ execute(const RaSetup *setup, const IdleGpu *gpu)
   return ra_execution_trace(x);
 }
 
-/* Of @call in the second iteration: its first task's begin to its last's end.
- */
+/* Span of @call in the second iteration: its first task's begin to its last's
+ * end. */
 static double
 span_s(const RaTrace *trace, const char *call)
 {

@@ -67,9 +67,9 @@ static const char pins[] = "[call all]\n"
                            "schedule = 1f1b, interleaved:2\n"
                            "residency = keep\n";
 
-/* What the file says holds of every candidate, and it leaves some: tp at most
- * 4 and no cp anywhere; generation on GPUs 8 to 15, of 2, 4 and 8 with tp 2 or
- * 4; training on both nodes.  The fault: without the file some have each of
+/* The limits of the file hold for every candidate, and it leaves some: tp at
+ * most 4 and no cp anywhere; generation on GPUs 8 to 15, of 2, 4 and 8 with tp
+ * 2 or 4; training on both nodes. The fault: without the file some have each of
  * these. */
 START_TEST(file)
 {

@@ -91,8 +91,8 @@ START_TEST(test_hydra)
 }
 END_TEST
 
-/* What only a run can tell is text, but no number; the message says how to say
- * it. */
+/* Values that only a run can tell are text, but no number; the message says how
+ * to say it. */
 START_TEST(test_unknown)
 {
   g_autoptr(RaSettings) s =
@@ -206,7 +206,7 @@ START_TEST(test_yaml)
 }
 END_TEST
 
-/* What nobody asked for stays unread; the last of a key counts. */
+/* Keys that nothing has read stay unread; the last of a key counts. */
 START_TEST(test_states)
 {
   g_autoptr(RaSettings) s =

@@ -29,7 +29,7 @@ words_of(const RaShellRun *run)
   return g_string_free(out, FALSE);
 }
 
-/* What `show` gets. */
+/* Words that `show` gets. */
 static const struct {
   const char *text, *want;
 } unknown[] = {

@@ -1,4 +1,4 @@
-/* What a plan is chosen for, how much of a cluster, and the final. */
+/* Objectives of a plan, sizes of a cluster, and the final. */
 #include "config.h"
 
 #include <math.h>

@@ -1,5 +1,5 @@
-/* What the error of points makes of answers, draws of points, and values
- * between values. */
+/* Answers under the error of points, draws of points, and values between
+ * values. */
 #include "config.h"
 
 #include <math.h>

@@ -139,7 +139,7 @@ run(const char *folder, const char *pattern, gboolean cross, guint n_threads,
   return ra_validate(&options, error);
 }
 
-/* What the shipped profile of the H100 says of a product. */
+/* Seconds of a GEMM by the shipped profile of the H100. */
 static double
 product_s(uint64_t m, uint64_t n, uint64_t k)
 {
@@ -334,8 +334,8 @@ START_TEST(test_why)
   for (guint i = 0; i < 12; i++)
     g_array_index(rows, RaValidateRow, i).line = 2;
   none = ra_validate_why(rows, &score);
-  /* Of 12 rows 4 took 1.5, the others 1.01 of what is predicted; without
-   * three of the four the 90th percentile of nine is the largest, 1/3. */
+  /* 4 of 12 rows took 1.5, the others 1.01 of what is predicted; without three
+   * of the four the 90th percentile of nine is the largest, 1/3. */
   ck_assert_str_eq(none, "4 of 12 rows are beyond 10 %, 4 predicted too "
                          "fast, 0 too slow, and no column separates them "
                          "from the others; without the 3 furthest off: 1.0 / "

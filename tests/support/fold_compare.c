@@ -9,7 +9,7 @@
 #include "tests/support/critical_path.h"
 #include "tests/support/fold_compare.h"
 
-/* What a task is, but for its replica, on one lane. */
+/* Key of a task, without its replica, on one lane. */
 static uint64_t
 task_key(const RaTaskGraph *g, RaTaskId t, uint32_t lane)
 {

@@ -9,7 +9,7 @@
 #include "tests/support/profile_text.h"
 #include "traces/law.h"
 
-/* What makes a law ideal, by its coefficient's name. */
+/* Value that makes a law ideal, by its coefficient's name. */
 static const char *
 ideal_value(const char *name)
 {
@@ -42,7 +42,7 @@ edited(const char *const *edits, const char *law, const char *key,
   return value;
 }
 
-/* Whether an edit is of @law. */
+/* TRUE if an edit is of @law. */
 static gboolean
 names(const char *const *edits, const char *law)
 {

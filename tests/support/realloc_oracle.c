@@ -51,9 +51,9 @@ on_stage(const RaModel *model, const RaCallPlan *plan, uint32_t index,
   return p == plan->pp - 1;
 }
 
-/* Whether tp rank @rank of @tp holds unit @unit of @n.  The owner of a unit
- * is the only i with floor(i n / tp) <= unit < floor((i + 1) n / tp), that is
- * the largest i with i n < (unit + 1) tp. */
+/* TRUE if tp rank @rank of @tp holds unit @unit of @n. The owner of a unit is
+ * the only i with floor(i n / tp) <= unit < floor((i + 1) n / tp), that is the
+ * largest i with i n < (unit + 1) tp. */
 static gboolean
 owns(uint64_t unit, uint64_t n, uint32_t tp, uint32_t rank, gboolean kv)
 {
@@ -103,7 +103,7 @@ expert_rank(const RaCallPlan *plan, uint32_t rank)
   return e;
 }
 
-/* Whether rank @tp_rank of @tp has row (column, if split by ROW) @line. */
+/* TRUE if rank @tp_rank of @tp has row (column, if split by ROW) @line. */
 static gboolean
 tp_owns(const RaTensor *t, uint32_t tp, uint32_t tp_rank, uint64_t line)
 {
@@ -176,7 +176,7 @@ element(const World *w, uint32_t gpu, uint32_t tensor, uint64_t row,
          row * w->n_cols[tensor] + col;
 }
 
-/* Whether @gpu is in @mesh. */
+/* TRUE if @gpu is in @mesh. */
 static gboolean
 is_in(const World *w, const RaMesh *mesh, uint32_t gpu)
 {
@@ -285,7 +285,7 @@ world_clear(World *w)
   g_free(w->group);
 }
 
-/* Whether a GPU of @to's node could have given it the element: any that held
+/* TRUE if a GPU of @to's node could have given it the element: any that held
  * it, and where GPUs relay, any that has it by now. */
 static gboolean
 is_near(const World *w, uint32_t to, uint32_t tensor, uint64_t row,
@@ -324,7 +324,7 @@ copy_slice(World *w, const RaSlice *s)
   return NULL;
 }
 
-/* What the flows say of the busiest GPU. */
+/* Load of the busiest GPU by the flows. */
 static RaReallocLoad
 sum_load(const World *w)
 {

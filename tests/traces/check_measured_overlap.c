@@ -1,4 +1,5 @@
-/* What of a trace ran beside the other kind, and the overlap law of it. */
+/* Parts of a trace that ran beside the other kind, and the overlap law of them.
+ */
 #include "config.h"
 
 #include <math.h>

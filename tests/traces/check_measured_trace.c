@@ -106,8 +106,8 @@ START_TEST(test_waiting)
 }
 END_TEST
 
-/* What shares GPU 1's time with a gradient's reduction is left out, and so is
- * the reduction; the same product on GPU 3 is not, nor one that ends where the
+/* Rows that share GPU 1's time with a gradient's reduction are left out, and so
+ * is the reduction; the same GEMM on GPU 3 is not, nor one that ends where the
  * reduction begins, give or take a nanosecond. */
 START_TEST(test_beside)
 {
@@ -128,8 +128,8 @@ START_TEST(test_beside)
 }
 END_TEST
 
-/* Of nine samples of 1 s and one of 10 s the last is an outlier: told of, not
- * in the mean.  One of 2 s is within a factor of e and stays. */
+/* The last of nine samples of 1 s and one of 10 s is an outlier: named, not in
+ * the mean. One of 2 s is within a factor of e and stays. */
 START_TEST(test_outliers)
 {
   Row rows[10];

@@ -81,7 +81,7 @@ START_TEST(test_row)
 }
 END_TEST
 
-/* What the log says counts before its name; a second test begins anew; tags of
+/* Fields of the log count before its name; a second test begins anew; tags of
  * launchers and the library's lines do not count; without devices threads times
  * GPUs are the ranks. */
 START_TEST(test_several)

@@ -12,7 +12,7 @@
 #include "traces/law.h"
 #include "traces/profile.h"
 
-/* What the reader says of the ideal profile in which the first @from stands
+/* Message of the reader for the ideal profile in which the first @from stands
  * as @to; "" for nothing. */
 static char *
 complaint(const char *from, const char *to)
@@ -74,7 +74,7 @@ START_TEST(test_fields)
   ck_assert(isnan(law->error_median_frac) && isnan(law->error_p90_frac));
   ck_assert(ra_law_get(p, law, "latency-s", &value, &error));
   ck_assert_double_eq(value, 2.5e-6);
-  /* What is not there leaves the output as it was. */
+  /* A missing coefficient leaves the output as it was. */
   ck_assert(!ra_law_get(p, law, "latency", &value, &error));
   ck_assert_double_eq(value, 2.5e-6);
   ck_assert_ptr_null(ra_profile_law(p, "gemm"));
@@ -195,7 +195,7 @@ START_TEST(test_table)
 
     ck_assert_ptr_eq(ra_law_spec(law->name), law);
     ck_assert_uint_gt(law->n_coefficients, 0);
-    /* What stands in is a law that a profile must have. */
+    /* A law that stands in is one that a profile must have. */
     ck_assert(!law->stand_in ||
               (law->optional && !ra_law_spec(law->stand_in)->optional));
     for (guint j = 0; j < law->n_coefficients; j++) {

@@ -63,7 +63,7 @@ START_TEST(test_fields)
   bench_check(s->constants.decode_stage_s, 2e-3);
   ck_assert(s->constants.compute_factor == 3);
   ck_assert(ra_system_sets(s, "decode-layer"));
-  /* What is left out is neutral. */
+  /* Constants that are left out are neutral. */
   ck_assert_ptr_nonnull(factor);
   ck_assert(isnan(factor->error_median_frac));
   ck_assert(factor->constants.decode_layer_s == 0);
@@ -177,7 +177,7 @@ piece_line(const Bench *bench, const RaModel *model, const RaPiece *piece,
   return line;
 }
 
-/* Of @n_layers layers without embedding and head. */
+/* Line of @n_layers layers without embedding and head. */
 static RaDecodeLine
 decode_line(const Bench *bench, const RaModel *model, uint32_t n_layers,
             int launch)

@@ -20,7 +20,7 @@ parse(const char *text, GError **error)
   return ra_trace_parse("t.tsv", text, strlen(text), error);
 }
 
-/* What was written, read and written again is the same: a head field that
+/* A trace written, read and written again is the same: a head field that
  * nobody knows, an empty one, empty ranks, op and shape, an exponent, a number
  * of nine digits, times to 1 ns and one past 2^20 s.
  */
@@ -296,9 +296,8 @@ START_TEST(test_lanes)
 }
 END_TEST
 
-/* What a fuzzer or a person found: good-* are read, the others refused, none
- * crashes; tests/fuzz/fuzz_trace.c is what looks for more.
- */
+/* Inputs that a fuzzer or a person found: good-* are read, the others refused,
+ * none crashes; tests/fuzz/fuzz_trace.c is what looks for more. */
 START_TEST(test_corpus)
 {
   const char *tree = g_getenv("srcdir");
