@@ -59,8 +59,8 @@ struct _RaEstimator {
   guint n_kinds;                         /* >= 1 */
 };
 
-/* Reads the coefficients of @law again, and of the laws beside it.  @profile and
- * @cluster: those that @estimator was made from; only @law has changed. */
+/* Reads the coefficients of @law again, and of the laws beside it.  @estimator
+ * was made from @profile and @cluster; only @law has changed. */
 void ra_estimator_renew(RaEstimator *estimator, const RaProfile *profile,
                         const RaCluster *cluster, const char *law);
 

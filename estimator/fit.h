@@ -8,7 +8,8 @@
  *
  *     ra_fit_coefficients(law, profile, rows, &result);
  *     GArray *errors = ra_fit_cross(law, profile, rows, &table);
- *     profile->...->grid = ra_fit_table(law, profile, rows, law->tables[table - 1]);
+ *     RaGrid *grid =
+ *         ra_fit_table(law, profile, rows, law->tables[table - 1]);
  */
 #ifndef RA_ESTIMATOR_FIT_H
 #define RA_ESTIMATOR_FIT_H

@@ -72,7 +72,8 @@ ra_robust_scale(double *residuals, guint n)
     return LEAST_SCALE;
   for (guint i = 0; i < n; i++)
     residuals[i] = fabs(residuals[i]);
-  return MAX(1.4826 * select_nth(residuals, (int)n, (int)(n + 1) / 2 - 1), LEAST_SCALE);
+  return MAX(1.4826 * select_nth(residuals, (int)n, (int)(n + 1) / 2 - 1),
+             LEAST_SCALE);
 }
 
 static double

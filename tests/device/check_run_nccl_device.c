@@ -137,10 +137,11 @@ seeded_params(const Ranks *of)
 
 /* The weights that the first iteration trained, which are not the seed's, are
  * bit for bit those that the second generates with when threads carry: with two
- * ranks there is one order of a sum.  The slabs are enrolled in the groups that sum in them,
- * and withdrawn before they are freed.  Once with messages, once with copies
- * between peers; experts, which stay where they are, with messages, and ranks
- * whose keys go round; stages of a pipeline, which receive nothing ahead. */
+ * ranks there is one order of a sum.  The slabs are enrolled in the groups that
+ * sum in them, and withdrawn before they are freed.  Once with messages, once
+ * with copies between peers; experts, which stay where they are, with messages,
+ * and ranks whose keys go round; stages of a pipeline, which receive nothing
+ * ahead. */
 static const struct {
   guint ranks;
   gboolean by_peers;

@@ -26,8 +26,8 @@
 
 #include "tests/support/check_points.h"
 
-/* One in so many of cases that are alike runs under AddressSanitizer: the others
- * run the same code, and `make check` compares all of them with their oracle. */
+/* One in so many of cases that are alike runs under AddressSanitizer.  The
+ * others run the same code; `make check` compares all with their oracle. */
 #ifdef __SANITIZE_ADDRESS__
 #define RA_CHECK_SHARE 4
 #else
