@@ -26,6 +26,11 @@ emulated_small=(--set workload.prompts=2 --set workload.mini-batches=1
   --set 'workload.response-length=fixed(3)'
   --set 'call actor_train.micro-batches=1')
 
+# A sanitized program runs one in so many of cases that are alike, as unit tests
+# do (tests/support/check_main.h).
+share=1
+! grep -q __asan_init "$reallot" || share=4
+
 n=0
 result() { # STATUS WHAT
   n=$((n + 1))
