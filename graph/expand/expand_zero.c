@@ -177,12 +177,15 @@ task_at(RaPipeline *const *pipelines, uint32_t replica, uint32_t stage, guint i)
 }
 
 /* The gathers of the stage's step @i: before it, after the step before the
- * last one. */
+ * last one; after the last one if gathers take turns with a forward. */
 static void
 gather_step(RaZeroPass *pass, RaPipeline *const *pipelines, uint32_t stage,
             guint i)
 {
   RaCallContext *x = pass->x;
+  gboolean in_turn = x->plan->gathers == RA_GATHERS_IN_TURN &&
+                     !step_at(pipelines, stage, i)->backward;
+  guint back = in_turn ? 1 : 2;
 
   for (uint32_t q = 0; q < x->n_sets; q++) {
     RaTaskId id = pass->first[stage * x->n_sets + q];
@@ -191,8 +194,8 @@ gather_step(RaZeroPass *pass, RaPipeline *const *pipelines, uint32_t stage,
     if (i > 0)
       id = add_gather(pass, step_at(pipelines, stage, i), q);
     for (uint32_t d = q * x->set_size; d < (q + 1) * x->set_size; d++) {
-      if (i >= 2)
-        ra_builder_edge(x->builder, task_at(pipelines, d, stage, i - 2), id);
+      if (i >= back)
+        ra_builder_edge(x->builder, task_at(pipelines, d, stage, i - back), id);
       ra_builder_edge(x->builder, id, task_at(pipelines, d, stage, i));
     }
   }

@@ -24,8 +24,9 @@
  * A stage with zero 3 runs in at most 8 buckets of layers.  Its forwards and
  * backwards are one chain of buckets i = 0, 1, ... in the order of its
  * schedule.  The gather of i overlaps the computation of i - 1 and waits for
- * the end of i - 2, so two buckets are whole at a time.  Backward gathers again
- * what forward has just used.  The first gather of a pass waits for the
+ * the end of i - 2, so two buckets are whole at a time; with `gathers =
+ * in-turn` a forward's waits for the end of i - 1.  Backward gathers again what
+ * forward has just used.  The first gather of a pass waits for the
  * preceding computation of the GPU.
  */
 #ifndef RA_GRAPH_EXPAND_EXPAND_ZERO_H

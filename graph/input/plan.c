@@ -39,7 +39,8 @@ typedef struct {
   gboolean scatter_sends;
   uint32_t zero;
   uint32_t zero_group; /* 0: not given */
-  int grad_dtype;      /* -1: not given */
+  int gathers;
+  int grad_dtype; /* -1: not given */
   int master_weights;
   gboolean overlap_grad_reduce;
   int launch;
@@ -62,6 +63,7 @@ static const char *const attention_words[] = {"flash", "core", "core-dropout",
                                               NULL};
 static const char *const cross_entropy_words[] = {"fused", "unfused", NULL};
 static const char *const dispatch_words[] = {"copies", "once", NULL};
+static const char *const gathers_words[] = {"ahead", "in-turn", NULL};
 static const char *const launch_words[] = {"eager", "graph", NULL};
 static const char *const axis_words[] = {"tp", "cp", "dp", "pp", NULL};
 static const char *const realloc_words[] = {"broadcast", "p2p", "all-gather",
@@ -135,6 +137,10 @@ static const RaKeySpec call_keys[] = {
   {"zero-group", RA_KEY_UINT32, G_STRUCT_OFFSET(CallKeys, zero_group),
    .min = 1, .max = MAX_DEGREE,
    .doc = "dp ranks that share one set of shards; default: all"},
+  {"gathers", RA_KEY_ENUM, G_STRUCT_OFFSET(CallKeys, gathers),
+   .fallback = "ahead", .names = gathers_words,
+   .doc = "zero 3: of the next weights in a forward pass, beside the "
+          "computation before them, or after it"},
   {"grad-dtype", RA_KEY_ENUM, G_STRUCT_OFFSET(CallKeys, grad_dtype),
    .names = grad_dtype_words, .doc = "train: type of the gradient reduction"},
   {"master-weights", RA_KEY_ENUM, G_STRUCT_OFFSET(CallKeys, master_weights),
@@ -384,6 +390,7 @@ set_strategy(RaCallPlan *to, const CallKeys *keys, int dtype)
   to->zero_group = keys->zero == 0 ? 1 : keys->zero_group;
   if (to->zero_group == 0)
     to->zero_group = to->dp;
+  to->gathers = keys->zero == 3 ? keys->gathers : RA_GATHERS_AHEAD;
   to->grad_dtype = keys->grad_dtype >= 0 ? keys->grad_dtype : dtype;
   to->overlap_grad_reduce = keys->overlap_grad_reduce;
   to->launch = keys->launch;

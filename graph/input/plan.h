@@ -25,6 +25,7 @@
  *     cross-entropy = fused      fused | unfused: see RaCrossEntropy
  *     zero = 1                   0 | 1 | 2 | 3
  *     zero-group = 8             dp ranks that share one set of shards
+ *     gathers = ahead            ahead | in-turn: with zero 3, see RaGathers
  *     grad-dtype = fp32          bf16 | fp16 | fp32
  *     master-weights = fp32      fp32 | remainders: see RaMasterWeights
  *     overlap-grad-reduce = true
@@ -170,6 +171,16 @@ typedef enum {
  */
 typedef enum { RA_MASTER_FP32, RA_MASTER_REMAINDERS } RaMasterWeights;
 
+/* When a forward pass with zero 3 gathers the weights of the next layers.
+ *
+ * AHEAD    beside the computation before them (PyTorch's FSDP, DeepSpeed)
+ * IN_TURN  after it: with one hardware queue for all streams
+ *          (CUDA_DEVICE_MAX_CONNECTIONS=1) a gather that is issued behind a
+ *          layer's kernels starts behind them.  A backward pass issues its
+ *          gathers before the kernels, and is the same for both.
+ */
+typedef enum { RA_GATHERS_AHEAD, RA_GATHERS_IN_TURN } RaGathers;
+
 /* How micro-batches divide the sequences of a replica.
  *
  * SEQUENCES  Each has as many, in their order.
@@ -224,6 +235,7 @@ typedef struct {
   int cross_entropy;          /* RaCrossEntropy; train only */
   int zero;                   /* 0 to 3: ZeRO stage in dp, see above */
   uint32_t zero_group;        /* dp ranks of one set of shards; 1 with zero 0 */
+  int gathers;                /* RaGathers; zero 3 only */
   int grad_dtype;             /* RaDtype of the gradient reduction */
   int master_weights;         /* RaMasterWeights; train only */
   gboolean overlap_grad_reduce; /* in buckets during the last backward */

@@ -380,6 +380,12 @@ check_zero(const Subject *subject, GError **error)
     return ra_key_file_fail(subject->file, plan->group, "zero-group", error,
                             "'zero-group' with 'zero' 0, expected 'zero' of "
                             "at least 1 to shard");
+  if (ra_key_file_get(subject->file, plan->group, "gathers") &&
+      (plan->zero != 3 || subject->call->kind == RA_CALL_GENERATE))
+    return ra_key_file_fail(subject->file, plan->group, "gathers", error,
+                            "'gathers' of '%s' with 'zero' %d, expected a "
+                            "train or inference call with 'zero' 3",
+                            subject->call->name, plan->zero);
   if (ra_call_plan_spreads_experts(plan) &&
       (plan->zero > 1 || (group && plan->zero_group < plan->dp)))
     return ra_key_file_fail(

@@ -160,6 +160,8 @@ append_call(GString *out, const RaPlan *plan, uint32_t index)
     g_string_append_printf(out, "zero = %d\n", to->zero);
   if (to->zero > 0 && to->zero_group != to->dp)
     g_string_append_printf(out, "zero-group = %" PRIu32 "\n", to->zero_group);
+  if (to->gathers == RA_GATHERS_IN_TURN)
+    g_string_append(out, "gathers = in-turn\n");
   if (call->kind == RA_CALL_TRAIN)
     append_train(out, to, plan->workload->models[call->model].dtype);
   if (to->launch == RA_LAUNCH_GRAPH)
@@ -224,8 +226,9 @@ call_equal(const RaCallPlan *a, const RaCallPlan *b)
                 (gsize)a->pp * a->n_virtual * sizeof *a->stage_layers) == 0 &&
          a->sequence_parallel == b->sequence_parallel &&
          a->recompute == b->recompute && a->zero == b->zero &&
-         a->zero_group == b->zero_group && a->grad_dtype == b->grad_dtype &&
-         a->attention == b->attention && a->scatter_sends == b->scatter_sends &&
+         a->zero_group == b->zero_group && a->gathers == b->gathers &&
+         a->grad_dtype == b->grad_dtype && a->attention == b->attention &&
+         a->scatter_sends == b->scatter_sends &&
          a->cross_entropy == b->cross_entropy &&
          a->overlap_grad_reduce == b->overlap_grad_reduce &&
          a->master_weights == b->master_weights && a->launch == b->launch &&

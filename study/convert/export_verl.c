@@ -205,6 +205,8 @@ put_fsdp(const Writer *w, const RaCallPlan *how, const char *prefix,
     ra_export_put(x, fsdp, "fsdp_size", "%u", how->zero_group * how->cp);
   if (how->zero == 2)
     ra_export_put(x, fsdp, "reshard_after_forward", "False");
+  if (how->zero == 3 && how->gathers == RA_GATHERS_AHEAD)
+    ra_export_put(x, fsdp, "forward_prefetch", "True");
   ra_export_put(x, fsdp, "param_offload", "%s",
                 WORD(how->residency == RA_RESIDENCY_HOST));
   if (is_train)

@@ -104,7 +104,7 @@ const RaMeaning ra_meanings_verl[] = {
     RA_MEANS_LOST(TIME, "*.router_replay.mode", "disabled|off",
                   "no indices of experts are sent"),
     RA_MEANS_NOTHING("*.router_replay.*"),
-    RA_MEANS_LOST(TIME, "*.forward_prefetch", "off|true", NULL),
+    RA_MEANS_CODE("*.forward_prefetch"),
     RA_MEANS_LOST(TIME, MODEL "enable_activation_offload", "off",
                   "activations stay"),
     RA_MEANS_LOST(TIME, "critic.model.enable_activation_offload", "off",

@@ -88,6 +88,10 @@ typedef struct {
   gboolean cpu_optimizer;  /* train: it rests there, and steps there */
   gboolean remainders;     /* train: master weights of 16 bits */
   gboolean fp32_grads;
+  gboolean
+      prefetches;   /* zero 3: a forward gathers ahead, whatever the queues */
+  gboolean in_turn; /* zero 3: a forward's gathers overlap with nothing; set
+                          by ra_recipe_settle() */
   gboolean overlap; /* train: gradient reduction overlaps with the backward */
   gboolean dispatches_once; /* experts: a token goes once to a rank (DeepEP) */
   gboolean graph;           /* generate: CUDA graphs */

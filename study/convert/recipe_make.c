@@ -305,6 +305,8 @@ put_shards(RaRecipe *recipe, RaRecipeKind kind, GString *out)
   g_string_append_printf(out, "zero = %u\n", zero);
   if (call->zero_group > 0 && call->zero_group < call->dp && call->ep == 1)
     g_string_append_printf(out, "zero-group = %u\n", call->zero_group);
+  if (call->in_turn && zero == 3)
+    g_string_append(out, "gathers = in-turn\n");
 }
 
 /* @name: the call's, or that of one with the same group. */

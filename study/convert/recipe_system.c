@@ -15,12 +15,17 @@ typedef struct {
   gboolean trained_host; /* weights and optimizer of what is trained are in host
                             memory while its GPUs generate */
   gboolean with_engine;  /* the systems are of generation by an engine */
+  gboolean one_queue;    /* kernels of all streams start in the order in which
+                            they are issued */
 } Habits;
 
 static const Habits habits[RA_N_FRAMEWORKS] = {
     /* CPUOffload(offload_params=True) where forward_only (verl,
-     * workers/engine/fsdp/transformer_impl.py; before, fsdp_workers.py). */
-    [RA_FRAMEWORK_VERL] = {"verl-fsdp", "verl-megatron", TRUE, FALSE},
+     * workers/engine/fsdp/transformer_impl.py; before, fsdp_workers.py).
+     * CUDA_DEVICE_MAX_CONNECTIONS=1 (verl, trainer/constants_ppo.py, since
+     * 2025-07). */
+    [RA_FRAMEWORK_VERL] = {"verl-fsdp", "verl-megatron", TRUE, FALSE,
+                           .one_queue = TRUE},
     [RA_FRAMEWORK_OPENRLHF] = {"openrlhf-deepspeed", "openrlhf-deepspeed",
                                FALSE, FALSE},
     /* offload_before_refit(), offload_after_refit() (NeMo-RL,
@@ -50,6 +55,17 @@ is_trained(RaRecipeKind kind)
   return model == RA_RECIPE_ACTOR || model == RA_RECIPE_CRITIC;
 }
 
+/* With one queue a gather that is issued behind a layer's kernels starts behind
+ * them, and what is issued behind a reduction waits for it. */
+static void
+take_turns(const Habits *h, RaRecipeCall *c)
+{
+  if (!h->one_queue || c->zero != 3)
+    return;
+  c->in_turn = !c->prefetches;
+  c->overlap = FALSE;
+}
+
 void
 ra_recipe_set_system(RaRecipe *recipe)
 {
@@ -66,6 +82,7 @@ ra_recipe_set_system(RaRecipe *recipe)
 
     if (!c->is_there)
       continue;
+    take_turns(h, c);
     if (h->reader_host && !is_trained(k) && c->zero == 3 &&
         !(k == RA_RECIPE_REF_INFERENCE && recipe->lora_ref &&
           recipe->lora[RA_RECIPE_ACTOR].rank > 0))

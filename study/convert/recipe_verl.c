@@ -243,7 +243,9 @@ read_fsdp(RaSettings *s, const Engine *engine, const Engine *base,
 
   if (!ra_recipe_count(s, own, 1, &call->cp, error) ||
       !ra_settings_bool(s, at(prefix, "reshard_after_forward"), TRUE, &reshard,
-                        error))
+                        error) ||
+      !ra_settings_bool(s, at(prefix, "forward_prefetch"), FALSE,
+                        &call->prefetches, error))
     return FALSE;
   if (call->cp > 1)
     ra_settings_about(s, own, "context parallelism of %u (a ring)", call->cp);

@@ -81,11 +81,20 @@ static_plan(const char *keys)
                  keys);
 }
 
+/* Sharded weights exclude experts. */
+static char *
+sharded_plan(void)
+{
+  return ra_edit(all, "ep = 2\nexpert-tp = 1\ndispatch = once\n",
+                 "zero = 3\ngathers = in-turn\n");
+}
+
 START_TEST(test_round_trip)
 {
+  g_autofree char *sharded = sharded_plan();
   g_autofree char *moved = static_plan(tails);
   g_autofree char *spread = static_plan(respread);
-  const char *const texts[] = {all, moved, spread};
+  const char *const texts[] = {all, moved, spread, sharded};
   g_autoptr(GString) written = g_string_new(NULL);
   const RaKeySpec *specs;
   gsize n;
@@ -192,6 +201,19 @@ START_TEST(test_equal_sees_every_key)
     ra_plan_free(again);
   }
   ra_plan_free(plan);
+}
+END_TEST
+
+/* The same of sharded weights. */
+START_TEST(test_equal_sees_gathers)
+{
+  g_autofree char *sharded = sharded_plan();
+  g_autofree char *ahead = ra_edit(sharded, "gathers = in-turn\n", "");
+  RaPlan *a = plan_from(sharded, NULL), *b = plan_from(ahead, NULL);
+
+  ck_assert(a && b && !ra_plan_equal(a, b));
+  ra_plan_free(a);
+  ra_plan_free(b);
 }
 END_TEST
 
@@ -310,6 +332,7 @@ plan_write_suite(void)
   tcase_add_checked_fixture(tcase, setup_experts, teardown);
   tcase_add_test(tcase, test_round_trip);
   tcase_add_test(tcase, test_equal_sees_every_key);
+  tcase_add_test(tcase, test_equal_sees_gathers);
   tcase_add_test(tcase, test_equal_sees_tails);
   tcase_add_test(tcase, test_shipped);
   tcase_add_test(tcase, test_words);

@@ -234,6 +234,11 @@ START_TEST(test_overlap)
   for (double link = 1e6; link < 1e13; link *= 10) {
     const char *keys[3] = {"dp = 8", "dp = 8\nmicro-batches = 2\nzero = 3",
                            "dp = 8"};
+    const char *turns[3] = {
+        "dp = 8", "dp = 8\nmicro-batches = 2\nzero = 3\ngathers = in-turn",
+        "dp = 8"};
+    Run in_turn = run_new(text_new("tiny.json", "fixed(48)", turns),
+                          profile_text_load(NULL, NULL), link);
     Run r = run_new(text_new("tiny.json", "fixed(48)", keys),
                     profile_text_load(NULL, NULL), link);
     double c[16], g[16], expected, sum, most_c = 0, most_g = 0;
@@ -250,8 +255,11 @@ START_TEST(test_overlap)
     }
     ck_assert(close_to(call_s(&r, INFER), expected));
     ck_assert(!close_to(sum, expected));
+    /* In turn nothing overlaps. */
+    ck_assert(close_to(call_s(&in_turn, INFER), sum));
     ck_assert(!close_to(MAX(most_c, most_g), expected));
     n_bound += most_g > most_c;
+    run_clear(&in_turn);
     run_clear(&r);
   }
   ck_assert(n_bound > 0 && n_bound < 7);
