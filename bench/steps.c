@@ -71,6 +71,7 @@ typedef struct {
   const Fit *fit;
   const RaStepRow *row[POINTS_MAX];
   RaSetup *setup[POINTS_MAX]; /* owned */
+  RaStepTimes times[POINTS_MAX];
   guint n;
 } Points;
 
@@ -117,26 +118,39 @@ find_points(Points *points, const GArray *rows, guint most)
   }
 }
 
+/* GFunc: the times of the point @data, which is its index plus 1. */
+static void
+replay_point(gpointer data, gpointer user_data)
+{
+  Points *points = user_data;
+  guint i = GPOINTER_TO_UINT(data) - 1;
+
+  points->times[i] = (RaStepTimes){.s = {0}};
+  if (ra_step_times(points->setup[i], &points->times[i], NULL))
+    ra_published_fold(points->row[i], &points->times[i]);
+}
+
 /* One residual for each phase that a row has measured. */
 static void
 residuals(const RaSystemConstants *constants, double *out, gpointer data)
 {
-  const Points *points = data;
+  Points *points = data;
+  GThreadPool *pool = g_thread_pool_new(
+      replay_point, points, (gint)g_get_num_processors(), FALSE, NULL);
   guint n = 0;
 
   for (guint i = 0; i < points->n; i++) {
-    RaStepTimes times = {.s = {0}};
-
     ra_estimator_set_system(points->setup[i]->estimator, constants);
-    if (!ra_step_times(points->setup[i], &times, NULL))
-      continue;
-    ra_published_fold(points->row[i], &times);
+    g_thread_pool_push(pool, GUINT_TO_POINTER(i + 1), NULL);
+  }
+  g_thread_pool_free(pool, FALSE, TRUE);
+  for (guint i = 0; i < points->n; i++) {
     for (guint p = 0; points->fit->phases[p] != RA_STEP_TOTAL; p++) {
       RaStepPhase phase = points->fit->phases[p];
       double measured_s = points->row[i]->measured.s[phase];
 
       if (measured_s > 0 && n < SYSTEM_FIT_RESIDUALS_MAX)
-        out[n++] = log(fmax(times.s[phase], 1e-6) / measured_s);
+        out[n++] = log(fmax(points->times[i].s[phase], 1e-6) / measured_s);
     }
   }
 }

@@ -9,6 +9,8 @@
 
 enum { N_MAX = RA_SYSTEM_CONSTANTS_MAX, N_STEPS = 60 };
 #define DAMP_MOST 1e6 /* steps this short move no printed digit */
+/* The sum of squares that a step must gain, relative, for another to follow. */
+#define GAIN_LEAST 1e-9
 
 /* Those of logarithms @x. */
 static RaSystemConstants
@@ -60,17 +62,17 @@ solve(double a[N_MAX][N_MAX], double b[N_MAX], guint n)
   }
 }
 
-/* One step with damping @damp.  Returns: whether the sum of squares fell; then
- * @x has moved. */
-static gboolean
-take_step(const SystemFit *fit, guint n, double damp, double x[N_MAX])
+/* One step with damping @damp from @x, whose residuals are @r.  Returns: the
+ * part of the sum of squares that it gains; if above 0, @x and @r have moved.
+ */
+static double
+take_step(const SystemFit *fit, guint n, double damp, double x[N_MAX],
+          double r[SYSTEM_FIT_RESIDUALS_MAX])
 {
-  double a[N_MAX][N_MAX] = {{0}}, b[N_MAX] = {0}, moved[N_MAX], before;
+  double a[N_MAX][N_MAX] = {{0}}, b[N_MAX] = {0}, moved[N_MAX], gain;
   double slope[N_MAX][SYSTEM_FIT_RESIDUALS_MAX];
-  double r[SYSTEM_FIT_RESIDUALS_MAX];
+  double next[SYSTEM_FIT_RESIDUALS_MAX];
 
-  residuals(fit, x, r);
-  before = sum_squares(r, fit->n_residuals);
   for (guint k = 0; k < n; k++) {
     memcpy(moved, x, sizeof moved);
     moved[k] += 1e-4;
@@ -89,25 +91,34 @@ take_step(const SystemFit *fit, guint n, double damp, double x[N_MAX])
   solve(a, b, n);
   for (guint k = 0; k < n; k++)
     moved[k] = x[k] + CLAMP(b[k], -0.5, 0.5);
-  residuals(fit, moved, r);
-  if (!(sum_squares(r, fit->n_residuals) < before))
-    return FALSE;
+  residuals(fit, moved, next);
+  gain = 1 -
+         sum_squares(next, fit->n_residuals) / sum_squares(r, fit->n_residuals);
+  if (!(gain > 0))
+    return 0;
   memcpy(x, moved, sizeof moved);
-  return TRUE;
+  memcpy(r, next, sizeof next);
+  return gain;
 }
 
 RaSystemConstants
 system_fit(const SystemFit *fit)
 {
-  double x[N_MAX] = {0}, damp = 1e-3;
+  double x[N_MAX] = {0}, r[SYSTEM_FIT_RESIDUALS_MAX] = {0}, damp = 1e-3;
+  double gain = 1;
   guint n = 0;
 
   g_assert(fit->n_residuals <= SYSTEM_FIT_RESIDUALS_MAX);
   for (; fit->keys[n]; n++)
     x[n] = log(fit->start[n]);
-  for (guint step = 0;
-       fit->n_residuals > 0 && step < N_STEPS && damp < DAMP_MOST; step++)
-    damp *= take_step(fit, n, damp, x) ? 0.2 : 5;
+  if (fit->n_residuals > 0)
+    residuals(fit, x, r);
+  for (guint step = 0; fit->n_residuals > 0 && step < N_STEPS &&
+                       damp < DAMP_MOST && (gain <= 0 || gain > GAIN_LEAST);
+       step++) {
+    gain = take_step(fit, n, damp, x, r);
+    damp *= gain > 0 ? 0.2 : 5;
+  }
   return constants_of(fit, x);
 }
 
