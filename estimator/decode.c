@@ -55,41 +55,27 @@ ra_estimator_device_line(const RaEstimator *estimator, const RaModel *model,
   return slope;
 }
 
-/* The slowest of device, launches and the system's host is what a step takes.
- */
-static void
-add_host_work(const RaEstimator *estimator, const RaPiece *piece, RaCost *cost)
+void
+ra_estimator_add_layers(const RaEstimator *estimator, int launch,
+                        const RaPiece *piece, RaCost *cost)
 {
   double system_s = piece->n_layers * estimator->system.decode_layer_s +
                     estimator->system.decode_stage_s;
 
-  if (system_s > cost->total_s) {
+  if (launch == RA_LAUNCH_EAGER && system_s > cost->total_s) {
     cost->host_s += system_s - cost->total_s;
     cost->total_s = system_s;
   }
 }
 
 void
-ra_estimator_add_system(const RaEstimator *estimator, int launch,
-                        const RaPiece *piece, RaCost *cost)
+ra_estimator_add_between(const RaEstimator *estimator, const RaPiece *piece,
+                         uint32_t n_sequences, RaCost *cost)
 {
-  double step_s = piece->has_head ? estimator->system.decode_step_s : 0;
-
-  if (launch == RA_LAUNCH_EAGER) {
-    add_host_work(estimator, piece, cost);
-    return;
-  }
-  /* The engine's work between two steps of a graph: nothing of it hides. */
-  cost->host_s += step_s;
-  cost->total_s += step_s;
-}
-
-void
-ra_estimator_add_sequences(const RaEstimator *estimator, const RaPiece *piece,
-                           uint32_t n_sequences, RaCost *cost)
-{
-  double host_s =
-      piece->has_head ? n_sequences * estimator->system.decode_sequence_s : 0;
+  const RaSystemConstants *system = &estimator->system;
+  double host_s = piece->has_head ? system->decode_step_s +
+                                        n_sequences * system->decode_sequence_s
+                                  : 0;
 
   cost->host_s += host_s;
   cost->total_s += host_s;
@@ -144,7 +130,7 @@ ra_estimator_decode(const RaEstimator *estimator, const RaShard *shard,
   slope = out_line->s_per_token;
   until = out_line->until_tokens;
   ra_estimator_add_host(estimator, n_launches, shard->launch, &out_line->cost);
-  ra_estimator_add_system(estimator, shard->launch, piece, &out_line->cost);
+  ra_estimator_add_layers(estimator, shard->launch, piece, &out_line->cost);
   /* Host-bound: the device's growth hides behind the launches until it has
    * caught up with them.  A list has no host ops of its own, so all of host_s
    * is waiting. */
@@ -154,7 +140,7 @@ ra_estimator_decode(const RaEstimator *estimator, const RaShard *shard,
                   ra_crossing_tokens(kv_tokens, out_line->cost.host_s, slope));
     slope = 0;
   }
-  ra_estimator_add_sequences(estimator, piece, n_sequences, &out_line->cost);
+  ra_estimator_add_between(estimator, piece, n_sequences, &out_line->cost);
   out_line->s_per_token = slope;
   out_line->from_tokens = kv_tokens;
   out_line->until_tokens = until;

@@ -113,11 +113,9 @@ const RaEstimator *ra_estimator_kind(const RaEstimator *estimator, guint kind);
  *         host  = max(launches x eager_launch,
  *                     layers x decode_layer + decode_stage)
  *         total = max(device, host), host_s = total - device
- *     a replica's decode step, launch graph, at its last stage:
- *         host_s = that of the graph + decode_step: the engine's scheduler and
- *         sampler, which wait for the previous step
  *     any step of generation, at its last stage:
- *         host_s + running sequences x decode_sequence, which nothing hides
+ *         host_s + decode_step + running sequences x decode_sequence: the
+ *         engine's scheduler and sampler, which wait for the previous step
  *     a step of continuous batching with prompts in it:
  *         host  = max(launches x eager_launch, layers x prefill_layer)
  *     all-reduces in a node, of decode steps and of batched steps:

@@ -129,15 +129,15 @@ void ra_estimator_engine_sums(const RaEstimator *estimator, const RaOp *ops,
 void ra_estimator_add_prompts(const RaEstimator *estimator,
                               const RaPiece *piece, RaCost *cost);
 
-/* Adds the system's time of a decode step: if eager, the excess of its host
- * time over device and launches; with graphs, the gap between two of them. */
-void ra_estimator_add_system(const RaEstimator *estimator, int launch,
+/* Adds to an eager decode step the excess of the system's host time over device
+ * and launches. */
+void ra_estimator_add_layers(const RaEstimator *estimator, int launch,
                              const RaPiece *piece, RaCost *cost);
 
-/* Adds the system's time of the running sequences of any step of generation, at
- * its last stage. */
-void ra_estimator_add_sequences(const RaEstimator *estimator,
-                                const RaPiece *piece, uint32_t n_sequences,
-                                RaCost *cost);
+/* Adds what the engine does between any two steps of generation, at the last
+ * stage: nothing of it hides. */
+void ra_estimator_add_between(const RaEstimator *estimator,
+                              const RaPiece *piece, uint32_t n_sequences,
+                              RaCost *cost);
 
 #endif

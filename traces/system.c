@@ -56,7 +56,7 @@ static const RaKeySpec constant_keys[] = {
      .max = 30, .doc = "factor on the compute of train and inference calls"},
     {"decode-step", RA_KEY_QUANTITY, CONSTANT(decode_step_s), .min = 0,
      .max = 1, .unit = RA_UNIT_SECONDS,
-     .doc = "host time between two decode steps of a captured graph"},
+     .doc = "host time between two steps of generation"},
     {"decode-sequence", RA_KEY_QUANTITY, CONSTANT(decode_sequence_s), .min = 0,
      .max = 1, .unit = RA_UNIT_SECONDS,
      .doc = "host time per running sequence of a step of generation"},

@@ -23,7 +23,7 @@
  *     attention-factor = 1.3         on their attention, times compute-factor
  *     memory-factor = 4              on what their kernels do between GEMMs
  *     comm-factor = 1.2              on their communication
- *     decode-step = 5 ms             host time between steps of a CUDA graph
+ *     decode-step = 5 ms             host time between steps of generation
  *     decode-sequence = 12 us        host time per running sequence and step
  *     prefill-layer = 0.7 ms         host time per layer in a step with prompts
  *     one-shot = 4 us                latency of the engine's own all-reduce
@@ -61,7 +61,7 @@ typedef struct {
   double decode_layer_s; /* host time of each layer in an eager decode step */
   double decode_stage_s; /* host time of each stage in an eager decode step */
   double compute_factor; /* on the compute of train and inference calls, > 0 */
-  double decode_step_s;  /* host time after each decode step of a CUDA graph */
+  double decode_step_s;  /* host time between two steps of generation */
   double decode_sequence_s; /* host time of each running sequence in a step: its
                                scheduling, sampled token and text */
   double prefill_layer_s;   /* host time of each layer in a step of continuous
