@@ -555,6 +555,20 @@ ra_estimator_ops(const RaEstimator *estimator, const RaOp *ops, guint n_ops,
   *out_cost = cost;
 }
 
+/* Adds the host time of packing and unpacking sequences, which waits for the
+ * device and which it waits for. */
+static void
+add_packing(const RaEstimator *estimator, const RaWork *work, RaCost *cost)
+{
+  double host_s =
+      work->phase == RA_PHASE_FORWARD && work->piece.has_head
+          ? work->batch.n_sequences * estimator->system.train_sequence_s
+          : 0;
+
+  cost->host_s += host_s;
+  cost->total_s += host_s;
+}
+
 void
 ra_estimator_work(const RaEstimator *estimator, const RaTaskGraph *graph,
                   uint32_t work, RaCost *out_cost)
@@ -589,6 +603,8 @@ ra_estimator_work(const RaEstimator *estimator, const RaTaskGraph *graph,
     ra_estimator_add_host(estimator, n_launches, graph->shards[shard].launch,
                           &cost);
   }
+  if (shard != RA_NONE && !graph->shards[shard].sampling)
+    add_packing(estimator, &graph->works[work], &cost);
   *out_cost = cost;
 }
 

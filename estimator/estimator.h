@@ -128,6 +128,8 @@ const RaEstimator *ra_estimator_kind(const RaEstimator *estimator, guint kind);
  *         comm    = comm_factor x collectives
  *         launch eager, train_launch given: max(device, launches x
  *                   train_launch) for each of embedding, layers and head
+ *         a forward at the last stage: host_s + sequences x train_sequence,
+ *         which nothing hides
  *     sends and gradient reductions:
  *         comm    = comm_factor x wire
  *     reallocation and transfer:

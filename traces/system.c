@@ -72,6 +72,10 @@ static const RaKeySpec constant_keys[] = {
     {"train-launch", RA_KEY_QUANTITY, CONSTANT(train_launch_s), .min = 0,
      .max = 1, .unit = RA_UNIT_SECONDS,
      .doc = "host time per kernel of eager train and inference calls"},
+    {"train-sequence", RA_KEY_QUANTITY, CONSTANT(train_sequence_s), .min = 0,
+     .max = 1, .unit = RA_UNIT_SECONDS,
+     .doc = "host time per sequence of a forward pass of train and inference "
+            "calls"},
     {"attention-factor", RA_KEY_DOUBLE, CONSTANT(attention_factor), .min = 0.1,
      .max = 10, .doc = "factor on the attention of train and inference calls"},
     {"memory-factor", RA_KEY_DOUBLE, CONSTANT(memory_factor), .min = 0.1,

@@ -20,6 +20,7 @@
  *     decode-stage = 2.1 ms          host time per stage and decode step
  *     compute-factor = 1.4           on device time of train and inference
  *     train-launch = 60 us           host time of one of their kernels
+ *     train-sequence = 2 ms          host time to pack and unpack a sequence
  *     attention-factor = 1.3         on their attention, times compute-factor
  *     memory-factor = 4              on what their kernels do between GEMMs
  *     comm-factor = 1.2              on their communication
@@ -72,6 +73,9 @@ typedef struct {
                                      between layouts; 0: none */
   double train_launch_s;   /* host time of a kernel of eager train and inference
                               calls; 0: that of the GPU's profile */
+  double train_sequence_s; /* host time of each sequence of a forward pass of
+                              train and inference calls: it is packed, and
+                              what is computed of it unpacked */
   double attention_factor; /* on their attention, times compute_factor; 0
                               counts as 1 */
   double memory_factor;    /* on their norms, activations, rotations, additions

@@ -239,7 +239,8 @@ ra_published_fold(const RaStepRow *row, RaStepTimes *times)
     times->s[RA_STEP_GENERATE] += times->s[RA_STEP_SYNC];
     times->s[RA_STEP_SYNC] = 0;
   }
-  if (measured_s[RA_STEP_LOGPROB] > 0 && measured_s[RA_STEP_REFERENCE] <= 0) {
+  if (ra_published_says(row, RA_STEP_CELL_FRAMEWORK, "NeMo-RL") &&
+      measured_s[RA_STEP_LOGPROB] > 0 && measured_s[RA_STEP_REFERENCE] <= 0) {
     times->s[RA_STEP_LOGPROB] += times->s[RA_STEP_REFERENCE];
     times->s[RA_STEP_REFERENCE] = 0;
   }

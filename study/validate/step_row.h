@@ -86,8 +86,8 @@ const char *ra_published_gpu(const RaStepRow *row, GError **error);
 gboolean ra_published_has_profile(const RaStepRow *row);
 
 /* Moves what the row's log has no phase of into the one that it counts it in:
- * the way of the weights into generation, the reference's log-probabilities
- * into the policy's. */
+ * the way of the weights into generation; NeMo-RL has the reference's
+ * log-probabilities in the policy's ("get logprobs"). */
 void ra_published_fold(const RaStepRow *row, RaStepTimes *times);
 
 /**

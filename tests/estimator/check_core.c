@@ -290,6 +290,38 @@ START_TEST(test_attention_factor)
 }
 END_TEST
 
+/* Packing takes 2 ms a sequence, which nothing hides: a forward with the head
+ * is longer by that of its sequences, a backward and a stage without the head
+ * are not. */
+START_TEST(test_packing)
+{
+  g_autoptr(Bench) b = bench_new(profile_text_load(NULL, NULL));
+  g_autoptr(RaModel) m = gpt(1000);
+  RaShard shards[1] = {shard_of(m, 1)};
+  RaPiece stage = {.n_layers = 4}, last = {.n_layers = 4, .has_head = 1};
+  RaWork works[3] = {
+      {.phase = RA_PHASE_FORWARD, .piece = last, .batch = batch},
+      {.phase = RA_PHASE_BACKWARD, .piece = last, .batch = batch},
+      {.phase = RA_PHASE_FORWARD, .piece = stage, .batch = batch}};
+  RaTaskGraph graph = {
+      .works = works, .n_works = 3, .shards = shards, .n_shards = 1};
+  RaSystemConstants constants = RA_SYSTEM_CONSTANTS_NONE;
+  RaCost before[3], cost;
+
+  for (guint i = 0; i < 3; i++)
+    ra_estimator_work(b->estimator, &graph, i, &before[i]);
+  constants.train_sequence_s = 2e-3;
+  ra_estimator_set_system(b->estimator, &constants);
+  for (guint i = 0; i < 3; i++) {
+    ra_estimator_work(b->estimator, &graph, i, &cost);
+    bench_check(cost.total_s - before[i].total_s,
+                i == 0 ? 2e-3 * batch.n_sequences : 0);
+    bench_check(cost.host_s - before[i].host_s,
+                i == 0 ? 2e-3 * batch.n_sequences : 0);
+  }
+}
+END_TEST
+
 static Suite *
 core_suite(void)
 {
@@ -304,6 +336,7 @@ core_suite(void)
   tcase_add_test(tcase, test_scattered_sends);
   tcase_add_test(tcase, test_segments);
   tcase_add_test(tcase, test_attention_factor);
+  tcase_add_test(tcase, test_packing);
   suite_add_tcase(suite, tcase);
   return suite;
 }
