@@ -59,8 +59,8 @@ run(int argc, char **argv, GError **error)
   g_autoptr(RaExport) export = NULL;
   RaSetupFlags flags;
   const GOptionEntry own[] = {{"to", 0, 0, G_OPTION_ARG_FILENAME, &to,
-                               "Target framework, such as slime or "
-                               "verl@2026-01 (default: verl)",
+                               "Target framework: nemo-rl, openrlhf, "
+                               "slime, verl@2026-01 (default: verl)",
                                "NAME"},
                               {.long_name = NULL}};
 

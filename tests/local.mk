@@ -375,6 +375,7 @@ shell_tests =
 shell_tests += %D%/cli/cli.sh
 shell_tests += %D%/cli/cli_errors.sh
 shell_tests += %D%/cli/cli_frameworks.sh
+shell_tests += %D%/cli/cli_round_trip.sh
 shell_tests += %D%/cli/cli_import.sh
 shell_tests += %D%/cli/cli_models.sh
 EXTRA_DIST += %D%/data/import

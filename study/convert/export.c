@@ -323,8 +323,9 @@ roles_of(const RaWorkload *workload)
 
 /* ---- Targets ------------------------------------------------------------- */
 
-static const RaExportWriter *const writers[] = {&ra_export_writer_verl,
-                                                &ra_export_writer_slime};
+static const RaExportWriter *const writers[] = {
+    &ra_export_writer_verl, &ra_export_writer_nemo_rl,
+    &ra_export_writer_openrlhf, &ra_export_writer_slime};
 
 /* (transfer full): "verl@2026-08, verl@2026-01 ..." */
 static char *

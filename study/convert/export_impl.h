@@ -40,7 +40,8 @@ typedef struct {
               const RaExportRoles *roles, guint version);
 } RaExportWriter;
 
-extern const RaExportWriter ra_export_writer_verl, ra_export_writer_slime;
+extern const RaExportWriter ra_export_writer_verl, ra_export_writer_nemo_rl,
+    ra_export_writer_openrlhf, ra_export_writer_slime;
 
 /* (transfer full): @plan as a recipe of @framework; ra_recipe_free() it. */
 RaRecipe *ra_export_recipe(const RaPlan *plan, RaFramework framework,
