@@ -10,8 +10,8 @@ cat <<'END'
 Made by `bench/peer/real_steps.sh build/reallot DATA > docs/real-steps.md`; not edited. Rows of `rl_steps` are measured
 configurations of other people's runs (`rl_steps/SOURCE.md` of the data has where from). Each becomes a plan as
 `reallot import` makes one, with the mean lengths of the row; hosts' rewards are given. Errors are predicted /
-measured - 1.  Constants of verl's systems were set by hand against phases of `iseekyan_dapo7b`, whose rows are
-among these; NeMo-RL's were fitted on a row of `rlhf_steps`.
+measured - 1. verl's constants are fitted on `iseekyan_dapo7b`, with Megatron on `iseekyan_grpo7b` too, with FSDP on
+`verl_pr2049_vl7b` too (`bench/steps`): their rows are among these. NeMo-RL's are fitted on a row of `rlhf_steps`.
 
 ## Sets
 
