@@ -10,7 +10,9 @@
  *     RaSim *sim = ra_sim_new(graph, estimator, &error);
  *     if (ra_sim_run(sim, &error)) ... ra_sim_result(sim)
  *
- * Cost: O(tasks log ready + edges); 10^6 tasks take less than 0.5 s.
+ * Cost: O(tasks log ready + edges); 10^6 tasks take less than 0.5 s.  A search
+ * replays the augmented graph instead, to the same bits at call fidelity
+ * (search/evaluate/evaluate.h).
  */
 #ifndef RA_SIM_SIM_H
 #define RA_SIM_SIM_H
