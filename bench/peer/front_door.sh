@@ -48,6 +48,9 @@
 # --model: where only a model's name is unknown, import again with the shipped
 # config whose size is nearest to the one in the name (8B if it has none).
 #
+# A table says of every file that does not fit what it needs, has and lacks on
+# the largest GPU that was tried, what of, and why (why_of below).
+#
 # fits: on the GPU that the file names (gpu_of below), yes or no.  A file
 # that names none is tried on GPUs of 80, 96, 141 and 180 GB: yes, the first that
 # it fits, or no.  In brackets, and not judged: with a model of another size, or
@@ -277,6 +280,15 @@ END
 # Why a published example does not fit, by its path; the first counts.
 why_of() { # FILE
   awk -F'\t' -v file="$1" 'file ~ $1 { print $2; exit }' <<'END'
+tau2/config_8b_airline	tree training shares prefixes, and Archon recomputes op by op: a plan has neither
+configs/ppo_math_1B	a base configuration for others: 65,536 tokens a micro-batch, taken as full, nothing recomputed
+qwen3-vl-30BA3B-rlvr	recompute_modules: moe, layernorm; a plan recomputes attention or whole layers
+int4	the engine's weights have 4 bits there, 16 in a plan
+run-minimax-m2	experts over 4 ranks alone: a rank has 27 billion parameters, with fp32 gradients 162 GiB; unexplained how it runs
+run_deepseek_math_gsm8k	the critic is at tp 1, pp 1, verl's defaults: 36 GiB of weights and fp32 gradients beside the engine
+megatron_96gb	nothing is recomputed; micro-batches of a token budget that the mean length does not fill
+qwen30b_sapo	its number of nodes is known only to Slurm: one node is taken
+fp8rollout	nothing is recomputed, verl's default of Megatron; micro-batches are taken as even
 END
 }
 
@@ -362,6 +374,7 @@ one() { # FILE FRAMEWORK KIND FOLDER
 }
 
 for folder; do
+  folder=$(realpath "$folder") # a path with `..` has hidden parts
   commands_of "$folder"
   find -L "$folder" -path '*/.*' -prune -o -type f \
     \( -name '*.sh' -o -name '*.yaml' -o -name '*.yml' \) -print
