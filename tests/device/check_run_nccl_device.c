@@ -51,7 +51,6 @@ fixture_new(const Ranks *of, const char *dtype, float rate)
                   .train = "grad-dtype = fp32\n",
                   .n_iterations = 2,
                   .seed = 1,
-                  .pairs = TRUE,
                   .head = "[workload]\nformat = 1\nalgorithm = test\n"
                           "dataset = prompts\nprompts = 2\n"
                           "prompt-length = fixed(2)\n"
