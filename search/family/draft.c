@@ -295,8 +295,11 @@ ra_draft_settle(RaDraft *draft, GError **error)
   g_autofree double *share = g_new0(double, workload->n_calls);
 
   for (;;) {
-    Full full = fullest(draft, share);
+    Full full;
 
+    if (ra_until_is_over(draft->until))
+      return ra_until_fail(error);
+    full = fullest(draft, share);
     if (full.bytes <= full.limit_bytes) {
       if (draft->weighs)
         relax(draft);
@@ -342,7 +345,8 @@ ra_draft_grow(RaDraft *draft, uint32_t call)
                                    call, plan) /
              RA_SERVING_STEP_BYTES +
          1;
-  while (high > low + MAX(low / GROW_PART, 1)) {
+  while (high > low + MAX(low / GROW_PART, 1) &&
+         !ra_until_is_over(draft->until)) {
     uint64_t middle = low + (high - low) / 2;
 
     if (fits_with(draft, call, middle * RA_SERVING_STEP_BYTES))

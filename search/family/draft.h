@@ -14,6 +14,7 @@
 #ifndef RA_SEARCH_FAMILY_DRAFT_H
 #define RA_SEARCH_FAMILY_DRAFT_H
 
+#include "base/until.h"
 #include "search/family/shape.h"
 
 typedef struct {
@@ -22,7 +23,9 @@ typedef struct {
   guint *at;         /* (n_calls) index of the shape in use */
   GString **reasons; /* (n_calls) owned; comments above the calls in the file */
   GString *head;     /* owned; comment at the top of the file */
-  gboolean weighs;   /* all calls are costed, and any shape may follow any */
+  const RaUntil *until; /* nullable, borrowed: when over, settling is refused,
+                           and growing ends */
+  gboolean weighs;      /* all calls are costed, and any shape may follow any */
 } RaDraft;
 
 RaDraft *ra_draft_new(const RaWorkload *workload, const RaCluster *cluster);

@@ -115,6 +115,21 @@ whole_bytes(const RaCallPlan *plan, double n_params, double n_trained,
   return bytes;
 }
 
+/* Of @n parameters those whose optimizer state a rank has with ZeRO: ep ranks
+ * hold fewer experts, and as many fewer ranks hold each of them. */
+static double
+owned_params(const RaModel *model, const RaCallPlan *plan, double n)
+{
+  double experts = (double)ra_model_expert_n_params(model) * model->n_experts *
+                   ra_model_n_moe_layers(model) * stage_layers(plan) /
+                   model->n_layers;
+  double held = experts / plan->ep / ra_call_plan_expert_tp(plan);
+
+  if (plan->ep == 1 || held > n)
+    return n / plan->dp;
+  return (n - held) / plan->dp + experts / (plan->dp * plan->tp);
+}
+
 RaNeed
 ra_need_call(const RaWorkload *workload, uint32_t call, const RaCallPlan *plan)
 {
@@ -139,7 +154,10 @@ ra_need_call(const RaWorkload *workload, uint32_t call, const RaCallPlan *plan)
     need.held_bytes += n_trained * grad_bytes / (plan->zero >= 2 ? dp : 1);
     if (m->optimizer == RA_OPTIMIZER_ADAMW)
       need.held_bytes +=
-          n_trained * ADAMW_BYTES_PER_PARAM / (plan->zero >= 1 ? dp : 1);
+          ADAMW_BYTES_PER_PARAM *
+          (plan->zero == 0 ? n_trained
+           : m->adapters   ? n_trained / dp
+                           : owned_params(m->model, plan, n_trained));
     need.work_bytes += train_work_bytes(m->model, plan, tokens);
     return need;
   }

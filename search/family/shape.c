@@ -86,6 +86,26 @@ ra_shape_tp_max(const RaModel *model, const RaMesh *mesh)
   return tp;
 }
 
+uint32_t
+ra_shape_node_gpus(const RaWorkload *workload, const RaCluster *cluster)
+{
+  uint32_t n = cluster->gpus_per_node, odd = n, power = 1;
+
+  while (odd % 2 == 0)
+    odd /= 2;
+  while (2 * power <= n)
+    power *= 2;
+  for (guint c = 0; c < workload->n_calls; c++) {
+    const RaCall *call = &workload->calls[c];
+    uint64_t pieces =
+        call->kind == RA_CALL_TRAIN ? call->n_mini_batches : call->n_parts;
+
+    if (call->kind != RA_CALL_HOST && call->n_sequences % (pieces * odd) != 0)
+      return power;
+  }
+  return n;
+}
+
 RaMesh
 ra_shape_mesh_nodes(const RaCluster *cluster, uint32_t first, uint32_t n)
 {
@@ -135,8 +155,9 @@ choose_micro_batches(const Maker *m, RaShape *shape)
   }
 }
 
+/* @ep: of the experts; above 1 they are whole, and attention is cut by tp. */
 static void
-add_shape(const Maker *m, uint32_t dp, uint32_t tp, uint32_t pp)
+add_shape(const Maker *m, uint32_t dp, uint32_t tp, uint32_t pp, uint32_t ep)
 {
   const RaWorkloadModel *model = &m->workload->models[m->call->model];
   gboolean trains = m->call->kind == RA_CALL_TRAIN;
@@ -149,7 +170,8 @@ add_shape(const Maker *m, uint32_t dp, uint32_t tp, uint32_t pp)
                        .tp = tp,
                        .pp = pp,
                        .cp = 1,
-                       .ep = 1,
+                       .ep = ep,
+                       .expert_tp = ep > 1 && tp > 1 ? 1 : 0,
                        .n_virtual = 1,
                        .schedule = RA_SCHEDULE_1F1B,
                        .zero = dp > 1 ? m->ask->zero : 0,
@@ -168,6 +190,39 @@ add_shape(const Maker *m, uint32_t dp, uint32_t tp, uint32_t pp)
   g_array_append_val(m->shapes, shape);
 }
 
+static double
+last_bytes(const Maker *m)
+{
+  const RaNeed *need =
+      &g_array_index(m->shapes, RaShape, m->shapes->len - 1).need;
+
+  return need->held_bytes + need->work_bytes;
+}
+
+/* Experts on every rank, shared by the ranks of a node, and by more where that
+ * does not fit. */
+static void
+add_shapes(const Maker *m, uint32_t dp, uint32_t tp, uint32_t pp)
+{
+  double limit_bytes = RA_NEED_LIMIT_FRAC * m->cluster->device.memory_bytes;
+  uint32_t n_ranks = dp * tp, n_experts = m->model->n_experts;
+
+  add_shape(m, dp, tp, pp, 1);
+  if (m->ask->zero > 1)
+    return;
+  for (uint32_t ep = 2;
+       n_experts % ep == 0 && n_ranks % ep == 0 && n_experts > 0; ep *= 2) {
+    gboolean is_last = n_experts % (2 * ep) != 0 || n_ranks % (2 * ep) != 0;
+    gboolean in_node = ep <= m->ask->mesh.gpus_per_node;
+
+    if (in_node && 2 * ep <= m->ask->mesh.gpus_per_node && !is_last)
+      continue;
+    if (!in_node && last_bytes(m) <= limit_bytes)
+      return;
+    add_shape(m, dp, tp, pp, ep);
+  }
+}
+
 static int
 compare_shapes(const void *a, const void *b)
 {
@@ -177,7 +232,9 @@ compare_shapes(const void *a, const void *b)
 
   if (split_x != split_y)
     return split_x < split_y ? -1 : 1;
-  return (x->tp < y->tp) - (x->tp > y->tp);
+  if (x->tp != y->tp)
+    return x->tp > y->tp ? -1 : 1;
+  return (x->ep > y->ep) - (x->ep < y->ep);
 }
 
 static void
@@ -218,7 +275,7 @@ ra_shapes_new(const RaWorkload *workload, const RaCluster *cluster,
     for (uint32_t pp = 1; pp <= MIN(n_gpus / tp, pp_max); pp++) {
       if (n_gpus / tp % pp == 0 && (!ask->even || (pp & (pp - 1)) == 0) &&
           batch_of(call, n_gpus / tp / pp) > 0)
-        add_shape(&m, n_gpus / tp / pp, tp, pp);
+        add_shapes(&m, n_gpus / tp / pp, tp, pp);
     }
   }
   g_array_sort(m.shapes, compare_shapes);

@@ -8,7 +8,9 @@
  * tp stays within a node; pp is at most the number of layers; dp is the rest.
  * Micro-batches are the fewest that fill the pipeline (2 pp to train, pp
  * otherwise) and keep the call's working memory below RA_SHAPE_WORK_FRAC of the
- * GPU's.  Typical sizes: 1 to 30 shapes per call and mesh.
+ * GPU's.  Experts are on every rank, or whole over the tp and dp ranks of a
+ * stage: over those of a node, and of several where a node is too small.  Only
+ * ZeRO up to 1 shares experts.  Typical sizes: 1 to 30 shapes per call and mesh.
  */
 #ifndef RA_SEARCH_FAMILY_SHAPE_H
 #define RA_SEARCH_FAMILY_SHAPE_H
@@ -52,7 +54,8 @@ typedef struct {
  * @ask: call, mesh and restrictions
  *
  * Order: least tp x pp first; of equal ones the largest tp first, as it divides
- * the weights with the least communication across nodes.
+ * the weights with the least communication across nodes; of equal tp the least
+ * ep first.
  *
  * Returns: (transfer full) (element-type RaShape): perhaps empty; elements are
  * cleared with the array
@@ -73,6 +76,11 @@ gboolean ra_shape_tp_divides(const RaModel *model, uint32_t tp);
  * node's share of the mesh and by which heads, key-value heads and MLP width
  * can be cut. */
 uint32_t ra_shape_tp_max(const RaModel *model, const RaMesh *mesh);
+
+/* GPUs of a node among which the sequences of every call divide: all of them,
+ * or the largest power of two below, which a mesh may have. */
+uint32_t ra_shape_node_gpus(const RaWorkload *workload,
+                            const RaCluster *cluster);
 
 /* A mesh of the nodes [@first, @first + @n). */
 RaMesh ra_shape_mesh_nodes(const RaCluster *cluster, uint32_t first,

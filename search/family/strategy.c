@@ -125,7 +125,8 @@ ra_writer_time_s(const RaWriter *writer, uint32_t call, const RaShape *shape,
   RaExpandOptions options = {.fidelity = RA_FIDELITY_STAGE,
                              .fold = TRUE,
                              .one_call = TRUE,
-                             .call = call};
+                             .call = call,
+                             .until = writer->options->until};
   g_autoptr(RaAugmented) augmented = NULL;
   g_autoptr(RaTaskGraph) graph = NULL;
   g_autoptr(RaSim) sim = NULL;
@@ -200,13 +201,13 @@ worth_of(const RaWriter *writer, const RaShapeAsk *ask, const GArray *shapes)
   return worth;
 }
 
-/* The simulated shape of a (tp, pp). */
+/* The simulated shape of a (tp, pp, ep). */
 typedef struct {
   double time_s;   /* < 0: an error */
   double slowdown; /* of a static batch without limits, by the formula */
 } Known;
 
-/* Seconds of @shape alone.  One shape of each (tp, pp) is simulated, in @known:
+/* Seconds of @shape alone.  One shape of each (tp, pp, ep) is simulated, in @known:
  * the static one, or, with turns, which static batches cannot have, the first,
  * whose keys have the most room.  Continuous ones take a multiple of it. */
 static double
@@ -216,7 +217,8 @@ cost_s(const RaWriter *writer, uint32_t call, const RaShape *shape,
   const RaWorkload *workload = writer->workload;
   gboolean is_static = shape->plan.batching == RA_BATCHING_STATIC;
   gboolean turns = ra_turns_are_set(workload);
-  gpointer key = GUINT_TO_POINTER(shape->plan.tp << 16 | shape->plan.pp);
+  gpointer key = GUINT_TO_POINTER(g_bit_storage(shape->plan.ep) << 27 |
+                                  shape->plan.tp << 12 | shape->plan.pp);
   Known *first = g_hash_table_lookup(known, key);
   double slowdown =
       is_static
@@ -269,6 +271,7 @@ write_with(RaWriter writer, int batching, GError **error)
 {
   writer.batching = batching;
   writer.draft = ra_draft_new(writer.workload, writer.cluster);
+  writer.draft->until = writer.options->until;
   if (writers[writer.options->kind](&writer, error) &&
       ra_draft_settle(writer.draft, error)) {
     for (guint c = 0; c < writer.workload->n_calls; c++)
@@ -288,6 +291,7 @@ may_fit(const RaWriter *writer)
   const RaCluster *cluster = writer->cluster;
   g_autoptr(RaDraft) draft = ra_draft_new(writer->workload, cluster);
 
+  draft->until = writer->options->until;
   for (guint c = 0; c < writer->workload->n_calls; c++) {
     RaShapeAsk ask = {.call = c,
                       .mesh = ra_shape_mesh_nodes(cluster, 0, cluster->n_nodes),
@@ -339,10 +343,10 @@ check_batching(const RaWorkload *workload, const RaStrategyOptions *options,
   return FALSE;
 }
 
-RaDraft *
-ra_strategy_plan(const RaWorkload *workload, const RaCluster *cluster,
-                 const RaEstimator *estimator, const RaStrategyOptions *options,
-                 GError **error)
+static RaDraft *
+plan_on(const RaWorkload *workload, const RaCluster *cluster,
+        const RaEstimator *estimator, const RaStrategyOptions *options,
+        GError **error)
 {
   static const int first[] = {RA_SHAPE_STATIC, RA_SHAPE_STATIC,
                               RA_SHAPE_CONTINUOUS, RA_SHAPE_EITHER};
@@ -354,9 +358,6 @@ ra_strategy_plan(const RaWorkload *workload, const RaCluster *cluster,
   GError *cause = NULL;
   RaDraft *draft;
 
-  g_return_val_if_fail(workload && cluster && estimator && options, NULL);
-  g_return_val_if_fail(options->kind < RA_N_STRATEGIES, NULL);
-  g_return_val_if_fail(cluster->device.memory_bytes > 0, NULL);
   if (!check_batching(workload, options, error))
     return NULL;
   draft = write_with(
@@ -370,5 +371,34 @@ ra_strategy_plan(const RaWorkload *workload, const RaCluster *cluster,
     g_clear_error(&cause);
   else
     g_propagate_error(error, cause);
+  return draft;
+}
+
+/* Nodes that are wider than what divides are planned as narrower ones, whose
+ * meshes are slices of them. */
+RaDraft *
+ra_strategy_plan(const RaWorkload *workload, const RaCluster *cluster,
+                 const RaEstimator *estimator, const RaStrategyOptions *options,
+                 GError **error)
+{
+  RaCluster narrow;
+  RaDraft *draft;
+
+  g_return_val_if_fail(workload && cluster && estimator && options, NULL);
+  g_return_val_if_fail(options->kind < RA_N_STRATEGIES, NULL);
+  g_return_val_if_fail(cluster->device.memory_bytes > 0, NULL);
+  narrow = *cluster;
+  narrow.gpus_per_node = ra_shape_node_gpus(workload, cluster);
+  if (narrow.gpus_per_node == cluster->gpus_per_node)
+    return plan_on(workload, cluster, estimator, options, error);
+  draft = plan_on(workload, &narrow, estimator, options, error);
+  if (!draft)
+    return NULL;
+  draft->plan->cluster = cluster;
+  g_string_append_printf(draft->head,
+                         "  Of the %" PRIu32 " GPUs of a node %" PRIu32
+                         " are idle, as they do not divide the sequences.",
+                         cluster->gpus_per_node,
+                         cluster->gpus_per_node - narrow.gpus_per_node);
   return draft;
 }

@@ -81,6 +81,9 @@ typedef struct {
  *   GPUs, or does not fit, or the time is up; %RA_ERROR_INPUT: the split has
  *   the wrong number of parts (the message names them)
  *
+ * Where the sequences do not divide among the GPUs of a node (72), as many as
+ * a power of two (64) are used.
+ *
  * Continuously batched generation gets as `kv-memory` what the memory account
  * of the whole plan leaves (search/family/continuous.h).
  *

@@ -463,7 +463,7 @@ ra_space_fill(RaSpaceSink *sink)
   for (guint axis = 0; axis < RA_N_AXES; axis++)
     m.plan.axis[axis] = (uint8_t)axis;
   for (uint32_t n = least; n < width && n <= n_all; n *= 2)
-    if (width % n == 0)
+    if (width % n == 0 && (n & (n - 1)) == 0)
       make_mesh(&m, n);
   for (uint32_t n = width;
        n <= n_all && !ra_until_is_over(sink->space->options.until); n += width)

@@ -2,6 +2,7 @@
  * GPUs and runs, or is refused in one line. */
 #include "config.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "base/error.h"
@@ -410,6 +411,88 @@ START_TEST(test_split_meshes)
 }
 END_TEST
 
+/* Shapes of Qwen3-30B-A3B, whose 128 experts fit in three ways: on every rank,
+ * on the ranks of a node, and over nodes only where a node is too small.  ZeRO-3
+ * shares none.  On one node with dp 8, tp 1, pp 1, ep 8 and ZeRO-1 a GPU holds
+ * the dense parameters D whole and the experts E / 8, each 2 bytes of weights
+ * and 4 of gradients, and of the optimizer's 12 bytes D / 8 + E / 8: in all
+ * (6 + 12 / 8) D + (6 + 12) E / 8.  The fault: E shared out once more, by dp. */
+START_TEST(test_experts)
+{
+  g_autoptr(RaSetup) setup = pair("grpo-qwen3-30b-a3b.workload", 1);
+  const RaWorkload *w = setup->workload;
+  uint32_t train = ra_workload_trainer(w, 0);
+  const RaModel *model = w->models[0].model;
+  double e = (double)ra_model_expert_n_params(model) * model->n_experts *
+             ra_model_n_moe_layers(model);
+  double d = (double)ra_model_n_params(model) - e;
+  double held = (6 + 12 / 8.0) * d + (6 + 12) * e / 8;
+  RaShapeAsk ask = {.call = train,
+                    .mesh = ra_shape_mesh_nodes(setup->cluster, 0, 1),
+                    .zero = 1};
+  g_autoptr(GArray) shapes = ra_shapes_new(w, setup->cluster, &ask);
+  g_autoptr(GArray) whole = NULL;
+  guint n_shared = 0, n_found = 0;
+
+  for (guint i = 0; i < shapes->len; i++) {
+    const RaShape *s = &g_array_index(shapes, RaShape, i);
+    const RaCallPlan *p = &s->plan;
+
+    ck_assert_uint_eq(model->n_experts % p->ep, 0);
+    ck_assert_uint_eq(p->dp * p->tp % p->ep, 0);
+    ck_assert_uint_eq(p->expert_tp, p->ep > 1 && p->tp > 1);
+    n_shared += p->ep > 1;
+    if (p->dp != 8 || p->ep != 8)
+      continue;
+    n_found++;
+    ck_assert_double_eq_tol(s->need.held_bytes, held, 1e-6 * held);
+    ck_assert_double_gt(fabs(s->need.held_bytes - held + 12 * e / 8 * 7 / 8),
+                        1e-6 * held);
+  }
+  ck_assert_uint_gt(n_shared, 0);
+  ck_assert_uint_eq(n_found, 1);
+  ask.zero = 3;
+  whole = ra_shapes_new(w, setup->cluster, &ask);
+  ck_assert_uint_gt(whole->len, 0);
+  for (guint i = 0; i < whole->len; i++)
+    ck_assert_uint_eq(g_array_index(whole, RaShape, i).plan.ep, 1);
+}
+END_TEST
+
+/* 512 x 16 sequences in 4 mini-batches do not divide by 9, so of a node's 72
+ * GPUs 64 are used, in a mesh that a plan may have; 6 x 3 = 18 sequences divide
+ * among all.  When the time is up nothing is planned. */
+START_TEST(test_idle)
+{
+  RaSetupFlags flags = {.workload = "grpo-qwen3-30b-a3b.workload",
+                        .cluster = "gb200-nvl72.cluster"};
+  g_autoptr(RaSetup) setup = ra_setup_load_pair(&flags, NULL);
+  gint stop = 1;
+  RaUntil until = {.stop = &stop};
+  RaStrategyOptions options = {.kind = RA_STRATEGY_MEGATRON};
+  g_autoptr(RaDraft) draft = draft_of(setup, &options);
+  g_autoptr(GError) error = NULL;
+  g_autofree char *text =
+      ra_draft_write(draft, flags.workload, flags.cluster, NULL, NULL);
+  RaCall call = {.kind = RA_CALL_INFERENCE, .n_sequences = 18, .n_parts = 1};
+  RaWorkload few = {.calls = &call, .n_calls = 1};
+
+  for (guint c = 0; c < setup->workload->n_calls; c++)
+    if (setup->workload->calls[c].kind != RA_CALL_HOST)
+      ck_assert_uint_eq(draft->plan->calls[c].mesh.gpus_per_node, 64);
+  ck_assert_ptr_nonnull(strstr(text, "mesh = node[0-1]:gpu[0-63]"));
+  ck_assert_ptr_nonnull(strstr(text, "8 are"));
+  ck_assert(ra_setup_read_plan(setup, "idle", text, NULL));
+  ck_assert_uint_eq(ra_shape_node_gpus(&few, setup->cluster), 72);
+  call.n_sequences = 16;
+  ck_assert_uint_eq(ra_shape_node_gpus(&few, setup->cluster), 64);
+  options.until = &until;
+  ck_assert_ptr_null(ra_strategy_plan(setup->workload, setup->cluster,
+                                      setup->estimator, &options, &error));
+  ck_assert(g_error_matches(error, RA_ERROR, RA_ERROR_NEGATIVE));
+}
+END_TEST
+
 static Suite *
 strategy_suite(void)
 {
@@ -423,6 +506,8 @@ strategy_suite(void)
   tcase_add_test(tcase, test_batching_asked);
   tcase_add_test(tcase, test_split);
   tcase_add_test(tcase, test_split_meshes);
+  tcase_add_test(tcase, test_experts);
+  tcase_add_test(tcase, test_idle);
   suite_add_tcase(suite, tcase);
   return suite;
 }
