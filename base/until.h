@@ -14,6 +14,9 @@ typedef struct {
   gint64 end_us;    /* as g_get_monotonic_time(); 0: no end */
 } RaUntil;
 
+/* Sets "the time was up" (%RA_ERROR_NEGATIVE), and returns FALSE. */
+gboolean ra_until_fail(GError **error);
+
 /* TRUE if work should end; never for a NULL @until. */
 static inline gboolean
 ra_until_is_over(const RaUntil *until)

@@ -299,6 +299,7 @@ search(const RaOptions *options, const Texts *texts, RaSizingOptions *sizing,
   sizing->output =
       g_strcmp0(options->output, "-") == 0 ? NULL : options->output;
   contest->stop = finals->until.stop = ra_interrupt_watch();
+  contest->whole = &finals->until;
   if (world) {
     peers.asked = contest->stop;
     contest->stop = &peers.stop;

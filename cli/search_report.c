@@ -137,6 +137,12 @@ append_refusal(GString *out, const RaContest *contest)
   ra_output_wrapped(out, text);
 }
 
+static uint32_t
+n_gpus_of(const RaSearchReport *report)
+{
+  return ra_cluster_n_gpus(ra_search_size(report)->setup->cluster);
+}
+
 /* How much the winner wins by, beside what the model is off by. */
 static void
 append_verdict(GString *out, const RaSearchReport *report)
@@ -148,9 +154,13 @@ append_verdict(GString *out, const RaSearchReport *report)
 
   g_string_append_c(out, '\n');
   if (!final || final->winner == RA_NONE) {
-    g_string_append(out, report->contest->objective.within_s > 0
-                             ? "No plan fits and is fast enough.\n"
-                             : "No plan fits.\n");
+    g_string_append(out,
+                    ra_search_size(report)->contest->is_cut
+                        ? "No plan was ready when the time was up: expected "
+                          "more --time.\n"
+                    : report->contest->objective.within_s > 0
+                        ? "No plan fits and is fast enough.\n"
+                        : "No plan fits.\n");
     return;
   }
   winner = &g_array_index(final->finalists, RaFinalist, final->winner);
@@ -165,10 +175,16 @@ append_verdict(GString *out, const RaSearchReport *report)
     append_lead(text, final, final->second);
   if (final->family != RA_NONE && final->family != final->second)
     append_lead(text, final, final->family);
-  g_string_append_printf(text, " (op by op%s)",
+  g_string_append_printf(text, " (%s%s)",
+                         final->is_stage ? "stage fidelity, as the time was up"
+                                         : "op by op",
                          final->n_draws > 1 ? ", mean of the samples" : "");
   if (!winner_is_found(final) && ra_search_size(report)->contest->searched)
     g_string_append(text, ".  No plan that was found is better");
+  if (final->objective.kind == RA_OBJECTIVE_TIME &&
+      winner->mean.n_gpus < n_gpus_of(report))
+    g_string_append_printf(text, ".  It uses %u of %u GPUs",
+                           winner->mean.n_gpus, n_gpus_of(report));
   ra_output_wrapped(out, text->str);
   append_refusal(out, ra_search_size(report)->contest);
   append_error(out, final);
@@ -200,6 +216,13 @@ append_certificate(GString *out, const RaContest *contest)
 
   if (!contest->searched)
     return;
+  if (contest->by_mean) {
+    ra_output_wrapped(out,
+                      "The search took all lengths for their mean, as streamed "
+                      "sequences of sampled lengths depend on more than one "
+                      "call; what it found was replayed with the samples");
+    return;
+  }
   if (round->bounded && e->found && e->is_proven) {
     g_string_append_printf(
         out,
@@ -274,7 +297,8 @@ print_text(const RaSearchReport *report, const RaSize *size, GError **error)
         report->final->n_draws > 1
             ? g_strdup_printf("Finalists (op fidelity, mean of %u samples)",
                               report->final->n_draws)
-            : g_strdup("Finalists (op fidelity)");
+            : g_strdup_printf("Finalists (%s fidelity)",
+                              report->final->is_stage ? "stage" : "op");
 
     g_string_append_c(out, '\n');
     ra_output_titled(out, finalists, title);
@@ -331,15 +355,16 @@ ra_search_write_plan(const RaSearchReport *report, GError **error)
                    "GPU, simulated at",
                    c->name, c->worth.iteration_s, c->worth.tokens_per_s,
                    c->peak_bytes / GIB);
-  g_string_append_printf(head, "# stage fidelity; op fidelity %.6g s",
-                         f->mean.iteration_s);
+  g_string_append(head, "# stage fidelity");
+  if (!report->final->is_stage)
+    g_string_append_printf(head, "; op fidelity %.6g s", f->mean.iteration_s);
   if (report->final->n_draws > 1)
     g_string_append_printf(head, " (mean of %u samples, +- %.2g s)",
                            report->final->n_draws, f->deviation_s);
   g_string_append(head, ".\n");
   text = ra_forecast_text(size->setup, c->text, head->str,
                           report->contest->n_iterations, report->contest->seed,
-                          error);
+                          report->contest->whole, error);
   return text &&
          ra_output_write(report->options->output, text, strlen(text), error);
 }

@@ -48,7 +48,8 @@ ra_call_costs(const RaTaskGraph *whole, uint32_t call, uint32_t iteration,
                              .fold = whole->is_folded,
                              .one_call = TRUE,
                              .call = call,
-                             .iteration = iteration};
+                             .iteration = iteration,
+                             .until = whole->until};
   g_autoptr(RaTaskGraph) graph = NULL;
   g_autoptr(RaSim) sim = NULL;
   g_autoptr(RaAccount) account = NULL;

@@ -157,9 +157,9 @@ cost_dynamic(const RaTaskGraph *graph, const RaEstimator *estimator,
   }
 }
 
-static void
+static gboolean
 cost_dynamics(const RaTaskGraph *graph, const RaEstimator *estimator,
-              DynamicCosts *out_costs)
+              DynamicCosts *out_costs, GError **error)
 {
   uint32_t n_parts = 0;
   g_autofree uint32_t *stages = NULL, *kinds = NULL;
@@ -173,9 +173,13 @@ cost_dynamics(const RaTaskGraph *graph, const RaEstimator *estimator,
   }
   out_costs->begin[graph->n_dynamics] = n_parts;
   out_costs->parts = g_new(RaCost, n_parts);
-  for (uint32_t d = 0; d < graph->n_dynamics; d++)
+  for (uint32_t d = 0; d < graph->n_dynamics; d++) {
+    if (ra_until_is_over(graph->until))
+      return ra_until_fail(error);
     cost_dynamic(graph, estimator, d, kinds ? kinds + stages[d] : NULL,
                  out_costs);
+  }
+  return TRUE;
 }
 
 /* Call fidelity: the parts of every call that has such tasks, in every
@@ -232,9 +236,9 @@ typedef struct {
   uint32_t *kinds; /* by group, owned; NULL: nodes are alike */
 } WorkCosts;
 
-static void
+static gboolean
 work_costs_init(WorkCosts *costs, const RaTaskGraph *graph,
-                const RaEstimator *estimator)
+                const RaEstimator *estimator, GError **error)
 {
   gsize n = graph->n_works;
 
@@ -245,8 +249,12 @@ work_costs_init(WorkCosts *costs, const RaTaskGraph *graph,
     costs->done = g_new0(uint8_t, MAX(n, 1u));
   }
   costs->works = g_new(RaCost, MAX(n, 1u));
-  for (uint32_t work = 0; !costs->kinds && work < graph->n_works; work++)
+  for (uint32_t work = 0; !costs->kinds && work < graph->n_works; work++) {
+    if (ra_until_is_over(graph->until))
+      return ra_until_fail(error);
     ra_estimator_work(estimator, graph, work, &costs->works[work]);
+  }
+  return TRUE;
 }
 
 static const RaCost *
@@ -281,12 +289,12 @@ ra_task_costs(const RaTaskGraph *graph, const RaEstimator *estimator,
   WorkCosts works;
   DynamicCosts dynamics = {NULL, NULL};
   CallCosts calls = {NULL, 0};
-  gboolean ok = TRUE;
+  gboolean ok;
 
   if (ra_estimator_is_real(estimator))
     return ra_real_task_costs(graph, estimator, out_costs, error);
-  work_costs_init(&works, graph, estimator);
-  cost_dynamics(graph, estimator, &dynamics);
+  ok = work_costs_init(&works, graph, estimator, error) &&
+       cost_dynamics(graph, estimator, &dynamics, error);
   for (RaTaskId t = 0; t < graph->n_tasks && ok; t++) {
     uint32_t dynamic = graph->dynamic ? graph->dynamic[t] : RA_NONE;
 

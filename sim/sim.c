@@ -14,6 +14,8 @@
 #include "sim/sim.h"
 #include "sim/task_class.h"
 
+#define LOOK_EVENTS 1024 /* between looks at the time */
+
 struct _RaSim {
   const RaTaskGraph *graph; /* borrowed */
   RaCost *costs;            /* (n_tasks) total_s is the duration */
@@ -340,6 +342,8 @@ run_events(Run *run, uint64_t *out_fingerprint)
   while (pop_end(run, event.time_s, &event)) {
     const State *state = &run->states[event.task];
 
+    if (n_events % LOOK_EVENTS == 0 && ra_until_is_over(graph->until))
+      break;
     n_events++;
     fingerprint = ra_fingerprint_add(fingerprint, state->name_hash,
                                      state->begin_s, event.time_s);
@@ -443,7 +447,8 @@ ra_sim_run(RaSim *sim, GError **error)
     add_delays(sim, &run);
     sim->has_run = TRUE;
   } else {
-    ok = fail_cycle(&run, error);
+    ok = ra_until_is_over(sim->graph->until) ? ra_until_fail(error)
+                                             : fail_cycle(&run, error);
   }
   ra_interfere_free(run.interfere);
   ra_queue_clear(&run.queue);

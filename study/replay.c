@@ -32,7 +32,8 @@ run(RaReplay *replay, const RaSetup *setup, const RaReplayOptions *options,
   RaExpandOptions expand = {.fidelity =
                                 real ? RA_FIDELITY_CALL : options->fidelity,
                             .seed = options->seed,
-                            .fold = !options->unfolded};
+                            .fold = !options->unfolded,
+                            .until = options->until};
 
   if ((setup->cluster->n_links > 0 || setup->cluster->graph) &&
       !options->flows) {

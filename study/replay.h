@@ -19,6 +19,8 @@ typedef struct {
   uint32_t n_iterations; /* >= 1 */
   RaFidelity fidelity;   /* CALL or STAGE; CALL where the estimator is ReaL's */
   uint64_t seed;         /* of the sampled lengths */
+  const RaUntil *until;  /* nullable, outlives the replay: when over, it fails
+                            (RA_ERROR_NEGATIVE) */
   gboolean unfolded;     /* replays every replica separately, with the same
                             results */
   gboolean flows;        /* communication contends (sim/flows.h); unfolded */

@@ -224,7 +224,7 @@ ra_expand_with(const RaAugmented *augmented, const RaExpandOptions *options,
   RaFoldScope scope = {options->one_call ? options->call : RA_NONE,
                        options->iteration,
                        options->fidelity == RA_FIDELITY_CALL};
-  RaTaskGraph *graph;
+  RaTaskGraph *graph = NULL;
 
   e.builder = ra_builder_new(augmented, options->fidelity, options->seed);
   /* Replicas on unlike nodes are no twins. */
@@ -233,16 +233,22 @@ ra_expand_with(const RaAugmented *augmented, const RaExpandOptions *options,
   e.contexts = g_new0(RaCallContext *, augmented->plan->workload->n_calls);
   e.entries = g_array_new(FALSE, FALSE, sizeof(RaTaskId));
   e.exits = g_array_new(FALSE, FALSE, sizeof(RaTaskId));
-  for (uint32_t i = 0; i < augmented->n_nodes; i++) {
+  for (uint32_t i = 0;
+       i < augmented->n_nodes && !ra_until_is_over(options->until); i++) {
     const RaNode *n = &augmented->nodes[i];
     if (!options->one_call ||
         (n->kind == RA_NODE_CALL && n->call == options->call &&
          n->iteration == options->iteration))
       add_node(&e, i, options->one_call);
   }
-  graph = ra_builder_finish(e.builder, error);
-  if (graph)
+  if (!ra_until_is_over(options->until))
+    graph = ra_builder_finish(e.builder, error);
+  else
+    ra_until_fail(error);
+  if (graph) {
     graph->is_folded = options->fold;
+    graph->until = options->until;
+  }
   ra_builder_free(e.builder);
   g_free(e.contexts);
   g_array_unref(e.entries);

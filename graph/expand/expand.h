@@ -33,19 +33,20 @@ RaTaskGraph *ra_expand(const RaAugmented *augmented, RaFidelity fidelity,
 
 /* Options of an expansion. */
 typedef struct {
-  RaFidelity fidelity; /* unit of the graph */
-  uint64_t seed;       /* seed of the sampled lengths */
-  gboolean fold;       /* expand twins once (graph/expand/fold.h) */
-  gboolean one_call;   /* only the parts of `call` in `iteration` */
-  uint32_t call;       /* with one_call */
-  uint32_t iteration;  /* with one_call: iteration of the augmented graph */
+  RaFidelity fidelity;  /* unit of the graph */
+  uint64_t seed;        /* seed of the sampled lengths */
+  gboolean fold;        /* expand twins once (graph/expand/fold.h) */
+  gboolean one_call;    /* only the parts of `call` in `iteration` */
+  uint32_t call;        /* with one_call */
+  uint32_t iteration;   /* with one_call: iteration of the augmented graph */
+  const RaUntil *until; /* nullable: the graph's */
 } RaExpandOptions;
 
 /**
  * ra_expand_with:
  * @augmented: borrowed, outlives the graph
  * @options: scope and fidelity
- * @error: as for ra_expand()
+ * @error: as for ra_expand(); %RA_ERROR_NEGATIVE: the time was up
  *
  * General form of ra_expand(), which does not fold.
  *

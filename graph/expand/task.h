@@ -31,6 +31,7 @@
 #define RA_GRAPH_EXPAND_TASK_H
 
 #include "base/arena.h"
+#include "base/until.h"
 #include "graph/augment/augment.h"
 #include "graph/input/plan.h"
 #include "graph/op/op.h"
@@ -141,8 +142,10 @@ typedef struct {
   RaArena *arena;               /* owns all arrays below */
   const RaAugmented *augmented; /* borrowed; with it plan, workload, cluster */
   RaFidelity fidelity;
-  uint64_t seed;      /* seed of the sampled lengths */
-  gboolean is_folded; /* made with folding, with or without twins */
+  uint64_t seed;        /* seed of the sampled lengths */
+  gboolean is_folded;   /* made with folding, with or without twins */
+  const RaUntil *until; /* nullable, outlives the graph: when over, what
+                           simulates it fails (RA_ERROR_NEGATIVE) */
 
   uint32_t n_tasks;
   const uint8_t *kind; /* (n_tasks) RaTaskKind */

@@ -422,3 +422,12 @@ ra_length_mean(const RaLength *length)
     g_assert_not_reached();
   }
 }
+
+RaLength
+ra_length_at_mean(const RaLength *length)
+{
+  uint32_t tokens = MAX((uint32_t)lround(ra_length_mean(length)), 1u);
+
+  return (RaLength){
+      .kind = RA_LENGTH_FIXED, .min_tokens = tokens, .max_tokens = tokens};
+}

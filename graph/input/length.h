@@ -158,4 +158,7 @@ uint32_t ra_length_at(const RaLength *length, double z);
  */
 double ra_length_mean(const RaLength *length);
 
+/* The fixed length nearest to the mean of @length; owns nothing. */
+RaLength ra_length_at_mean(const RaLength *length);
+
 #endif

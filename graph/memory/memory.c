@@ -427,6 +427,10 @@ ra_call_whole_bytes(const RaMemory *memory, uint32_t call, RaPhase phase,
   for (uint32_t l = 0; l < piece->n_layers; l++) {
     RaPiece one = {.first_layer = piece->first_layer + l, .n_layers = 1};
 
+    /* Layers of a kind are alike. */
+    if (l > 0 && ra_model_layer_kind(shard->model, one.first_layer) ==
+                     ra_model_layer_kind(shard->model, one.first_layer - 1))
+      continue;
     layer = MAX(layer, ra_piece_n_params(shard, &one));
     grads = MAX(grads, ra_piece_n_trained(shard, &one));
   }

@@ -47,16 +47,23 @@ cost_candidate(RaCostTable *table, uint32_t call, uint32_t candidate,
   g_autoptr(RaIsolatedCall) lone =
       ra_isolated_call_new(space->workload, space->cluster, call, &c->plan);
   g_autoptr(RaAugmented) augmented = ra_augment_bare(lone->plan, table->n_like);
-  RaTaskGraph whole = {
-      .seed = space->options.seed, .is_folded = TRUE, .augmented = augmented};
+  RaTaskGraph whole = {.seed = space->options.seed,
+                       .is_folded = TRUE,
+                       .augmented = augmented,
+                       .until = space->options.end};
 
   for (uint32_t k = 0; k < table->n_like; k++) {
+    GError *cause = NULL;
     g_autofree RaCost *parts =
-        ra_call_costs(&whole, call, k, table->estimator, error);
-    if (!parts)
+        ra_call_costs(&whole, call, k, table->estimator, &cause);
+
+    if (!parts && !ra_until_is_over(space->options.end)) {
+      g_propagate_error(error, cause);
       return FALSE;
+    }
+    g_clear_error(&cause);
     for (uint32_t p = 0; p < n_parts; p++)
-      out[k * n_parts + p] = parts[p].total_s;
+      out[k * n_parts + p] = parts ? parts[p].total_s : RA_COST_NO_TIME_S;
   }
   g_mutex_lock(&table->lock);
   if (g_atomic_int_get(&table->known[call][candidate]) == 0) {

@@ -39,6 +39,10 @@ typedef struct _RaCostTable RaCostTable;
 /* Number of tasks that are simulated for a new table: a tenth of a second. */
 #define RA_COST_TABLE_TASKS 2e5
 
+/* Seconds of a call that there was no time to cost: no plan with it is taken.
+ */
+#define RA_COST_NO_TIME_S 1e30
+
 /**
  * ra_cost_table_new:
  * @space: borrowed, complete: no further ra_space_add()

@@ -115,8 +115,8 @@ whole_bytes(const RaCallPlan *plan, double n_params, double n_trained,
   return bytes;
 }
 
-/* Of @n parameters those whose optimizer state a rank has with ZeRO: ep ranks
- * hold fewer experts, and as many fewer ranks hold each of them. */
+/* Parameters, of @n, whose optimizer state a rank has with ZeRO: ep ranks hold
+ * fewer experts, and as many fewer ranks hold each of them. */
 static double
 owned_params(const RaModel *model, const RaCallPlan *plan, double n)
 {

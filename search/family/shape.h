@@ -10,7 +10,9 @@
  * otherwise) and keep the call's working memory below RA_SHAPE_WORK_FRAC of the
  * GPU's.  Experts are on every rank, or whole over the tp and dp ranks of a
  * stage: over those of a node, and of several where a node is too small.  Only
- * ZeRO up to 1 shares experts.  Typical sizes: 1 to 30 shapes per call and mesh.
+ * ZeRO up to 1 shares experts.
+ *
+ * Typical sizes: 1 to 30 shapes per call and mesh.
  */
 #ifndef RA_SEARCH_FAMILY_SHAPE_H
 #define RA_SEARCH_FAMILY_SHAPE_H

@@ -207,9 +207,10 @@ typedef struct {
   double slowdown; /* of a static batch without limits, by the formula */
 } Known;
 
-/* Seconds of @shape alone.  One shape of each (tp, pp, ep) is simulated, in @known:
- * the static one, or, with turns, which static batches cannot have, the first,
- * whose keys have the most room.  Continuous ones take a multiple of it. */
+/* Seconds of @shape alone.  One shape of each (tp, pp, ep) is simulated, in
+ * @known: the static one, or, with turns, which static batches cannot have, the
+ * first, whose keys have the most room.  Continuous ones take a multiple of it.
+ */
 static double
 cost_s(const RaWriter *writer, uint32_t call, const RaShape *shape,
        GHashTable *known, GError **error)

@@ -151,6 +151,8 @@ typedef struct {
                            over, no more candidates are made, so that a call
                            may have none, nor costs or bounds above 0 before
                            they are asked for */
+  const RaUntil *end;   /* nullable, likewise: when over, a cost that is asked
+                           for and not known is RA_COST_NO_TIME_S */
 } RaSpaceOptions;
 
 typedef struct {

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "graph/input/plan_write.h"
+#include "graph/input/trips.h"
 #include "search/family/strategy.h"
 #include "study/contest/contest_impl.h"
 #include "study/contest/neighbour.h"
@@ -235,6 +236,7 @@ enter_point(RaContest *contest, const char *name, const RaField *field,
   RaContender *c = enter(contest, name);
   RaPlan *plan = ra_space_plan_new(field->space, point);
 
+  plan->cluster = field->cluster; /* whose nodes may be wider */
   c->is_found = TRUE;
   c->text = ra_plan_write(plan, &words, error);
   ra_space_plan_free(plan);
@@ -277,7 +279,8 @@ enter_found(RaContest *contest, RaContestRound *round, const char *name,
   RaPoint point = found->point;
   RaScore score;
 
-  if (!found->found && !(round->bounded && exact->found)) {
+  if ((!found->found || found->score.run_s >= RA_COST_NO_TIME_S) &&
+      !(round->bounded && exact->found)) {
     RaContender *c = enter(contest, name);
 
     round->best_s = (double)NAN;
@@ -341,12 +344,56 @@ score_starts(RaContest *contest, RaField *field,
     ra_evaluate(evaluator, point, &score);
     at(contest, g_array_index(field->whose, guint, next))->call_s =
         score.iteration_s;
-    if (score.over_bytes > 0 ||
+    if (score.over_bytes > 0 || score.run_s >= RA_COST_NO_TIME_S ||
         ra_neighbours_value_s(field->space, &score) >= field->best_s)
       continue;
     field->best_s = ra_neighbours_value_s(field->space, &score);
     field->best = *point;
   }
+}
+
+/* The best that may win of those that were found, or of the families that the
+ * search began at; RA_NONE. */
+static uint32_t
+best_of(const RaContest *contest, gboolean is_found)
+{
+  uint32_t best = RA_NONE;
+
+  for (guint i = 0; i < contest->contenders->len; i++) {
+    const RaContender *c = at(contest, i);
+
+    if (ra_contest_may_win(contest, i) &&
+        (is_found ? c->is_found : c->is_start) &&
+        (best == RA_NONE || ra_objective_better(&contest->objective, &c->worth,
+                                                &at(contest, best)->worth)))
+      best = i;
+  }
+  return best;
+}
+
+/* A family may be ahead at stage fidelity, as its call times are others: then
+ * what is beside its plan, from where the tables see no way down. */
+static gboolean
+enter_beside(RaContest *contest, const RaField *field, const RaSetup *setup,
+             const RaContestOptions *options, GError **error)
+{
+  uint32_t found = best_of(contest, TRUE), family = best_of(contest, FALSE);
+  guint first = contest->contenders->len;
+  g_autofree char *name = NULL;
+
+  if (family == RA_NONE || ra_until_is_over(options->whole) ||
+      (options->stop && g_atomic_int_get(options->stop)) ||
+      (found != RA_NONE &&
+       !ra_objective_better(&contest->objective, &at(contest, family)->worth,
+                            &at(contest, found)->worth)))
+    return TRUE;
+  name = g_strdup_printf("search-%s", at(contest, family)->name);
+  for (guint i = 0; i < field->starts->len; i++)
+    if (g_array_index(field->whose, guint, i) == family &&
+        !enter_near(contest, name, field,
+                    &g_array_index(field->starts, RaPoint, i), options, error))
+      return FALSE;
+  return ra_contest_measure(contest, first, setup, options, error);
 }
 
 /* Plans that fit by the tables may not fit at stage fidelity, whose peaks are
@@ -363,7 +410,7 @@ run_tighter(RaContest *contest, RaContestRound *round, RaField *field,
     const RaContender *last = at(contest, first);
     g_autofree char *name = NULL;
 
-    if (!last->text || last->fits ||
+    if (last->refusal || last->fits || ra_until_is_over(options->whole) ||
         (options->stop && g_atomic_int_get(options->stop)))
       return TRUE;
     tight_bytes -= (last->peak_bytes - memory_bytes) * (1 << 2 * i);
@@ -421,12 +468,13 @@ prepare(RaContest *contest, RaField *field, const RaContestOptions *options,
 }
 
 static gboolean
-run_round(RaContest *contest, RaSetup *setup, const RaContestOptions *options,
-          gint64 end_us, GError **error)
+run_round(RaContest *contest, RaSetup *setup, RaSetup *tables,
+          const RaContestOptions *options, gint64 end_us, GError **error)
 {
   RaContestRound *round = &contest->round;
   double begin_s = now_s();
-  g_auto(RaField) field = {.setup = setup,
+  g_auto(RaField) field = {.setup = tables,
+                           .cluster = setup->cluster,
                            .until = {options->stop, end_us},
                            .begin_us = g_get_monotonic_time()};
   guint first;
@@ -442,7 +490,8 @@ run_round(RaContest *contest, RaSetup *setup, const RaContestOptions *options,
     prove(round, &field, options);
   first = contest->contenders->len;
   return enter_found(contest, round, "search", &field, setup, options, error) &&
-         run_tighter(contest, round, &field, first, setup, options, error);
+         run_tighter(contest, round, &field, first, setup, options, error) &&
+         enter_beside(contest, &field, setup, options, error);
 }
 
 /* --- all of it --- */
@@ -469,6 +518,39 @@ refuse_round(RaContest *contest, GError *cause, GError **error)
   return TRUE;
 }
 
+/* On nodes as wide as what divides, and with the lengths of @setup; where they
+ * cannot be searched, with their mean: what is found is measured with them. */
+static gboolean
+search(RaContest *contest, RaSetup *setup, const RaContestOptions *options,
+       gint64 end_us, GError **error)
+{
+  RaWorkload even = *setup->workload;
+  RaCluster narrow = *setup->cluster;
+  RaSetup tables = *setup;
+  GError *cause = NULL;
+  gboolean good;
+
+  tables.plan = NULL;
+  tables.plan_path = NULL;
+  narrow.gpus_per_node = ra_shape_node_gpus(setup->workload, setup->cluster);
+  tables.cluster = &narrow;
+  if (!ra_space_accepts(setup->workload, &cause)) {
+    even.prompt_length = ra_length_at_mean(&even.prompt_length);
+    even.response_length = ra_length_at_mean(&even.response_length);
+    if (!ra_space_accepts(&even, NULL)) {
+      g_propagate_error(error, cause);
+      return FALSE;
+    }
+    g_clear_error(&cause);
+    tables.workload = &even;
+    contest->by_mean = TRUE;
+  }
+  good = run_round(contest, setup, &tables, options, end_us, error);
+  ra_plan_free(tables.plan);
+  g_free(tables.plan_path);
+  return good;
+}
+
 static gboolean
 run(RaContest *contest, RaSetup *setup, const RaContestOptions *options,
     GError **error)
@@ -479,13 +561,16 @@ run(RaContest *contest, RaSetup *setup, const RaContestOptions *options,
           ? begin_us + (gint64)(1e6 * BEFORE_FRAC * options->time_limit_s)
           : 0;
   RaUntil until = {options->stop, end_us};
+  gboolean searches = !ra_trips_are_set(setup->workload);
   GError *cause = NULL;
 
   for (guint kind = 0; kind < RA_N_STRATEGIES; kind++)
     enter(contest, ra_strategy_names[kind]);
   say(options, "planning strategies");
-  if (!ra_contest_families(contest, setup, options, &until, error))
+  if (!ra_contest_families(contest, setup, options,
+                           searches ? &until : options->whole, error))
     return FALSE;
+  contest->is_cut = ra_until_is_over(searches ? &until : options->whole);
   if (options->families_only)
     return TRUE;
   /* Half of what is left is for the chains. */
@@ -493,8 +578,7 @@ run(RaContest *contest, RaSetup *setup, const RaContestOptions *options,
     end_us = (g_get_monotonic_time() + begin_us +
               (gint64)(1e6 * options->time_limit_s)) /
              2;
-  if (ra_space_accepts(setup->workload, &cause) &&
-      run_round(contest, setup, options, end_us, &cause))
+  if (search(contest, setup, options, end_us, &cause))
     return TRUE;
   return refuse_round(contest, cause, error);
 }

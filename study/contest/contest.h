@@ -57,6 +57,7 @@ typedef struct {
   const char *workload; /* name of the workload in plans */
   const char *cluster;  /* likewise */
   const char *system;   /* nullable: likewise */
+  const RaUntil *whole; /* nullable: when over, replays of plans end too */
   const gint *stop;     /* nullable: non-zero: stop with the best plan so far */
   RaMcmcPeers *peers;   /* nullable: processes that all make this call with the
                            same options; @stop is then theirs */
@@ -80,10 +81,10 @@ typedef struct {
 
 /* One plan, or the reason why there is none. */
 typedef struct {
-  char *name;    /* owned: "hybridflow", "search" */
-  char *refusal; /* owned, nullable: why there is no plan; then only the name is
-                    valid */
-  char *text;    /* owned, nullable: text of the plan */
+  char *name;        /* owned: "hybridflow", "search" */
+  char *refusal;     /* owned, nullable: why there is no plan, or why it was not
+                    replayed; then only name and text are valid */
+  char *text;        /* owned, nullable: text of the plan */
   gboolean is_found; /* by the search, not by a family */
   gboolean is_start; /* starting point of some search */
   double call_s;     /* time of an iteration at call fidelity, from the search's
@@ -96,6 +97,11 @@ typedef struct {
 typedef struct {
   RaContestRound round; /* if searched */
   gboolean searched;
+  gboolean
+      is_cut; /* some family was not planned or replayed for lack of time */
+  gboolean by_mean; /* the search took all lengths for the mean, as the
+                       workload's own cannot be searched: its bound does not
+                       hold for them */
   char *refusal; /* owned, nullable: why it was not searched; then the families
                     are what is compared */
   GArray *contenders;  /* (RaContender), families first; owned */

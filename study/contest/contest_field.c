@@ -49,6 +49,7 @@ ra_field_open(RaField *field, const RaContestOptions *options, GError **error)
                           .n_iterations = options->n_iterations,
                           .seed = options->seed,
                           .until = &field->until,
+                          .end = options->whole,
                           .n_gpus = options->n_gpus};
   g_autoptr(GArray) limits = read_limits(field->setup, options, error);
 

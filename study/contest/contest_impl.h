@@ -23,16 +23,17 @@ gboolean ra_contest_measure(RaContest *contest, guint first,
                             const RaContestOptions *options, GError **error);
 
 typedef struct {
-  RaSetup *setup;     /* borrowed; with the lengths that are searched */
-  RaSpace *space;     /* owned */
-  RaCostTable *costs; /* owned */
-  GArray *starts;     /* (RaPoint), owned */
-  GArray *whose;      /* (guint) contender of each start; owned */
-  RaPoint best;       /* the fastest start that fits by the tables */
-  double best_s;      /* its time (ra_neighbours_value_s()); infinite: none
+  RaSetup *setup; /* borrowed; with the lengths and nodes that are searched */
+  const RaCluster *cluster; /* borrowed: that plans are written for */
+  RaSpace *space;           /* owned */
+  RaCostTable *costs;       /* owned */
+  GArray *starts;           /* (RaPoint), owned */
+  GArray *whose;            /* (guint) contender of each start; owned */
+  RaPoint best;             /* the fastest start that fits by the tables */
+  double best_s;   /* its time (ra_neighbours_value_s()); infinite: none
                          fits */
-  RaUntil until;      /* end of what comes before the chains */
-  gint64 begin_us;    /* of that */
+  RaUntil until;   /* end of what comes before the chains */
+  gint64 begin_us; /* of that */
 } RaField;
 
 /* Makes the space of the field's setup, within the user's limits. */

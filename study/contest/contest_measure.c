@@ -16,20 +16,32 @@ typedef struct {
   const RaSetup *setup;
   const RaContestOptions *options;
   gboolean are_families; /* to be planned first */
-  const RaUntil *until;  /* nullable: of planning */
+  const RaUntil *until;  /* nullable: of planning and replays */
   guint first;           /* contender of job 0 */
   GError **errors;       /* (n_contenders) */
   gint n_done;           /* atomic */
+  gint n_fit;            /* atomic: replayed, and they fit */
 } Job;
+
+/* TRUE if there is a plan, so that a wish to stop ends what looks for another.
+ */
+static gboolean
+has_plan(Job *job)
+{
+  return !job->are_families || g_atomic_int_get(&job->n_fit) > 0;
+}
 
 /* Replays the plan that @setup has read. */
 static gboolean
-replay(RaContender *c, const RaSetup *setup, const RaContestOptions *options,
-       GError **error)
+replay(RaContender *c, const RaSetup *setup, Job *job, GError **error)
 {
-  RaReplayOptions replay_options = {.n_iterations = options->n_iterations,
+  const RaUntil *whole = job->options->whole;
+  RaUntil first = {NULL, whole ? whole->end_us : 0};
+  RaReplayOptions replay_options = {.n_iterations = job->options->n_iterations,
                                     .fidelity = RA_FIDELITY_STAGE,
-                                    .seed = options->seed};
+                                    .seed = job->options->seed,
+                                    .until =
+                                        has_plan(job) ? job->until : &first};
   g_autoptr(RaReplay) run = ra_replay_new(setup, &replay_options, error);
   g_autoptr(RaMemoryVerdict) fit = NULL;
   RaBreakdown *breakdown;
@@ -42,13 +54,14 @@ replay(RaContender *c, const RaSetup *setup, const RaContestOptions *options,
                        breakdown->usd, breakdown->n_gpus};
   c->peak_bytes = fit->peak_bytes;
   c->fits = fit->fits;
+  g_atomic_int_add(&job->n_fit, c->fits);
   ra_breakdown_free(breakdown);
   return TRUE;
 }
 
 /* With a setup that shares all but the plan. */
 static gboolean
-measure(const Job *job, RaContender *c, GError **error)
+measure(Job *job, RaContender *c, GError **error)
 {
   RaSetup setup = *job->setup;
   gboolean ok;
@@ -56,7 +69,7 @@ measure(const Job *job, RaContender *c, GError **error)
   setup.plan = NULL;
   setup.plan_path = NULL;
   ok = ra_setup_read_plan(&setup, c->name, c->text, error) &&
-       replay(c, &setup, job->options, error);
+       replay(c, &setup, job, error);
   ra_plan_free(setup.plan);
   g_free(setup.plan_path);
   return ok;
@@ -65,9 +78,11 @@ measure(const Job *job, RaContender *c, GError **error)
 /* Plans of a family are refused for reasons that a person wants to read; other
  * errors end the contest. */
 static gboolean
-plan_family(const Job *job, RaContender *c, RaStrategyKind kind, GError **error)
+plan_family(Job *job, RaContender *c, RaStrategyKind kind, GError **error)
 {
-  RaStrategyOptions strategy = {.kind = kind, .until = job->until};
+  RaUntil until = {job->until && has_plan(job) ? job->until->stop : NULL,
+                   job->until ? job->until->end_us : 0};
+  RaStrategyOptions strategy = {.kind = kind, .until = &until};
   const RaSetup *setup = job->setup;
   g_autoptr(GError) refusal = NULL;
   g_autoptr(RaDraft) draft = ra_strategy_plan(
@@ -96,11 +111,17 @@ tell(Job *job)
     job->options->progress(&news, job->options->data);
 }
 
+/* Those first that are planned at once or are mostly the fastest, as the time
+ * may not suffice for all. */
+static const RaStrategyKind order[RA_N_STRATEGIES] = {
+    RA_STRATEGY_MEGATRON,  RA_STRATEGY_HYBRIDFLOW,    RA_STRATEGY_REAL,
+    RA_STRATEGY_COLOCATED, RA_STRATEGY_DISAGGREGATED, RA_STRATEGY_INTERLEAVING};
+
 static void
 run_one(guint index, guint thread, gpointer data)
 {
   Job *job = data;
-  guint i = job->first + index;
+  guint i = job->are_families ? (guint)order[index] : job->first + index;
   RaContender *c = &g_array_index(job->contest->contenders, RaContender, i);
 
   (void)thread;
@@ -110,7 +131,9 @@ run_one(guint index, guint thread, gpointer data)
   if (c->text)
     measure(job, c, &job->errors[i]);
   if (g_error_matches(job->errors[i], RA_ERROR, RA_ERROR_NEGATIVE)) {
-    g_clear_pointer(&c->text, g_free);
+    /* Not replayed, it may yet be where the search begins. */
+    if (!ra_until_is_over(job->until))
+      g_clear_pointer(&c->text, g_free);
     c->refusal = g_strdup(job->errors[i]->message);
     g_clear_error(&job->errors[i]);
   }
@@ -144,7 +167,7 @@ ra_contest_families(RaContest *contest, const RaSetup *setup,
                     const RaContestOptions *options, const RaUntil *until,
                     GError **error)
 {
-  Job job = {contest, setup, options, TRUE, until, 0, NULL, 0};
+  Job job = {contest, setup, options, TRUE, until, 0, NULL, 0, 0};
 
   return run_all(&job, 0, error);
 }
@@ -153,7 +176,7 @@ gboolean
 ra_contest_measure(RaContest *contest, guint first, const RaSetup *setup,
                    const RaContestOptions *options, GError **error)
 {
-  Job job = {contest, setup, options, FALSE, NULL, 0, NULL, 0};
+  Job job = {contest, setup, options, FALSE, options->whole, 0, NULL, 0, 0};
 
   return run_all(&job, first, error);
 }

@@ -42,7 +42,7 @@ ra_contest_table(const RaContest *contest)
 
     ra_table_row(table);
     ra_table_text(table, c->name);
-    if (!c->text) {
+    if (c->refusal) {
       for (guint k = 0; k < 7; k++)
         ra_table_missing(table);
       ra_table_text(table, c->refusal);

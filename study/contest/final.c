@@ -134,7 +134,8 @@ replay(Field *field, guint f, guint draw, GError **error)
   RaSetup setup = *ra_finalist_size(field->final, f)->setup;
   RaReplayOptions options = {.n_iterations = field->options->n_iterations,
                              .fidelity = RA_FIDELITY_OP,
-                             .seed = field->options->seed + draw};
+                             .seed = field->options->seed + draw,
+                             .until = &field->options->until};
   g_autoptr(RaReplay) run = NULL;
   guint cell = draw * field->final->finalists->len + f;
   gboolean ok;
@@ -168,9 +169,12 @@ run_job(guint i, guint thread, gpointer data)
   gboolean ok;
 
   (void)thread;
-  if (draw > 0 && ra_until_is_over(&field->options->until))
-    return;
   ok = replay(field, i % n, draw, &error);
+  if (!ok && ra_until_is_over(&field->options->until) &&
+      g_error_matches(error, RA_ERROR, RA_ERROR_NEGATIVE)) {
+    g_error_free(error);
+    return;
+  }
   g_mutex_lock(&field->mutex);
   field->n_done[draw] += ok;
   if (ok)
@@ -180,6 +184,21 @@ run_job(guint i, guint thread, gpointer data)
   else
     field->error = error;
   g_mutex_unlock(&field->mutex);
+}
+
+/* The figures of the contest, as nothing else is known. */
+static void
+take_contest(RaFinal *final, Field *field)
+{
+  final->is_stage = TRUE;
+  final->n_draws = 1;
+  for (guint i = 0; i < final->finalists->len; i++) {
+    const RaContender *c = ra_finalist_contender(final, i);
+
+    at(final, i)->draws[0] = c->worth;
+    field->peak_bytes[i] = c->peak_bytes;
+    field->fits[i] = c->fits;
+  }
 }
 
 static gboolean
@@ -198,6 +217,8 @@ replay_all(RaFinal *final, Field *field, GError **error)
     while (n_whole < final->n_draws && n_done[n_whole] == final->finalists->len)
       n_whole++;
     final->n_draws = n_whole;
+    if (n_whole == 0)
+      take_contest(final, field);
     return TRUE;
   }
   g_propagate_error(error, field->error);

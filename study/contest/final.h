@@ -30,8 +30,8 @@ typedef struct {
   uint32_t n_iterations; /* >= 2 */
   uint64_t seed;         /* the first seed; the others follow it */
   guint n_threads;       /* 0: as many as processors */
-  RaUntil until; /* when over, no seed but the first is begun; if it is at the
-                    begin, only the best of the contest is replayed */
+  RaUntil until;         /* when over, replays end: those of a seed count if all
+                    finalists have them */
 } RaFinalOptions;
 
 typedef struct {
@@ -54,8 +54,10 @@ typedef struct {
   RaObjective objective;
   GArray *finalists; /* (RaFinalist), best of the contest first; owned */
   guint n_draws;
-  uint32_t winner; /* RA_NONE: none fits */
-  uint32_t second; /* the next by the mean; RA_NONE */
+  gboolean is_stage; /* there was no time to replay them op by op: their figures
+                        are those of the contest */
+  uint32_t winner;   /* RA_NONE: none fits */
+  uint32_t second;   /* the next by the mean; RA_NONE */
   uint32_t family; /* the best family plan, unless it is the winner; RA_NONE */
 } RaFinal;
 

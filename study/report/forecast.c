@@ -55,11 +55,14 @@ share_of(const RaBreakdown *breakdown, const RaWorkload *workload,
 
 char *
 ra_forecast_text(RaSetup *setup, const char *plan, const char *head,
-                 uint32_t n_iterations, uint64_t seed, GError **error)
+                 uint32_t n_iterations, uint64_t seed, const RaUntil *until,
+                 GError **error)
 {
   RaReplayOptions options = {.n_iterations = n_iterations,
                              .fidelity = RA_FIDELITY_STAGE,
-                             .seed = seed};
+                             .seed = seed,
+                             .until = until};
+  GError *cause = NULL;
   g_autoptr(GString) out = g_string_new(head);
   g_autoptr(RaReplay) run = NULL;
   g_autoptr(RaBreakdown) breakdown = NULL;
@@ -67,9 +70,14 @@ ra_forecast_text(RaSetup *setup, const char *plan, const char *head,
 
   if (!ra_setup_read_plan(setup, "the plan", plan, error))
     return NULL;
-  run = ra_replay_new(setup, &options, error);
-  if (!run)
+  run = ra_replay_new(setup, &options, &cause);
+  if (!run && !ra_until_is_over(until)) {
+    g_propagate_error(error, cause);
     return NULL;
+  }
+  g_clear_error(&cause);
+  if (!run)
+    return g_strconcat(head, plan, NULL);
   breakdown = ra_breakdown_new(run->sim, run->graph);
   lines = g_strsplit(plan, "\n", -1);
   for (guint i = 0; lines[i]; i++) {

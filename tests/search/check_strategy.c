@@ -412,11 +412,12 @@ START_TEST(test_split_meshes)
 END_TEST
 
 /* Shapes of Qwen3-30B-A3B, whose 128 experts fit in three ways: on every rank,
- * on the ranks of a node, and over nodes only where a node is too small.  ZeRO-3
- * shares none.  On one node with dp 8, tp 1, pp 1, ep 8 and ZeRO-1 a GPU holds
- * the dense parameters D whole and the experts E / 8, each 2 bytes of weights
- * and 4 of gradients, and of the optimizer's 12 bytes D / 8 + E / 8: in all
- * (6 + 12 / 8) D + (6 + 12) E / 8.  The fault: E shared out once more, by dp. */
+ * on the ranks of a node, and over nodes only where a node is too small.
+ * ZeRO-3 shares none.  On one node with dp 8, tp 1, pp 1, ep 8 and ZeRO-1 a GPU
+ * holds the dense parameters D whole and the experts E / 8, each 2 bytes of
+ * weights and 4 of gradients, and of the optimizer's 12 bytes D / 8 + E / 8: in
+ * all (6 + 12 / 8) D + (6 + 12) E / 8.  The fault: E shared out once more, by
+ * dp. */
 START_TEST(test_experts)
 {
   g_autoptr(RaSetup) setup = pair("grpo-qwen3-30b-a3b.workload", 1);

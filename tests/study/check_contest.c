@@ -136,6 +136,50 @@ START_TEST(limit)
 }
 END_TEST
 
+/* Streams of sampled lengths depend on more than one call: the search takes
+ * them for their mean, and what it finds is replayed as sampled.  When all is
+ * over before it began, there is a plan nevertheless, a family's, as fast as
+ * its replay; when the end is a time that has passed, there is none, which is
+ * said. */
+START_TEST(ends)
+{
+  RaSetupFlags streamed = {.workload = "ppo-llama-7b-stream.workload",
+                           .cluster = "h100-1n.cluster"};
+  g_autoptr(RaSetup) setup = ra_setup_load_pair(&streamed, NULL);
+  gint stop = 0;
+  RaUntil whole = {.stop = &stop};
+  RaContestOptions options = {.kind = RA_SPACE_REAL,
+                              .n_iterations = 3,
+                              .n_steps = 64,
+                              .stop = &stop,
+                              .whole = &whole,
+                              .workload = streamed.workload,
+                              .cluster = streamed.cluster};
+  g_autoptr(RaContest) contest = ra_contest_new(setup, &options, NULL);
+  g_autoptr(RaContest) stopped = NULL, late = NULL;
+  const RaContender *c;
+
+  ck_assert(contest->searched && contest->by_mean && !contest->is_cut);
+  for (guint i = 0; i < contest->contenders->len; i++) {
+    c = contender(contest, i);
+    if (c->is_found && !c->refusal)
+      ck_assert_double_eq_tol(c->worth.iteration_s,
+                              replayed_s(setup, c, RA_FIDELITY_STAGE), 1e-12);
+  }
+  stop = 1;
+  stopped = ra_contest_new(setup, &options, NULL);
+  ck_assert_uint_ne(stopped->winner, RA_NONE);
+  c = contender(stopped, stopped->winner);
+  ck_assert(!c->is_found && stopped->is_cut);
+  ck_assert_double_eq_tol(c->worth.iteration_s,
+                          replayed_s(setup, c, RA_FIDELITY_STAGE), 1e-12);
+  stop = 0;
+  whole.end_us = 1;
+  late = ra_contest_new(setup, &options, NULL);
+  ck_assert_uint_eq(late->winner, RA_NONE);
+}
+END_TEST
+
 static Suite *
 contest_suite(void)
 {
@@ -146,6 +190,7 @@ contest_suite(void)
   tcase_add_test(tcase, winner);
   tcase_add_test(tcase, tables);
   tcase_add_test(tcase, limit);
+  tcase_add_test(tcase, ends);
   suite_add_tcase(s, tcase);
   return s;
 }

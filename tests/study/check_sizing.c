@@ -251,7 +251,7 @@ START_TEST(texts)
   const RaSize *size = size_at(sizing, 0);
   const RaContender *c = winner_of(size);
   g_autofree char *text =
-      ra_forecast_text(size->setup, c->text, "# Head.\n", 3, 0, NULL);
+      ra_forecast_text(size->setup, c->text, "# Head.\n", 3, 0, NULL, NULL);
   g_autofree char *curve = ra_convergence_text(size->contest, 60, 8);
   g_auto(GStrv) parts = NULL, lines = NULL;
   RaPlan *plan;
