@@ -304,6 +304,7 @@ search(const RaOptions *options, const Texts *texts, RaSizingOptions *sizing,
     peers.asked = contest->stop;
     contest->stop = &peers.stop;
     contest->peers = &peers;
+    contest->whole = NULL; /* processes stop together */
     contest->n_threads = ra_deal_threads(world, contest->n_threads);
   }
   if (is_first && isatty(STDERR_FILENO))
