@@ -223,12 +223,12 @@ compare_names(const void *a, const void *b)
   return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* The file in the folders of @tried whose name is nearest; NULL: none is. */
-static char *
-nearest_file(const char *name, const GPtrArray *tried)
+/* Files in the folders of @tried, sorted, each once. */
+static GPtrArray *
+list_folders(const GPtrArray *tried)
 {
-  g_autofree char *base = g_path_get_basename(name);
-  g_autoptr(GPtrArray) names = g_ptr_array_new_with_free_func(g_free);
+  g_autoptr(GHashTable) seen = g_hash_table_new(g_str_hash, g_str_equal);
+  GPtrArray *names = g_ptr_array_new_with_free_func(g_free);
 
   for (guint i = 0; i < tried->len; i++) {
     g_autofree char *folder = g_path_get_dirname(g_ptr_array_index(tried, i));
@@ -237,16 +237,53 @@ nearest_file(const char *name, const GPtrArray *tried)
 
     while (dir && (entry = g_dir_read_name(dir))) {
       g_autofree char *path = g_build_filename(folder, entry, NULL);
+      char *name;
 
-      if (g_file_test(path, G_FILE_TEST_IS_REGULAR))
-        g_ptr_array_add(names, g_strdup(entry));
+      if (!g_file_test(path, G_FILE_TEST_IS_REGULAR) ||
+          g_hash_table_contains(seen, entry))
+        continue;
+      name = g_strdup(entry);
+      g_hash_table_add(seen, name);
+      g_ptr_array_add(names, name);
     }
     if (dir)
       g_dir_close(dir);
   }
   g_ptr_array_sort(names, compare_names); /* folders are in any order */
+  return names;
+}
+
+/* The file in the folders of @tried whose name is nearest; NULL: none is. */
+static char *
+nearest_file(const char *name, const GPtrArray *tried)
+{
+  g_autofree char *base = g_path_get_basename(name);
+  g_autoptr(GPtrArray) names = list_folders(tried);
+
   g_ptr_array_add(names, NULL);
   return g_strdup(ra_text_nearest(base, (const char *const *)names->pdata));
+}
+
+char **
+ra_share_list(const char *kind, const char *suffix)
+{
+  g_return_val_if_fail(kind != NULL && suffix != NULL, NULL);
+
+  g_autoptr(GPtrArray) tried = g_ptr_array_new_with_free_func(g_free);
+  g_autofree char *none = find_installed(kind, "*", tried); /* in no folder */
+  g_autoptr(GPtrArray) names = list_folders(tried);
+  GStrvBuilder *list = g_strv_builder_new();
+  char **out;
+
+  for (guint i = 0; i < names->len; i++) {
+    const char *name = g_ptr_array_index(names, i);
+
+    if (g_str_has_suffix(name, suffix))
+      g_strv_builder_add(list, name);
+  }
+  out = g_strv_builder_end(list);
+  g_strv_builder_unref(list);
+  return out;
 }
 
 static void

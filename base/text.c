@@ -8,6 +8,7 @@
 
 /* Distance rows are this long at most; longer words are never typing errors
  * and would make a hostile file slow. */
+#define PREFIX_MIN_BYTES 4
 #define NEAREST_MAX_BYTES 256
 
 /* Optimal string alignment (Damerau-Levenshtein in which no substring is
@@ -50,6 +51,10 @@ ra_text_nearest(const char *word, const char *const *names)
 
   if (n_word > NEAREST_MAX_BYTES)
     return NULL;
+  for (guint i = 0; n_word >= PREFIX_MIN_BYTES && names[i]; i++) {
+    if (strncmp(names[i], word, n_word) == 0)
+      return names[i];
+  }
   for (; *names; names++) {
     gsize n_name = strlen(*names);
     gsize d;

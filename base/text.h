@@ -14,7 +14,8 @@
  * @word: the word as written
  * @names: NULL-terminated candidates
  *
- * The candidate at the smallest Damerau-Levenshtein distance (the restricted
+ * The first candidate that begins with a @word of four bytes or more; else that
+ * at the smallest Damerau-Levenshtein distance (the restricted
  * one: no substring is edited twice).  The distance must be at most a third of
  * the longer word's length, rounded up.  Ties go to the first candidate.
  * Words over 256 bytes have none.
@@ -76,6 +77,11 @@ gboolean ra_file_keep(const char *input, const char *const *outputs,
  */
 gboolean ra_file_read(const char *path, gsize max_bytes, char **out_text,
                       gsize *out_n_bytes, GError **error);
+
+/* Names of the files of @kind that end in @suffix, in all folders of data that
+ * ra_share_find() looks in but that of the file that names one: sorted, each
+ * once (transfer full); g_strfreev() it. */
+char **ra_share_list(const char *kind, const char *suffix);
 
 /**
  * ra_share_find:

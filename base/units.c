@@ -102,9 +102,41 @@ find_spelling(const Kind *kind, const char *name)
   return NULL;
 }
 
+/* TRUE if the first @n bytes of @name are those of @unit in another case, but
+ * for the b of bits a second. */
+static gboolean
+is_like(const char *name, gsize n, const char *unit, gsize n_unit)
+{
+  return n == n_unit && n > 0 && g_ascii_strncasecmp(name, unit, n) == 0 &&
+         (unit[n] == '\0' || g_ascii_tolower(name[n - 1]) != 'b' ||
+          name[n - 1] == unit[n - 1]);
+}
+
+/* TRUE if @name is how others write @unit: `per second` as /s, ps, s or not at
+ * all. */
+static gboolean
+means(const char *name, const char *unit)
+{
+  static const char *const endings[] = {"/s", "ps", "s", ""};
+  gsize n = strlen(name), n_unit = strlen(unit);
+
+  if (!g_str_has_suffix(unit, "/s"))
+    return is_like(name, n, unit, n_unit);
+  for (guint i = 0; i < G_N_ELEMENTS(endings); i++) {
+    if (g_str_has_suffix(name, endings[i]) &&
+        is_like(name, n - strlen(endings[i]), unit, n_unit - 2))
+      return TRUE;
+  }
+  return FALSE;
+}
+
 static gboolean
 fail_unit(const Kind *kind, const char *text, const char *name, GError **error)
 {
+  const Spelling *meant = kind->spelling;
+
+  while (meant->name && !means(name, meant->name))
+    meant++;
   if (kind->spelling == spell_none)
     g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
                 "'%s' has the unit '%s', expected a plain number", text, name);
@@ -114,8 +146,10 @@ fail_unit(const Kind *kind, const char *text, const char *name, GError **error)
                 kind->kind, kind->accepted);
   else
     g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
-                "'%s' has the unit '%s', expected a %s in one of %s", text,
-                name, kind->kind, kind->accepted);
+                "'%s' has the unit '%s', %s%s%sexpected a %s in one of %s",
+                text, name, meant->name ? "did you mean '" : "",
+                meant->name ? meant->name : "", meant->name ? "'? " : "",
+                kind->kind, kind->accepted);
   return FALSE;
 }
 

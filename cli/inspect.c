@@ -27,7 +27,14 @@ inspect_hub(const char *name, GError **error)
   g_autofree char *path = ra_share_find("models", name, NULL, error);
   g_autoptr(RaModelHub) hub = path ? ra_model_hub_load(path, error) : NULL;
 
-  return hub ? ra_inspect_hub(hub, error) : NULL;
+  g_autoptr(RaTable) table = hub ? ra_inspect_models(NULL, hub, error) : NULL;
+  GPtrArray *tables;
+
+  if (!table)
+    return NULL;
+  tables = g_ptr_array_new_with_free_func((GDestroyNotify)ra_table_free);
+  g_ptr_array_add(tables, g_steal_pointer(&table));
+  return tables;
 }
 
 /* A model by its name or folder; @cause says why @name is not read as a file.

@@ -21,6 +21,7 @@ reallot_SOURCES += %D%/import_log.c
 reallot_SOURCES += %D%/inspect.c
 reallot_SOURCES += %D%/interrupt.c %D%/interrupt.h
 reallot_SOURCES += %D%/keys.c
+reallot_SOURCES += %D%/list.c
 reallot_SOURCES += %D%/main.c
 reallot_SOURCES += %D%/new.c
 reallot_SOURCES += %D%/options.c %D%/options.h

@@ -18,13 +18,13 @@
 #define STACK_BYTES_MIN (2 << 20) /* a quarter of what Linux gives */
 
 static const RaCommand *const commands[] = {
-    &ra_command_simulate, &ra_command_inspect, &ra_command_graph,
-    &ra_command_plan,     &ra_command_search,  &ra_command_study,
-    &ra_command_plot,     &ra_command_trace,   &ra_command_calibrate,
-    &ra_command_validate, &ra_command_run,     &ra_command_compare,
-    &ra_command_import,   &ra_command_export,  &ra_command_report,
-    &ra_command_new,      &ra_command_keys,    &ra_command_import_log,
-    &ra_command_tune,
+    &ra_command_simulate,   &ra_command_inspect, &ra_command_graph,
+    &ra_command_plan,       &ra_command_search,  &ra_command_study,
+    &ra_command_plot,       &ra_command_trace,   &ra_command_calibrate,
+    &ra_command_validate,   &ra_command_run,     &ra_command_compare,
+    &ra_command_import,     &ra_command_export,  &ra_command_report,
+    &ra_command_new,        &ra_command_list,    &ra_command_keys,
+    &ra_command_import_log, &ra_command_tune,
 };
 
 static const char examples[] =
@@ -147,7 +147,8 @@ help(int argc, char **argv, GError **error)
                 argv[2]);
     return 0;
   }
-  if (argc < 2 || g_str_equal(argv[1], "help")) {
+  if (argc < 2 || g_str_equal(argv[1], "help") ||
+      g_str_equal(argv[1], "--help") || g_str_equal(argv[1], "-h")) {
     print_help(error);
     return 0;
   }

@@ -7,8 +7,8 @@
  *       ra_table_write(tables->pdata[i], RA_FORMAT_TEXT, out);
  *     g_ptr_array_unref(tables);
  *
- * Every function returns (transfer full) (element-type RaTable), 1 to 6 tables
- * with different titles; all but ra_inspect_hub() cannot fail.  Model FLOP are
+ * Every function but ra_inspect_models() returns (transfer full) (element-type
+ * RaTable), 1 to 6 tables with different titles; none can fail.  Model FLOP are
  * those of ra_model_forward_flop(); lengths are the expected ones of their
  * laws.
  */
@@ -30,12 +30,17 @@
 GPtrArray *ra_inspect_model(const RaModel *model);
 
 /**
- * ra_inspect_hub:
- * @error: %RA_ERROR_INPUT: a row is not a model
+ * ra_inspect_models:
+ * @names: (nullable): NULL-terminated; of configurations, as ra_model_find()
+ *   takes them
+ * @hub: table of published models
+ * @error: %RA_ERROR_INPUT: one is not a model
  *
- * Table `models`: a row a name of the table of published models.
+ * Returns: (transfer full): table `models`, a row a name: shape, parameters,
+ * bytes of the cache of a sequence's first token, and what is not modelled
  */
-GPtrArray *ra_inspect_hub(const RaModelHub *hub, GError **error);
+RaTable *ra_inspect_models(const char *const *names, const RaModelHub *hub,
+                           GError **error);
 
 /**
  * ra_inspect_workload:

@@ -1,6 +1,7 @@
 /* Inspection of models. */
 #include "config.h"
 
+#include "graph/input/model_find.h"
 #include "graph/op/activation.h"
 #include "study/report/inspect.h"
 
@@ -195,6 +196,36 @@ ra_inspect_model(const RaModel *model)
   return tables;
 }
 
+/* What is not modelled of it, in one text; NULL: nothing. */
+static char *
+join_notes(const RaModel *model)
+{
+  g_autoptr(GString) text = g_string_new(NULL);
+
+  for (guint i = 0; model->notes && i < model->notes->len; i++)
+    g_string_append_printf(text, "%s%s", i > 0 ? "; " : "",
+                           (const char *)g_ptr_array_index(model->notes, i));
+  return text->len > 0 ? g_string_free(g_steal_pointer(&text), FALSE) : NULL;
+}
+
+static void
+add_model(const RaModel *model, const char *name, RaTable *table)
+{
+  g_autofree char *notes = join_notes(model);
+
+  ra_table_row(table);
+  ra_table_text(table, name);
+  ra_table_text(table, ra_model_type(model));
+  ra_table_integer(table, model->n_layers);
+  ra_table_integer(table, model->hidden);
+  ra_table_integer(table, ra_model_n_params(model));
+  ra_table_integer(table, cache_bytes(model, 1));
+  if (notes)
+    ra_table_text(table, notes);
+  else
+    ra_table_missing(table);
+}
+
 /* A row a name; @error leaves what was added. */
 static gboolean
 add_names(const RaModelHub *hub, const RaModelHubRow *row, RaTable *table,
@@ -206,37 +237,34 @@ add_names(const RaModelHub *hub, const RaModelHubRow *row, RaTable *table,
 
     if (!model)
       return FALSE;
-    ra_table_row(table);
-    ra_table_text(table, model->name);
-    ra_table_text(table, ra_model_type(model));
-    ra_table_integer(table, model->n_layers);
-    ra_table_integer(table, model->hidden);
-    ra_table_integer(table, ra_model_n_params(model));
-    if (row->note)
-      ra_table_text(table, row->note);
-    else
-      ra_table_missing(table);
+    add_model(model, model->name, table);
   }
   return TRUE;
 }
 
-GPtrArray *
-ra_inspect_hub(const RaModelHub *hub, GError **error)
+RaTable *
+ra_inspect_models(const char *const *names, const RaModelHub *hub,
+                  GError **error)
 {
-  g_autoptr(GPtrArray) tables =
-      g_ptr_array_new_with_free_func((GDestroyNotify)ra_table_free);
-  RaTable *table = ra_table_new("models");
+  g_autoptr(RaTable) table = ra_table_new("models");
 
-  g_ptr_array_add(tables, table);
   ra_table_column(table, "name", RA_UNIT_NONE, RA_CELL_TEXT);
   ra_table_column(table, "family", RA_UNIT_NONE, RA_CELL_TEXT);
   ra_table_column(table, "layers", RA_UNIT_NONE, RA_CELL_INTEGER);
   ra_table_column(table, "hidden", RA_UNIT_NONE, RA_CELL_INTEGER);
   ra_table_column(table, "parameters", RA_UNIT_NONE, RA_CELL_INTEGER);
-  ra_table_column(table, "note", RA_UNIT_NONE, RA_CELL_TEXT);
+  ra_table_column(table, "token_cache_bytes", RA_UNIT_BYTES, RA_CELL_INTEGER);
+  ra_table_column(table, "not_modelled", RA_UNIT_NONE, RA_CELL_TEXT);
+  for (guint i = 0; names && names[i]; i++) {
+    g_autoptr(RaModel) model = ra_model_find(names[i], NULL, error);
+
+    if (!model)
+      return NULL;
+    add_model(model, names[i], table);
+  }
   for (guint i = 0; i < ra_model_hub_n_rows(hub); i++) {
     if (!add_names(hub, ra_model_hub_row(hub, i), table, error))
       return NULL;
   }
-  return g_steal_pointer(&tables);
+  return g_steal_pointer(&table);
 }

@@ -192,7 +192,8 @@ static const struct {
     {"[c]\nnodes=1\nnic=400",
      "f.x:3: 'nic': '400' has no unit, expected a rate in one of " RATES},
     {"[c]\nnodes=1\nnic=4 GB", "f.x:3: 'nic': '4 GB' has the unit 'GB', "
-                               "expected a rate in one of " RATES},
+                               "did you mean 'GB/s'? expected a rate in one "
+                               "of " RATES},
     {"[c]\nnodes=1\nnic=2 TB/s", "f.x:3: 'nic' is '2 TB/s', expected a "
                                  "quantity in [1 B/s, 1 TB/s]"},
     {"[c]\nnodes=1\nfrozen=yes", "f.x:3: 'frozen' is 'yes', expected true or "

@@ -99,6 +99,7 @@ START_TEST(test_nearest)
 
   ck_assert_str_eq(ra_text_nearest("gennerate", names), "generate");
   ck_assert_str_eq(ra_text_nearest("tarin", names), "train");
+  ck_assert_str_eq(ra_text_nearest("gene", names), "generate"); /* its start */
   ck_assert_str_eq(ra_text_nearest("kitten", names), "sitting");
   ck_assert_str_eq(ra_text_nearest("train", names), "train");
   ck_assert_ptr_null(ra_text_nearest("abcd", names));

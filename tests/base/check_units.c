@@ -57,6 +57,10 @@ END_TEST
 
 #define TIMES "ns, us, ms, s, min, h, d"
 
+#define RATES                                                                  \
+  "a rate in one of B/s, kB/s, MB/s, GB/s, TB/s, KiB/s, MiB/s, GiB/s, TiB/s, " \
+  "bit/s, kbit/s, Mbit/s, Gbit/s, Tbit/s"
+
 static const struct {
   const char *text;
   RaUnit unit;
@@ -67,7 +71,22 @@ static const struct {
     {" 4 GiB ", RA_UNIT_SECONDS,
      "'4 GiB' has the unit 'GiB', expected a time in one of " TIMES},
     {"4 S", RA_UNIT_SECONDS,
-     "'4 S' has the unit 'S', expected a time in one of " TIMES},
+     "'4 S' has the unit 'S', did you mean 's'? expected a time in one "
+     "of " TIMES},
+    {"4 gib", RA_UNIT_BYTES,
+     "'4 gib' has the unit 'gib', did you mean 'GiB'? expected a size in one "
+     "of B, kB, MB, GB, TB, KiB, MiB, GiB, TiB"},
+    /* A bit's b is no byte's B. */
+    {"400 gbps", RA_UNIT_BYTES_PER_S,
+     "'400 gbps' has the unit 'gbps', did you mean 'Gb/s'? expected " RATES},
+    {"50GBps", RA_UNIT_BYTES_PER_S,
+     "'50GBps' has the unit 'GBps', did you mean 'GB/s'? expected " RATES},
+    {"400 Gbit", RA_UNIT_BYTES_PER_S,
+     "'400 Gbit' has the unit 'Gbit', did you mean 'Gbit/s'? expected " RATES},
+    {"1 gflops", RA_UNIT_FLOP_PER_S,
+     "'1 gflops' has the unit 'gflops', did you mean 'GFLOP/s'? expected a "
+     "compute rate in one of FLOP/s, kFLOP/s, MFLOP/s, GFLOP/s, TFLOP/s, "
+     "PFLOP/s, EFLOP/s"},
     {"4 s s", RA_UNIT_SECONDS,
      "'4 s s' has the unit 's s', expected a time in one of " TIMES},
     {"", RA_UNIT_SECONDS,

@@ -8,7 +8,7 @@
 
 # ---- what must go well ------------------------------------------------------
 
-[ "${commands//$'\n'/ }" = 'simulate inspect graph plan search study plot trace calibrate validate run compare import export report new keys tune' ]
+[ "${commands//$'\n'/ }" = 'simulate inspect graph plan search study plot trace calibrate validate run compare import export report new list keys tune' ]
 result $? "the subcommands that the tests below are for"
 
 works --help
@@ -36,6 +36,33 @@ echo '{"layers": 2, "hidden": 8, "heads": 2, "ffn": 32, "vocab": 10,
 run inspect tiny.json --format=tsv
 [ "$(awk -F'\t' '$1 == "all" { print $2 }' out)" = 2248 ]
 result $? "parameters of a tiny model are those counted by hand"
+
+# Every file that is shipped is listed, under the name by which it is found.
+listed() { # KIND FOLDER ENDING PRINTED-ENDING
+  works list "$1" --format=tsv
+  (cd "$2" && ls -- *"$3") | sed "s/$3\$/$4/" | LC_ALL=C sort >want
+  sed 1,2d out | cut -f 1 | grep . | LC_ALL=C sort >names
+  if [ "$1" = models ]; then comm -23 want names >missing
+  else LC_ALL=C comm -3 want names >missing; fi
+  [ -s want ] && [ ! -s missing ]
+  result $? "list $1"
+}
+share=$srcdir/share
+listed gpus "$srcdir/traces/profiles" .profile ''
+listed models "$share/models" .json .json
+listed clusters "$share/clusters" .cluster .cluster
+listed workloads "$share/workloads" .workload .workload
+listed plans "$share/plans" .plan .plan
+listed studies "$share/studies" .study .study
+listed systems "$share/systems" .system .system
+mkdir -p mine/clusters
+sed 's,^price .*,price = 9 USD/gpu/h,' "$share/clusters/h100-1n.cluster" \
+  >mine/clusters/h100-1n.cluster
+cp mine/clusters/h100-1n.cluster mine/clusters/zz.cluster
+RA_DATA_PATH=$PWD/mine:$RA_DATA_PATH run list clusters --format=tsv
+[ "$(awk -F'\t' '$1 == "h100-1n.cluster" || $1 == "zz.cluster" {
+  print $1, $5 }' out | tr '\n' ' ')" = 'h100-1n.cluster 9 zz.cluster 9 ' ]
+result $? "a file of RA_DATA_PATH hides the shipped one of its name"
 
 all_work() { # WHAT ARGUMENT... -- FILE...: one test for many files
   local what=$1 bad=0 file
