@@ -196,7 +196,7 @@ ra_inspect_model(const RaModel *model)
   return tables;
 }
 
-/* What is not modelled of it, in one text; NULL: nothing. */
+/* Notes on parts of @model that are not modelled, in one text; NULL: none. */
 static char *
 join_notes(const RaModel *model)
 {
