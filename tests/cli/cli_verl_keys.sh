@@ -115,7 +115,7 @@ fsdp	algorithm.rollout_correction.bypass_mode=True	taken
 fsdp	@.rollout.calculate_log_probs=True	same: the engine has them
 fsdp	@.actor.ppo_epochs=2	taken
 fsdp	@.actor.entropy_from_logits_with_chunking=True	same: no second logits are kept here
-fsdp	@.actor.use_torch_compile=False	same: the entropy's kernel alone
+fsdp	@.actor.use_torch_compile=False	told
 fsdp	@.rollout.multi_turn.enable=True @.rollout.multi_turn.max_assistant_turns=5	taken
 fsdp	@.rollout.agent.num_workers=4	same: processes of the host
 fsdp	reward_model.enable=True reward_model.model.path=Qwen/Qwen3-8B reward_model.micro_batch_size_per_gpu=8	taken
