@@ -107,19 +107,23 @@ gemm_init(RaEstimator *estimator, const RaProfile *profile,
                    error));
 }
 
+/* As for GEMMs, a type that was not measured takes the law of a wider one. */
 static gboolean
 experts_init(RaEstimator *estimator, const RaProfile *profile,
              const RaDevice *device, GError **error)
 {
-  for (guint i = 0; i < G_N_ELEMENTS(experts_names); i++) {
+  estimator->has_experts = ra_profile_law(profile, experts_names[0]) != NULL;
+  for (guint i = 0; estimator->has_experts && i < RA_N_EXPERTS_LAWS; i++) {
+    const char *name = experts_names[i];
+    gboolean measured = ra_profile_law(profile, name) != NULL;
     double peak = i == 0 ? device->bf16_flop_per_s : device->fp8_flop_per_s;
 
-    estimator->has_experts[i] =
-        peak > 0 && ra_profile_law(profile, experts_names[i]) != NULL;
-    if (estimator->has_experts[i] &&
-        !ra_experts_law_init(&estimator->experts[i], profile, device,
-                             experts_names[i], peak, error))
+    if (i > 0 && (!measured || peak <= 0))
+      estimator->experts[i] = estimator->experts[MIN(i - 1, 1)];
+    else if (!ra_experts_law_init(&estimator->experts[i], profile, device, name,
+                                  peak, error))
       return FALSE;
+    estimator->experts[i].weight_bytes = i == 0 ? 2 : i == 3 ? 0.5 : 1;
   }
   return TRUE;
 }
@@ -360,48 +364,37 @@ optimizer_s(const RaEstimator *estimator, const RaOp *op)
 static double
 parts_s(const RaEstimator *estimator, const RaOp *op)
 {
-  const uint64_t *d = op->dim;
-  uint64_t ep = MAX(d[5], 1), rows = (d[0] * d[4] + ep - 1) / ep;
-  uint64_t met = CLAMP(d[3] / ep, 1, MAX(rows, 1)), m = (rows + met - 1) / met;
-  gboolean plain = (op->flags & RA_OP_PLAIN) != 0;
-  RaOp parts[] = {
-      {.kind = RA_OP_ROUTER, .dim = {d[0], d[3], d[4]}},
-      {.kind = RA_OP_PERMUTE, .dim = {rows, d[1], d[4]}},
-      {.kind = RA_OP_GEMM, .dim = {m, d[2] * (plain ? 1 : 2), d[1], met}},
-      {.kind = RA_OP_ACTIVATION, .dim = {rows, d[2], !plain}},
-      {.kind = RA_OP_GEMM, .dim = {m, d[1], d[2], met}},
-      {.kind = RA_OP_PERMUTE, .dim = {rows, d[1], d[4]}},
-  };
+  RaOp parts[RA_OP_EXPERTS_PARTS] = {*op};
+  guint n = ra_op_list_lower(parts, 1);
   double s = 0;
 
-  for (guint i = 0; i < G_N_ELEMENTS(parts); i++) {
-    parts[i].count = 1;
-    parts[i].dtype =
-        (uint8_t)ra_op_dtype((RaOpKind)parts[i].kind, (RaDtype)op->dtype);
-    if (parts[i].kind == RA_OP_GEMM)
-      parts[i].flags = op->flags & (RA_OP_BLOCK | RA_OP_NARROW);
-    s += ra_estimator_op_s(estimator, &parts[i]);
-  }
+  for (guint i = 0; i < n; i++)
+    s += law_s(estimator, &parts[i]);
   return s;
 }
 
-static double
-experts_s(const RaEstimator *estimator, const RaOp *op)
+const RaExpertsLaw *
+ra_estimator_experts(const RaEstimator *estimator, const RaOp *op)
 {
   guint i = op->dtype != RA_DTYPE_FP8  ? 0
             : op->flags & RA_OP_NARROW ? 3
             : op->flags & RA_OP_BLOCK  ? 2
                                        : 1;
 
-  return estimator->has_experts[i] ? ra_experts_s(&estimator->experts[i], op)
-                                   : parts_s(estimator, op);
+  return &estimator->experts[i];
 }
 
+/* Routing and permutation are in the law of the experts beside them. */
 static double
-products_s(const RaEstimator *estimator, const RaOp *op)
+expert_layer_s(const RaEstimator *estimator, const RaOp *op)
 {
-  return op->kind == RA_OP_GEMM ? product_s(estimator, op)
-                                : experts_s(estimator, op);
+  if (op->kind == RA_OP_ROUTER || op->kind == RA_OP_PERMUTE)
+    return op->flags & RA_OP_ROUTED
+               ? 0
+               : ra_memory_op_s(&estimator->memory[RA_MEMORY_OTHER], op);
+  return estimator->has_experts
+             ? ra_experts_s(ra_estimator_experts(estimator, op), op)
+             : parts_s(estimator, op);
 }
 
 /* ra_estimator_op_s(), by the laws. */
@@ -410,8 +403,12 @@ law_s(const RaEstimator *estimator, const RaOp *op)
 {
   switch ((RaOpKind)op->kind) {
   case RA_OP_GEMM:
+    return product_s(estimator, op);
+  case RA_OP_ROUTER:
+  case RA_OP_PERMUTE:
   case RA_OP_EXPERTS:
-    return products_s(estimator, op);
+  case RA_OP_EXPERTS_BACKWARD:
+    return expert_layer_s(estimator, op);
   case RA_OP_ATTENTION:
     return ra_attention_s(&estimator->attention, op);
   case RA_OP_ATTENTION_BACKWARD:
@@ -432,8 +429,6 @@ law_s(const RaEstimator *estimator, const RaOp *op)
   case RA_OP_EMBEDDING_BACKWARD:
   case RA_OP_CROSS_ENTROPY:
   case RA_OP_CROSS_ENTROPY_BACKWARD:
-  case RA_OP_ROUTER:
-  case RA_OP_PERMUTE:
   case RA_OP_SAMPLE:
   case RA_OP_LOSS:
     return ra_memory_op_s(&estimator->memory[ra_estimator_memory_kind(op)], op);
@@ -454,20 +449,9 @@ law_s(const RaEstimator *estimator, const RaOp *op)
     return ra_host_copy_s(&estimator->links, (double)op->dim[0]);
   case RA_OP_HOST:
     return (double)op->dim[0] * 1e-9;
-  case RA_OP_LATENT:
-  case RA_OP_LATENT_BACKWARD:
-  case RA_OP_LATENT_DECODE:
-  case RA_OP_INDEXER:
-  case RA_OP_CONV:
-  case RA_OP_CONV_BACKWARD:
-  case RA_OP_SCAN:
-  case RA_OP_SCAN_BACKWARD:
-  case RA_OP_SCAN_STEP:
+  default: /* latent attention, indexers, scans */
     return nearest_s(estimator, op);
-  case RA_N_OPS:
-    break;
   }
-  g_return_val_if_reached(0);
 }
 
 /* A host's cores are timed by their own clock, what ranks do together by the
@@ -538,7 +522,7 @@ ra_estimator_sum_ops(const RaEstimator *estimator, const RaOp *ops, guint n_ops,
     before_s = op_s;
     /* An op that does nothing, such as a collective of one rank, is not
      * launched. */
-    if (op_s > 0)
+    if (op_s > 0 || ops[i].flags & RA_OP_ROUTED)
       n_launches += (guint64)ra_op_n_launches(&ops[i]) * ops[i].count;
   }
   return n_launches;

@@ -31,9 +31,6 @@ ra_experts_law_init(RaExpertsLaw *law, const RaProfile *profile,
   law->s_per_row = ra_resolve(&r, "row-bytes") * ra_rate_s(memory);
   law->serial_frac = ra_resolve(&r, "serial-frac");
   law->skew_frac = ra_resolve(&r, "skew-frac");
-  law->weight_bytes = g_str_has_suffix(name, "bf16") ? 2
-                      : g_str_has_suffix(name, "4")  ? 0.5
-                                                     : 1;
   return ra_resolver_ok(&r) &&
          ra_residual_init(&law->residual, profile, name, error);
 }
@@ -57,6 +54,8 @@ ra_experts_s(const RaExpertsLaw *law, const RaOp *op)
   double t = (double)op->dim[TOKENS], e = (double)op->dim[EXPERTS];
   double k = MIN((double)op->dim[CHOSEN], e), ep, local, visited, rows, area;
   double compute_s, memory_s, law_s;
+  gboolean both =
+      op->kind == RA_OP_EXPERTS_BACKWARD && !(op->flags & RA_OP_FROZEN);
 
   if (t < 1 || e < 1 || k < 1 || op->dim[WIDTH] == 0)
     return 0;
@@ -65,7 +64,7 @@ ra_experts_s(const RaExpertsLaw *law, const RaOp *op)
   visited = k < e ? local * (1 - ra_exp(t * ra_log(1 - k / e))) : local;
   rows = heavy(law, op, local) * t * k / ep;
   area = (double)op->dim[HIDDEN] * (double)op->dim[WIDTH] *
-         (op->flags & RA_OP_PLAIN ? 2 : 3);
+         (op->flags & RA_OP_PLAIN ? 2 : 3) * (both ? 2 : 1);
   compute_s =
       (rows + visited * law->tile_rows / 2) * area * 2 * law->s_per_flop;
   memory_s = visited * area * law->weight_bytes * law->s_per_byte;

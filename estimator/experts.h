@@ -14,6 +14,8 @@
 #include "graph/op/op.h"
 #include "traces/profile.h"
 
+#define RA_N_EXPERTS_LAWS 4 /* bf16, fp8, in blocks, NVFP4 */
+
 typedef struct {
   double floor_s;      /* added to every layer */
   double expert_s;     /* of each expert that is visited */
@@ -36,7 +38,7 @@ gboolean ra_experts_law_init(RaExpertsLaw *law, const RaProfile *profile,
 
 /**
  * ra_experts_s:
- * @op: an %RA_OP_EXPERTS
+ * @op: an %RA_OP_EXPERTS or its backward
  *
  * Device seconds of one layer.  t tokens choose k of E experts, of which this
  * GPU has g = E / ep:
@@ -55,6 +57,10 @@ gboolean ra_experts_law_init(RaExpertsLaw *law, const RaProfile *profile,
  *               / memory_bytes_per_s
  *               + max(compute, memory) + serial_frac min(compute, memory)
  *     t       = law exp(r),  r from the table
+ *
+ * Backward computes and reads twice, for the gradients of inputs and of weights
+ * (once with frozen weights), and permutes once, as forward: no table of it is
+ * published, so the correction is the forward's.
  *
  * The heaviest of ep groups of g loads is the mean and sqrt(2 ln(ep))
  * deviations of a group's mean (extreme of normal draws).

@@ -37,6 +37,9 @@ table_of(const RaEstimator *e, const RaOp *op)
     return NULL;
   case RA_OP_GEMM:
     return product_table(e, op);
+  case RA_OP_EXPERTS:
+  case RA_OP_EXPERTS_BACKWARD:
+    return e->has_experts ? &ra_estimator_experts(e, op)->residual : NULL;
   case RA_OP_ATTENTION:
     return &e->attention.residual;
   case RA_OP_ATTENTION_BACKWARD:

@@ -75,6 +75,8 @@ ra_fit_law_of(const RaOp *op)
   /* Passes of an eager framework are sums, not the kernel of the law. */
   if (op->flags & RA_OP_UNFUSED)
     return "memory.add";
+  if (op->flags & RA_OP_ROUTED)
+    return NULL; /* in the time of the experts beside it */
   return compute_laws[op->kind];
 }
 

@@ -312,7 +312,11 @@ read_profile(RaProfile *profile, GError **error)
   profile->device = head.device;
   profile->base = head.base;
   profile->spec = device.spec;
-  return read_pace(profile, error) && read_laws(profile, error);
+  if (!read_pace(profile, error) || !read_laws(profile, error))
+    return FALSE;
+  profile->spec.groups_experts =
+      ra_profile_law(profile, "experts.bf16") != NULL;
+  return TRUE;
 }
 
 RaProfile *

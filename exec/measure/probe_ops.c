@@ -21,7 +21,8 @@ ra_probe_has(RaOpKind kind)
   case RA_OP_SCAN:
   case RA_OP_SCAN_BACKWARD:
   case RA_OP_SCAN_STEP:
-  case RA_OP_EXPERTS: /* measured as its GEMMs, router and permutations */
+  case RA_OP_EXPERTS: /* measured as its parts */
+  case RA_OP_EXPERTS_BACKWARD:
   case RA_N_OPS:
     return FALSE;
   default:

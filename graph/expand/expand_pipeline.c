@@ -36,6 +36,7 @@ ra_call_shard(const RaPlan *plan, uint32_t call)
                    .expert_tp = cut.ranks,
                    .expert_tp_ranks_per_node = cut.ranks_per_node,
                    .expert_tp_groups_per_node = cut.groups_per_node,
+                   .groups_experts = plan->cluster->device.groups_experts != 0,
                    .dtype = (uint8_t)m->dtype,
                    .recompute = (uint8_t)p->recompute,
                    .attention = (uint8_t)p->attention,

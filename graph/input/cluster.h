@@ -59,6 +59,7 @@ typedef struct {
   double fp32_flop_per_s;    /* dense peak; 0: half of bf16 */
   double intra_bytes_per_s;  /* to peers in the node, one direction */
   double host_bytes_per_s;   /* to the host, one direction */
+  gboolean groups_experts;   /* an expert layer is one op, with its own law */
 } RaDevice;
 
 typedef enum {

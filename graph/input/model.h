@@ -154,6 +154,8 @@ typedef struct {
   guint32 expert_hidden;     /* width at which experts work (latent MoE); 0:
                                 hidden */
   guint8 shared_gate;        /* 1: a gate (1, hidden) scales the shared ones */
+  guint16 expert_skew;       /* exponent of the power law of experts' loads,
+                                hundredths; 0: even */
   guint8 router_bias;        /* 1: the router has a bias (n_experts) */
   guint8 expert_bias;        /* 1: experts have biases */
   guint8 head_bias;          /* 1: the lm head has a bias (vocab) */

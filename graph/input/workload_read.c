@@ -17,6 +17,7 @@ typedef struct {
   int head;
   int dtype;
   int optimizer; /* -1: not given */
+  int expert_loads;
   RaLoraKeys lora;
 } ModelKeys;
 
@@ -36,6 +37,7 @@ typedef struct {
 static const char *const head_words[] = {"lm", "value", NULL};
 static const char *const dtype_words[] = {"bf16", "fp16", "fp32", "fp8", NULL};
 static const char *const optimizer_words[] = {"none", "adamw", NULL};
+static const char *const load_words[] = {"even", "power-law", NULL};
 static const char *const kind_words[] = {"generate", "inference", "train",
                                          "host", NULL};
 
@@ -110,6 +112,9 @@ static const RaKeySpec model_keys[] = {
   {"optimizer", RA_KEY_ENUM, G_STRUCT_OFFSET(ModelKeys, optimizer),
    .names = optimizer_words,
    .doc = "default: adamw if the model is trainable, else none"},
+  {"expert-loads", RA_KEY_ENUM, G_STRUCT_OFFSET(ModelKeys, expert_loads),
+   .fallback = "even", .names = load_words,
+   .doc = "tokens of experts: even, or a power law of exponent 1.2"},
   RA_LORA_KEY_SPECS(G_STRUCT_OFFSET(ModelKeys, lora)),
 };
 
@@ -254,6 +259,23 @@ load_config(RaWorkload *workload, RaWorkloadModel *model, GError **error)
   return TRUE;
 }
 
+/* Exponent of the measured loads that are least even, hundredths
+ * (kernels_moe/SOURCE.md). */
+#define EXPERT_SKEW 120
+
+static gboolean
+set_loads(RaWorkload *workload, const RaWorkloadModel *model, int loads,
+          GError **error)
+{
+  if (loads != 0 && model->model->n_experts == 0)
+    return ra_key_file_fail(workload->file, model->group, "expert-loads", error,
+                            "'expert-loads' of '%s', which has no experts, "
+                            "expected a mixture of experts",
+                            model->name);
+  model->model->expert_skew = loads != 0 ? EXPERT_SKEW : 0;
+  return TRUE;
+}
+
 static gboolean
 read_model(RaWorkload *workload, guint group, GError **error)
 {
@@ -282,6 +304,7 @@ read_model(RaWorkload *workload, guint group, GError **error)
   model->dtype = keys.dtype;
   model->optimizer = keys.optimizer;
   return load_config(workload, model, error) &&
+         set_loads(workload, model, keys.expert_loads, error) &&
          ra_lora_read(workload, model, &keys.lora, error);
 }
 

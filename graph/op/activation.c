@@ -253,7 +253,8 @@ static uint64_t
 kept_bytes(const RaShard *shard, const RaPiece *piece, const RaBatch *batch)
 {
   RaOp ops[RA_OP_LIST_MAX];
-  guint n = ra_op_list(shard, piece, RA_PHASE_FORWARD, batch, ops);
+  guint n = ra_op_list_lower(
+      ops, ra_op_list(shard, piece, RA_PHASE_FORWARD, batch, ops));
   uint64_t bytes = 0;
 
   for (guint i = 0; i < n; i++) {
@@ -308,8 +309,9 @@ largest_op_bytes(const RaShard *shard, const RaPiece *piece, RaPhase phase,
 {
   RaOp ops[RA_OP_LIST_MAX];
   gboolean back = phase == RA_PHASE_BACKWARD;
-  guint n =
-      ra_op_list(shard, piece, back ? RA_PHASE_FORWARD : phase, batch, ops);
+  guint n = ra_op_list_lower(
+      ops,
+      ra_op_list(shard, piece, back ? RA_PHASE_FORWARD : phase, batch, ops));
   uint64_t largest = 0;
 
   for (guint i = 0; i < n; i++)

@@ -45,6 +45,10 @@ typedef struct {
     "sequences", "tokens", "key_heads", "value_heads", "key_dim", "state_dim", \
         "chunk"                                                                \
   }
+#define EXPERTS_DIMS                                                           \
+  {                                                                            \
+    "tokens", "hidden", "width", "experts", "chosen", "ep", "skew"             \
+  }
 /* Kernels of a scan in flash-linear-attention (chunk_gated_delta_rule_fwd):
  * sums of gates, products of keys, inverse, rows, states, outputs; Mamba-2's
  * _mamba_chunk_scan_combined_fwd has five. */
@@ -85,9 +89,9 @@ static const RaOpRow ops[RA_N_OPS] = {
     {"router", RA_OP_CLASS_COMPUTE, 1, {"tokens", "experts", "chosen"}},
   [RA_OP_PERMUTE] = {"permute", RA_OP_CLASS_COMPUTE, 1,
                      {"tokens", "width", "copies"}},
-  [RA_OP_EXPERTS] = {"experts", RA_OP_CLASS_COMPUTE, 4,
-                     {"tokens", "hidden", "width", "experts", "chosen", "ep",
-                      "skew"}},
+  [RA_OP_EXPERTS] = {"experts", RA_OP_CLASS_COMPUTE, 3, EXPERTS_DIMS},
+  [RA_OP_EXPERTS_BACKWARD] =
+    {"experts_backward", RA_OP_CLASS_COMPUTE, 5, EXPERTS_DIMS},
   [RA_OP_SAMPLE] = {"sample", RA_OP_CLASS_COMPUTE, 1, {"sequences", "vocab"}},
   [RA_OP_LOSS] = {"loss", RA_OP_CLASS_COMPUTE, 1, {"tokens"}},
   [RA_OP_OPTIMIZER] = {"optimizer", RA_OP_CLASS_COMPUTE, 1, {"parameters"}},
@@ -165,6 +169,7 @@ ra_op_dtype(RaOpKind kind, RaDtype dtype)
   case RA_OP_DECODE_ATTENTION:
   case RA_OP_LATENT_DECODE:
   case RA_OP_EXPERTS:
+  case RA_OP_EXPERTS_BACKWARD:
   case RA_OP_OPTIMIZER:
     return dtype;
   default:
@@ -234,28 +239,21 @@ step_flop(const RaOp *op)
          (double)op->dim[4] * (double)op->dim[5];
 }
 
+/* Products over the matrices of experts: backward those of inputs' gradients,
+ * and of trained weights'. */
+static double
+expert_passes(const RaOp *op)
+{
+  return op->kind == RA_OP_EXPERTS_BACKWARD && !(op->flags & RA_OP_FROZEN) ? 2
+                                                                           : 1;
+}
+
 /* Elements of the matrices of one expert here. */
 static double
 expert_area(const RaOp *op)
 {
   return (op->flags & RA_OP_PLAIN ? 2.0 : 3.0) * (double)op->dim[1] *
          (double)op->dim[2];
-}
-
-/* Copies of tokens that come to this rank if loads are even. */
-static double
-expert_rows(const RaOp *op)
-{
-  return (double)op->dim[0] * (double)op->dim[4] / (double)MAX(op->dim[5], 1);
-}
-
-/* Experts of this rank that even loads visit; each has one row or more. */
-static double
-expert_met(const RaOp *op)
-{
-  double local = (double)op->dim[3] / (double)MAX(op->dim[5], 1);
-
-  return MIN(local, expert_rows(op));
 }
 
 /* Only matrix products count: no peak that an op could be held against exists
@@ -300,7 +298,9 @@ ra_op_flop(const RaOp *op)
   case RA_OP_SCAN_STEP:
     return step_flop(op);
   case RA_OP_EXPERTS:
-    return 2.0 * expert_rows(op) * expert_area(op);
+  case RA_OP_EXPERTS_BACKWARD:
+    return expert_passes(op) * 2.0 * (double)ra_op_experts_rows(op) *
+           expert_area(op);
   default:
     return 0.0;
   }
@@ -390,6 +390,19 @@ scan_bytes(const RaOp *op)
   return op->kind == RA_OP_SCAN_BACKWARD ? 3 * rows : rows;
 }
 
+/* Bytes of what an expert layer runs. */
+static double
+experts_bytes(const RaOp *op)
+{
+  RaOp parts[RA_OP_EXPERTS_PARTS] = {*op};
+  guint n = ra_op_list_lower(parts, 1);
+  double bytes = 0;
+
+  for (guint i = 0; i < n; i++)
+    bytes += ra_op_bytes(&parts[i]);
+  return bytes;
+}
+
 /* Bytes of collectives and copies, and of mixers other than attention. */
 static double
 other_bytes(const RaOp *op)
@@ -404,6 +417,9 @@ other_bytes(const RaOp *op)
   case RA_OP_SCAN_BACKWARD:
   case RA_OP_SCAN_STEP:
     return scan_bytes(op);
+  case RA_OP_EXPERTS:
+  case RA_OP_EXPERTS_BACKWARD:
+    return experts_bytes(op);
   case RA_OP_REALLOC:
     return (double)op->dim[0] + (double)op->dim[1];
   case RA_OP_HOST:
@@ -422,8 +438,9 @@ ra_op_bytes(const RaOp *op)
 
   switch (op->kind) {
   case RA_OP_GEMM:
-    return e * (double)d[3] *
-           (area + (double)d[2] * ((double)d[0] + (double)d[1]));
+    return (double)d[3] *
+           (e * area + (op->flags & RA_OP_NARROW ? e / 2 : e) * (double)d[2] *
+                           ((double)d[0] + (double)d[1]));
   case RA_OP_ATTENTION:
   case RA_OP_DECODE_ATTENTION:
     return e * attention_elements(op, 2, 2); /* q, out; k, v */
@@ -458,10 +475,6 @@ ra_op_bytes(const RaOp *op)
     return 4 * area + 8 * (double)d[0] * (double)d[2]; /* fp32; id, weight */
   case RA_OP_PERMUTE: /* all copies on one side, each token on the other */
     return e * area * (1 + 1 / (double)MAX(d[2], 1));
-  case RA_OP_EXPERTS: /* weights; rows in, between the products, and out */
-    return (op->flags & RA_OP_NARROW ? e / 2 : e) * expert_met(op) *
-               expert_area(op) +
-           2 * expert_rows(op) * (2 * (double)d[1] + 3 * (double)d[2]);
   case RA_OP_SAMPLE:
     return e * area + 4 * (double)d[0];
   case RA_OP_LOSS:

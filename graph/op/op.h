@@ -81,6 +81,7 @@ typedef enum {
                        Tokens of all ranks; width of an expert on this one;
                        experts of the layer; skew: exponent of the power law of
                        their loads, hundredths; 0: even */
+  RA_OP_EXPERTS_BACKWARD, /* the same */
   RA_N_OPS
 } RaOpKind;
 
@@ -102,14 +103,16 @@ typedef enum {
   RA_OP_RAGGED = 8,     /* GEMM with rows whose length is not a multiple of 16
                            bytes (8 elements) */
   RA_OP_QUANTIZED = 16, /* fp8 GEMM whose operand in(m, k) is already fp8 */
-  RA_OP_FROZEN = 32,    /* GEMM with weights that are not trained: its backward
-                           needs no operand */
+  RA_OP_FROZEN = 32,    /* GEMM or experts with weights that are not trained:
+                           its backward needs no operand */
   RA_OP_DELTA = 64,     /* scan by a delta rule; else Mamba-2's */
   RA_OP_ON_CPU = 128,   /* optimizer whose state and step are the host's */
   RA_OP_BLOCK = 256,    /* fp8 with a scale a block: 1 x 128 of the operand, 128
                            x 128 of the weight */
   RA_OP_NARROW = 512,   /* 4 bits in place of 8 (NVFP4) */
-  RA_OP_PLAIN = 1024    /* experts of two matrices: not gated */
+  RA_OP_PLAIN = 1024,   /* experts of two matrices: not gated */
+  RA_OP_ROUTED = 2048   /* router or permutation of an expert layer, which the
+                           law of RA_OP_EXPERTS was measured with */
 } RaOpFlags;
 
 typedef struct {
@@ -192,6 +195,8 @@ typedef struct {
   uint32_t expert_tp_ranks_per_node;
   uint32_t expert_tp_groups_per_node;
   uint8_t dispatch;          /* RaDispatch of graph/input/plan.h */
+  uint8_t groups_experts;    /* 0 or 1: the experts of a layer are one op, not
+                                what ra_op_list_lower() makes of it */
   uint8_t dtype;             /* RaDtype of parameters; see ra_op_dtype() */
   uint8_t recompute;         /* RaRecompute of graph/input/plan.h */
   uint8_t attention;         /* RaAttention of graph/input/plan.h */
@@ -324,17 +329,30 @@ guint ra_op_list_step(const RaShard *shard, const RaPiece *piece,
  * ra_op_list_experts:
  * @shard: partition of a model with experts, where no tokens are exchanged
  * @tokens: tokens of each rank
- * @visited: experts that the tokens visit, >= 1
  * @out_ops: (out) (array length=RA_OP_LIST_MAX)
  *
  * Part of ra_op_list() for the experts of one layer, forward: from the router's
- * GEMM to the sum of the experts' outputs.  The tokens visit @visited experts,
- * which have equal numbers of rows.
+ * GEMM to the sum of the experts' outputs.
  *
  * Returns: number of ops
  */
-guint ra_op_list_experts(const RaShard *shard, uint64_t tokens,
-                         uint64_t visited, RaOp *out_ops);
+guint ra_op_list_experts(const RaShard *shard, uint64_t tokens, RaOp *out_ops);
+
+/**
+ * ra_op_list_lower:
+ * @ops: (inout) (array length=RA_OP_LIST_MAX): @n_ops of a list
+ *
+ * Replaces each op of experts by its parts: a batch of products up, the
+ * activation, a batch of products down; backward in reverse, with the products
+ * of the weights' gradients.  The batch is the experts that even loads visit,
+ * with equal numbers of rows.  Routing then counts for itself.
+ *
+ * Returns: number of ops
+ */
+guint ra_op_list_lower(RaOp *ops, guint n_ops);
+
+/* Most ops of one that has been lowered. */
+#define RA_OP_EXPERTS_PARTS 5
 
 /* Parameters of @piece on one GPU of the tp group (replicated norms count in
  * full, vocabulary is padded up to a multiple of tp, experts / ep). */
@@ -362,6 +380,11 @@ double ra_experts_parts_met(const RaModel *model, uint32_t n_parts);
  * ranks visit, rounded: at least 1 and at most @choices. */
 uint64_t ra_experts_met(const RaModel *model, uint32_t ep, uint64_t n_tokens,
                         uint64_t choices);
+
+/* The same of @op, an %RA_OP_EXPERTS or its backward, and the copies of tokens
+ * that come to its rank if loads are even. */
+uint64_t ra_op_experts_met(const RaOp *op);
+uint64_t ra_op_experts_rows(const RaOp *op);
 
 /* Model FLOP of @batch through the whole model, forward only, without tp
  * padding or recomputation, as MFU counts them.  Each token counts only the

@@ -22,9 +22,9 @@ ra_experts_parts_met(const RaModel *m, uint32_t n_parts)
 
 /* (1 - k / E)^n by squaring: the same on every machine. */
 static double
-missed_frac(const RaModel *m, uint64_t n)
+missed_frac(uint64_t k, uint64_t n_experts, uint64_t n)
 {
-  double base = 1 - (double)m->experts_per_token / m->n_experts, power = 1;
+  double base = 1 - (double)k / (double)n_experts, power = 1;
 
   for (; n > 0; n >>= 1) {
     if (n & 1)
@@ -34,14 +34,36 @@ missed_frac(const RaModel *m, uint64_t n)
   return power;
 }
 
+static uint64_t
+n_met(uint64_t k, uint64_t n_experts, uint64_t ep, uint64_t n_tokens,
+      uint64_t choices)
+{
+  uint64_t n_local = n_experts / ep;
+  double seen = (double)n_local * (1 - missed_frac(k, n_experts, n_tokens));
+
+  return CLAMP((uint64_t)(seen + 0.5), 1, MIN(choices, n_local));
+}
+
 uint64_t
 ra_experts_met(const RaModel *m, uint32_t ep, uint64_t n_tokens,
                uint64_t choices)
 {
-  uint64_t n_local = m->n_experts / ep;
-  double seen = (double)n_local * (1 - missed_frac(m, n_tokens));
+  return n_met(m->experts_per_token, m->n_experts, ep, n_tokens, choices);
+}
 
-  return CLAMP((uint64_t)(seen + 0.5), 1, MIN(choices, n_local));
+uint64_t
+ra_op_experts_rows(const RaOp *op)
+{
+  return ceil_div(op->dim[0] * op->dim[4], MAX(op->dim[5], 1));
+}
+
+uint64_t
+ra_op_experts_met(const RaOp *op)
+{
+  uint64_t n = MAX(op->dim[3], 1), ep = CLAMP(op->dim[5], 1, n);
+
+  return n_met(MIN(op->dim[4], n), n, ep, op->dim[0],
+               MAX(ra_op_experts_rows(op), 1));
 }
 
 uint64_t

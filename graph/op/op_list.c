@@ -287,14 +287,13 @@ add_attention(RaOpBuilder *b)
   ra_op_add(b, RA_OP_ADD, b->sp_tokens, m->hidden, 0, 0);
 }
 
-/* The products of an MLP of @width on this rank, of @batch experts with @tokens
- * rows of @hidden elements each. */
+/* The products of an MLP of @width on this rank. */
 static void
-add_mlp_core(RaOpBuilder *b, uint64_t tokens, uint64_t hidden, uint64_t width,
-             uint64_t batch)
+add_mlp_core(RaOpBuilder *b, uint64_t width)
 {
   const RaModel *m = b->model;
   gboolean gated = m->mlp == RA_MLP_GATED;
+  uint64_t tokens = b->tokens, hidden = m->hidden;
   uint64_t up = gated ? 2 * width : width;
   RaOpMatrices in = {.kind = {RA_TENSOR_UP, RA_TENSOR_GATE},
                      .out = {width, width},
@@ -304,16 +303,16 @@ add_mlp_core(RaOpBuilder *b, uint64_t tokens, uint64_t hidden, uint64_t width,
       .kind = {RA_TENSOR_DOWN}, .out = {hidden}, .n = 1, .in = width};
 
   if (b->phase != RA_PHASE_BACKWARD) {
-    ra_op_add_linear(b, tokens, up, hidden, batch);
+    ra_op_add_linear(b, tokens, up, hidden, 1);
     ra_op_add_adapters(b, &in);
-    add_activation(b, tokens * batch, width);
-    ra_op_add_linear(b, tokens, hidden, width, batch);
+    add_activation(b, tokens, width);
+    ra_op_add_linear(b, tokens, hidden, width, 1);
     ra_op_add_adapters(b, &out);
   } else {
-    ra_op_add_linear(b, tokens, hidden, width, batch);
+    ra_op_add_linear(b, tokens, hidden, width, 1);
     ra_op_add_adapters(b, &out);
-    add_activation(b, tokens * batch, width);
-    ra_op_add_linear(b, tokens, up, hidden, batch);
+    add_activation(b, tokens, width);
+    ra_op_add_linear(b, tokens, up, hidden, 1);
     ra_op_add_adapters(b, &in);
   }
 }
@@ -412,8 +411,7 @@ add_shared(RaOpBuilder *b)
     add_leave(b);
   else if (apart)
     add_enter(b);
-  add_mlp_core(b, b->tokens, m->hidden, ceil_div(m->shared_ffn, b->shard->tp),
-               1);
+  add_mlp_core(b, ceil_div(m->shared_ffn, b->shard->tp));
   if (m->shared_gate) {
     ra_op_add_linear(b, b->tokens, 1, m->hidden, 1);
     ra_op_add(b, RA_OP_ADD, b->tokens, m->hidden, 0, 0);
@@ -425,6 +423,39 @@ add_shared(RaOpBuilder *b)
     add_leave(b);
 }
 
+/* The products of the experts of this rank. */
+static void
+add_grouped(RaOpBuilder *b)
+{
+  const RaModel *m = b->model;
+  gboolean back = b->phase == RA_PHASE_BACKWARD;
+  uint64_t tokens = b->tokens; /* of the ranks that cut the same experts */
+  RaOp *op;
+
+  if (n_sharers(b) == 1)
+    tokens = ceil_div(tokens * b->expert_tp, b->shard->tp) * b->ep;
+  ra_op_add(b, back ? RA_OP_EXPERTS_BACKWARD : RA_OP_EXPERTS, tokens,
+            expert_hidden(m), ceil_div(m->expert_ffn, b->expert_tp),
+            m->n_experts);
+  op = &b->ops[b->n_ops - 1];
+  op->dim[4] = m->experts_per_token;
+  op->dim[5] = b->ep;
+  op->dim[6] = m->expert_skew;
+  if (m->mlp != RA_MLP_GATED)
+    op->flags |= RA_OP_PLAIN;
+  if (m->lora_rank > 0 && (back || b->shard->loss))
+    op->flags |= RA_OP_FROZEN;
+}
+
+/* An op of the layer's routing. */
+static void
+add_routed(RaOpBuilder *b, RaOpKind kind, uint64_t tokens, uint64_t width,
+           uint64_t copies)
+{
+  ra_op_add(b, kind, tokens, width, copies, 0);
+  b->ops[b->n_ops - 1].flags |= RA_OP_ROUTED;
+}
+
 /* A mixture of experts: those of this rank, or its parts of them. */
 static void
 add_experts(RaOpBuilder *b)
@@ -432,31 +463,20 @@ add_experts(RaOpBuilder *b)
   const RaModel *m = b->model;
   uint64_t tp = b->shard->tp, k = m->experts_per_token, parts = n_sharers(b);
   uint64_t rows = sends_share(b) ? ceil_div(b->tokens, tp) : b->tokens;
-  /* of the ranks that cut the same experts, and of all that exchange tokens */
-  uint64_t choices = ceil_div(b->tokens * b->expert_tp, tp) * k;
-  uint64_t tokens = ceil_div(b->tokens * b->ep * b->expert_tp, tp);
-  uint64_t hidden = expert_hidden(m);
+  uint64_t hidden = expert_hidden(m), copies = ceil_div(rows * k, parts);
 
-  if (parts > 1)
-    choices = ceil_div(b->tokens * k, parts);
   add_latent_experts(b, rows, FALSE);
   if (b->phase == RA_PHASE_BACKWARD) /* of the weights before their logits' */
-    ra_op_add(b, RA_OP_ROUTER, rows, m->n_experts, k, 0);
+    add_routed(b, RA_OP_ROUTER, rows, m->n_experts, k);
   ra_op_add_linear(b, rows, m->n_experts, m->hidden, 1);
   if (b->phase != RA_PHASE_BACKWARD)
-    ra_op_add(b, RA_OP_ROUTER, rows, m->n_experts, k, 0);
-  ra_op_add(b, RA_OP_PERMUTE, ceil_div(rows * k, parts), hidden, k / parts, 0);
+    add_routed(b, RA_OP_ROUTER, rows, m->n_experts, k);
+  add_routed(b, RA_OP_PERMUTE, copies, hidden, k / parts);
   add_expert_exchange(b, rows, FALSE);
-  if (choices > 0) {
-    uint64_t n = ra_experts_met(m, b->ep, tokens, choices);
-    guint up = b->n_ops;
-    add_mlp_core(b, ceil_div(choices, n), hidden,
-                 ceil_div(m->expert_ffn, b->expert_tp), n);
-    /* Tokens were quantised for the router, before they were copied. */
-    b->ops[up].flags |= b->phase == RA_PHASE_BACKWARD ? 0 : RA_OP_QUANTIZED;
-  }
+  if (b->tokens > 0)
+    add_grouped(b);
   add_expert_exchange(b, rows, TRUE);
-  ra_op_add(b, RA_OP_PERMUTE, ceil_div(rows * k, parts), hidden, k / parts, 0);
+  add_routed(b, RA_OP_PERMUTE, copies, hidden, k / parts);
   add_latent_experts(b, rows, TRUE);
   /* The share was cut from tokens that all tp ranks have, and need again. */
   if (sends_share(b) && !b->shard->sequence_parallel)
@@ -486,7 +506,7 @@ add_mlp(RaOpBuilder *b)
     add_experts(b);
     add_shared(b);
   } else {
-    add_mlp_core(b, b->tokens, m->hidden, ceil_div(m->ffn, b->shard->tp), 1);
+    add_mlp_core(b, ceil_div(m->ffn, b->shard->tp));
   }
   if (tp && back)
     add_enter(b);
@@ -693,7 +713,7 @@ make_list(const RaShard *shard, const RaPiece *piece, RaPhase phase,
     g_assert(b.n_ops < RA_OP_LIST_MAX);
     b.ops[b.n_ops++] = b.late[i];
   }
-  return b.n_ops;
+  return shard->groups_experts ? b.n_ops : ra_op_list_lower(b.ops, b.n_ops);
 }
 
 guint

@@ -26,9 +26,11 @@ ra_op_reuse_mib(const RaShard *shard, const RaPiece *piece,
                 const RaBatch *batch, uint64_t *out_until_tokens)
 {
   RaOp ops[RA_OP_LIST_MAX];
-  guint n_ops = shard->zero_ranks > 1
-                    ? 0
-                    : ra_op_list(shard, piece, RA_PHASE_DECODE, batch, ops);
+  guint n_ops =
+      shard->zero_ranks > 1
+          ? 0
+          : ra_op_list_lower(
+                ops, ra_op_list(shard, piece, RA_PHASE_DECODE, batch, ops));
   double ranks = MAX((double)shard->tp_ranks_per_node, 1) *
                  MAX((double)shard->tp_groups_per_node, 1);
   double weights = 0, per_token = 0, tokens = 0, until, mib;

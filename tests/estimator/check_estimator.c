@@ -250,8 +250,41 @@ START_TEST(test_experts)
   bench_check(ra_estimator_op_s(b->estimator, &op), 1336.3e-6);
   op.dim[0] = 100;
   bench_check(ra_estimator_op_s(b->estimator, &op), 0.0017075050809104706);
+  /* Backward: weights 240 us, products 2.4 us. */
+  op.kind = RA_OP_EXPERTS_BACKWARD;
+  op.dim[0] = 8;
+  bench_check(ra_estimator_op_s(b->estimator, &op), 1456.6e-6);
+  op.flags = RA_OP_FROZEN;
+  bench_check(ra_estimator_op_s(b->estimator, &op), 1336.3e-6);
   op.dim[0] = 0;
   ck_assert_double_eq(ra_estimator_op_s(b->estimator, &op), 0);
+}
+END_TEST
+
+/* The law has routing in it, so the routing of a list costs nothing beside.  A
+ * profile without the law costs the parts of the layer. */
+START_TEST(test_experts_without_a_law)
+{
+  g_autofree char *text = profile_text(NULL);
+  char *first = strstr(text, "[law experts.bf16]");
+  char *after = strstr(first, "[law attention]");
+  g_autoptr(Bench) with = bench_new(profile_text_load(NULL, NULL));
+  g_autoptr(Bench) without = NULL;
+  RaOp op = {.kind = RA_OP_EXPERTS, .count = 1, .dim = {8, 64, 32, 4, 4, 2, 0}};
+  RaOp router = {.kind = RA_OP_ROUTER, .count = 1, .dim = {8, 4, 4}};
+  RaOp parts[RA_OP_EXPERTS_PARTS] = {op};
+  guint n = ra_op_list_lower(parts, 1);
+  double s = 0;
+
+  memmove(first, after, strlen(after) + 1);
+  without = bench_new(profile_text_parse(text));
+  for (guint i = 0; i < n; i++)
+    s += ra_estimator_op_s(without->estimator, &parts[i]);
+  ck_assert_double_eq(ra_estimator_op_s(without->estimator, &op), s);
+  bench_check_differs(ra_estimator_op_s(with->estimator, &op), s);
+  ck_assert_double_gt(ra_estimator_op_s(with->estimator, &router), 0);
+  router.flags = RA_OP_ROUTED;
+  ck_assert_double_eq(ra_estimator_op_s(with->estimator, &router), 0);
 }
 END_TEST
 
@@ -478,6 +511,7 @@ estimator_suite(void)
   tcase_add_test(tcase, test_decode_attention);
   tcase_add_test(tcase, test_memory_op);
   tcase_add_test(tcase, test_experts);
+  tcase_add_test(tcase, test_experts_without_a_law);
   tcase_add_test(tcase, test_gemm_fp32);
   tcase_add_test(tcase, test_memory_laws);
   suite_add_tcase(suite, tcase);

@@ -95,7 +95,8 @@ unit_of(const Bench *b, const Case *c, const RaPiece *part, uint64_t kv_tokens)
   for (guint i = 0; i < n; i++) {
     double s = ra_estimator_op_s(b->estimator, &ops[i]);
     unit.compute_s += ops[i].count * s;
-    unit.n_launches += s > 0 ? ops[i].count * ra_op_n_launches(&ops[i]) : 0;
+    if (s > 0 || ops[i].flags & RA_OP_ROUTED)
+      unit.n_launches += ops[i].count * ra_op_n_launches(&ops[i]);
   }
   unit.gather_s =
       bench_s(b, RA_OP_ALL_GATHER, 2 * ra_piece_n_params(&c->shard, part),

@@ -95,6 +95,7 @@ simulated(const RunFixture *f, uint64_t seed)
   RaTrace *trace;
 
   f->text->cluster->device = profile->spec;
+  f->text->cluster->device.groups_experts = FALSE; /* as they run */
   graph = ra_expand(f->text->augmented, RA_FIDELITY_OP, seed, &error);
   ck_assert_msg(graph != NULL, "%s", error ? error->message : "");
   estimator = ra_estimator_new(profile, f->text->cluster, &error);

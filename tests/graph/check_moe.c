@@ -285,11 +285,11 @@ START_TEST(test_params)
 }
 END_TEST
 
-/* Qwen3-30B-A3B's layer in fp8, 64 tokens that meet 32 of its experts: 512
- * choices, so 16 rows each.  Router, choice, copies in, up and gate, SwiGLU,
- * down, sum: seven ops.  The router's product quantises the tokens, so the
- * experts' first does not; between products there is bf16: copies in read 64
- * rows of 2048 and write 512, 2 bytes each. */
+/* Qwen3-30B-A3B's layer in fp8, 512 tokens that meet all of its 128 experts:
+ * 4096 choices, so 32 rows each.  Router, choice, copies in, up and gate,
+ * SwiGLU, down, sum: seven ops.  The router's product quantises the tokens, so
+ * the experts' first does not; between products there is bf16: copies in read
+ * 512 rows of 2048 and write 4096, 2 bytes each. */
 START_TEST(test_list_of_experts)
 {
   static const RaOpKind kinds[] = {
@@ -301,7 +301,7 @@ START_TEST(test_list_of_experts)
   guint n;
 
   shard.dtype = RA_DTYPE_FP8;
-  n = ra_op_list_experts(&shard, 64, 32, ops);
+  n = ra_op_list_experts(&shard, 512, ops);
   ck_assert_uint_eq(n, G_N_ELEMENTS(kinds));
   for (guint i = 0; i < n; i++) {
     ck_assert_uint_eq(ops[i].kind, kinds[i]);
@@ -309,14 +309,52 @@ START_TEST(test_list_of_experts)
                       kinds[i] == RA_OP_GEMM ? RA_DTYPE_FP8 : RA_DTYPE_BF16);
     ck_assert_uint_eq(ops[i].flags, i == 3 ? RA_OP_QUANTIZED : 0);
   }
-  ck_assert_uint_eq(ops[3].dim[0], 16);
+  ck_assert_uint_eq(ops[3].dim[0], 32);
   ck_assert_uint_eq(ops[3].dim[1], 2 * 768);
   ck_assert_uint_eq(ops[3].dim[2], 2048);
-  ck_assert_uint_eq(ops[3].dim[3], 32);
-  ck_assert_uint_eq(ops[4].dim[0], 512);
-  ck_assert_double_eq(ra_op_bytes(&ops[2]), 2 * 2048 * (64 + 512.0));
-  /* the fault to catch: as many experts as 64 tokens meet on average, 126 */
-  ck_assert_uint_gt(ra_experts_met(m, 1, 64, 512), 100);
+  ck_assert_uint_eq(ops[3].dim[3], 128);
+  ck_assert_uint_eq(ops[4].dim[0], 4096);
+  ck_assert_double_eq(ra_op_bytes(&ops[2]), 2 * 2048 * (512 + 4096.0));
+  /* the fault to catch: one expert a token */
+  ck_assert_uint_ne(ops[3].dim[0], 512 / 128);
+}
+END_TEST
+
+/* A list and what runs of it compute the same, in every phase, with frozen
+ * weights or not: 512 tokens visit all 128 experts, 32 rows each.  Backward
+ * twice forward, or once if frozen.  The fault: a backward that forgets the
+ * weights' gradients. */
+START_TEST(test_lowered_list)
+{
+  g_autoptr(RaModel) m = load_model("qwen3-30b-a3b");
+  RaShard shard = make_shard(m, 1);
+  RaPiece layer = {.n_layers = 1};
+  RaBatch batch = {1, 512, 512, 512 * 513 / 2};
+  double products = 2.0 * 512 * 8 * 3 * 2048 * 768;
+
+  shard.loss = 1;
+  shard.groups_experts = 1;
+  for (guint frozen = 0; frozen < 2; frozen++) {
+    m->lora_rank = frozen;
+    for (guint phase = 0; phase < RA_N_PHASES; phase++) {
+      double passes = phase == RA_PHASE_BACKWARD && !frozen ? 2 : 1;
+      RaOp ops[RA_OP_LIST_MAX], parts[RA_OP_EXPERTS_PARTS];
+      guint n = ra_op_list(&shard, &layer, (RaPhase)phase, &batch, ops), i = 0;
+
+      while (ops[i].kind != RA_OP_EXPERTS &&
+             ops[i].kind != RA_OP_EXPERTS_BACKWARD)
+        ck_assert_uint_lt(++i, n);
+      parts[0] = ops[i];
+      ck_assert_double_eq(ra_op_flop(&ops[i]), passes * products);
+      n = ra_op_list_lower(parts, 1);
+      ck_assert_uint_eq(n, passes < 2 ? 3 : 5);
+      ck_assert_double_eq(list_flop(parts, n, n), passes * products);
+      ck_assert_double_lt(list_flop(parts, n, 0), passes * products);
+      ck_assert(phase == RA_PHASE_BACKWARD ||
+                (parts[2].flags & RA_OP_FROZEN) == (frozen ? RA_OP_FROZEN : 0));
+    }
+  }
+  m->lora_rank = 0;
 }
 END_TEST
 
@@ -611,6 +649,7 @@ moe_suite(void)
   tcase_add_test(tcase, test_qwen3_experts_met);
   tcase_add_test(tcase, test_params);
   tcase_add_test(tcase, test_list_of_experts);
+  tcase_add_test(tcase, test_lowered_list);
   tcase_add_test(tcase, test_counts_of_all_layouts);
   tcase_add_test(tcase, test_routing_of_all_layouts);
   suite_add_tcase(suite, tcase);
