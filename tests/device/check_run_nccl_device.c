@@ -26,7 +26,8 @@ nccl(gboolean by_peers)
 }
 
 /* Two ranks, tensor-parallel in training, replicas in generation; or replicas
- * that share experts in both, or sequences in training. */
+ * that share experts in both, where some step has no row to exchange; or
+ * sequences in training. */
 typedef struct {
   const char *config, *all, *generate;
 } Ranks;
@@ -51,6 +52,7 @@ fixture_new(const Ranks *of, const char *dtype, float rate)
                   .train = "grad-dtype = fp32\n",
                   .n_iterations = 2,
                   .seed = 1,
+                  .pairs = TRUE,
                   .head = "[workload]\nformat = 1\nalgorithm = test\n"
                           "dataset = prompts\nprompts = 2\n"
                           "prompt-length = fixed(2)\n"

@@ -66,6 +66,9 @@ workload_text(const RunSpec *spec)
   }
   if (spec->dtype)
     g_string_replace(text, "dtype = fp32", spec->dtype, 0);
+  if (spec->pairs)
+    g_string_replace(text, "samples-per-prompt = 4", "samples-per-prompt = 2",
+                     0);
   if (spec->two_rules) {
     g_string_replace(text, "rlogp, r\n", "rlogp, r, r2\n", 0);
     g_string_append(text, "[call rew2]\nkind = host\nhost-time = 1 ms\n"

@@ -22,6 +22,7 @@ typedef struct {
   const char *train_alone; /* (nullable): lines of the train calls instead */
   uint32_t staleness;      /* staleness of the generate call */
   const char *head;        /* (nullable): replaces the usual [workload] */
+  gboolean pairs;          /* grpo: two answers of a prompt, not four */
   gboolean two_rules;      /* grpo: a second host call, each on a mesh */
   const char *first_rule;  /* plan of the host call */
   const char *second_rule; /* plan of the second host call */
