@@ -296,8 +296,9 @@ END
 lack_of() { # GPU
   awk -v gpu="$1" '
     / needs [0-9.]+ of [0-9.]+ GiB/ { at = 1 }
-    at && NF == 0 || / change that |Changes that / { at = 0 }
-    at { text = text " " $0 }
+    at && NF == 0 { at = 0 }
+    at { line = $0; ends = sub(/ *(No|Smallest single) change that.*|Changes that.*/, "", line)
+         text = text " " line; at = !ends }
     END {
       gsub(/  +/, " ", text)
       match(text, /needs [0-9.]+ of [0-9.]+/)
