@@ -11,7 +11,7 @@
 #include "tests/support/check_main.h"
 #include "tests/support/run_fixture.h"
 
-enum { N_INPUTS = 25000, N_CHANGES = 4 };
+enum { N_INPUTS = 100000 / RA_CHECK_SHARE, N_CHANGES = 4 };
 
 static const RunSpec spec = {.algorithm = "sft",
                              .config = "run-tied.json",
