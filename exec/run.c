@@ -7,6 +7,7 @@
 #include "exec/backend/spin_wait.h"
 #include "exec/checkpoint.h"
 #include "exec/run_impl.h"
+#include "kernels/cpu/cpu_gemm.h"
 
 static double
 clock_s(const RaRun *run)
@@ -357,8 +358,14 @@ run_rank(void *data)
 static void
 run_iterations(RaRun *run, uint32_t begin, uint32_t end)
 {
+  size_t n_here = 0;
+
   run->begin_iteration = begin;
   run->end_iteration = end;
+  for (uint32_t i = 0; i < run->n_ranks; i++)
+    n_here += ra_run_is_here(run, i) ? 1 : 0;
+  if (!ra_cpu_gemm_has_room(n_here))
+    g_error("no address space for %zu ranks, 192 MiB each", n_here);
   run->backend->wait(); /* the ranks' threads use what a checkpoint had */
   ra_run_guard(run);
   for (uint32_t i = 0; i < run->n_ranks; i++)

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "exec/measure/probe_impl.h"
+#include "kernels/cpu/cpu_gemm.h"
 
 void
 ra_probe_options_init(RaProbeOptions *options)
@@ -340,6 +341,8 @@ run_all(RaProbe *probe, const RaProbePoint *point)
   gboolean is_alone = n_ranks == 1; /* runs on this thread, which keeps its
                                        stream and buffers */
 
+  if (!ra_cpu_gemm_has_room(n_ranks))
+    g_error("no address space for %u ranks, 192 MiB each", n_ranks);
   for (uint32_t i = 0; i < n_ranks; i++) {
     RaProbeRank *r = &probe->ranks[i];
 

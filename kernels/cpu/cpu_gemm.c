@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "kernels/cpu/cpu.h"
 #include "kernels/cpu/cpu_gemm.h"
@@ -27,6 +28,10 @@
   4 /* from here on tiles of kernels/cpu/cpu_gemm_avx512.c fill */
 #define OWN_COLS 16
 #define LINE_FLOATS 16 /* of a cache line */
+/* A thread's address space: OpenBLAS takes a buffer for each thread that calls
+ * it, and tries again for ever where there is no room (BUFFER_SIZE of 0.3.21,
+ * common_x86_64.h); glibc's heap of a thread (HEAP_MAX_SIZE). */
+#define THREAD_BYTES (((size_t)32 << 22) + ((size_t)64 << 20))
 
 typedef void (*SgemmFunc)(int order, int order_a, int order_b, int m, int n,
                           int k, float alpha, const float *a, int lda,
@@ -54,6 +59,19 @@ ra_cpu_gemm_open(void)
 {
   pthread_once(&once, open_library);
   return sgemm != NULL;
+}
+
+int
+ra_cpu_gemm_has_room(size_t n_threads)
+{
+  size_t n_bytes = n_threads * THREAD_BYTES;
+  void *room;
+
+  if (n_threads == 0)
+    return 1;
+  room = mmap(NULL, n_bytes, PROT_NONE,
+              MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  return room != MAP_FAILED && munmap(room, n_bytes) == 0;
 }
 
 /* Dot products of four rows of @a with four of @b, over @k: each element that

@@ -21,6 +21,10 @@
  */
 int ra_cpu_gemm_open(void);
 
+/* 1 if the address space has room for what @n_threads threads take of it, 192
+ * MiB each with OpenBLAS's buffer, else 0: a GEMM might then never end. */
+int ra_cpu_gemm_has_room(size_t n_threads);
+
 /* Order in which an operand is stored. */
 typedef enum { RA_CPU_PLAIN, RA_CPU_TRANSPOSED } RaCpuOrder;
 

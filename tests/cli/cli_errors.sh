@@ -20,7 +20,7 @@ fails "unknown command 'plto', did you mean 'plot'?" help plto
 fails "unexpected argument 'b'" help plot b
 
 for command in $commands; do
-  [ "$command" = keys ] || # which then says all
+  [[ $command = keys || $command = list ]] || # which then say all
     fails "expected 'reallot $command " "$command"
   [[ $command = simulate || $command = validate ]] || # they take several
     fails "unexpected argument" "$command" a b c
