@@ -166,7 +166,14 @@ files_of(const RaCalibrateLaw *state, const RaFitLaw *fit, const char *gpu)
   if (state->is_layer)
     return g_strdup_printf("serving_e2e_vllm/profile/%s_*", gpu);
   if (g_str_has_prefix(source, "gemm."))
-    return g_strdup_printf("kernels_gemm/gemm_%s_%s*.csv", gpu, source + 5);
+    return g_strdup_printf("kernels_gemm%s/gemm_%s_%s*.csv",
+                           strcmp(source, "gemm.fp8block") == 0 ||
+                                   strcmp(source, "gemm.nvfp4") == 0
+                               ? "_quant"
+                               : "",
+                           gpu, source + 5);
+  if (g_str_has_prefix(source, "experts."))
+    return g_strdup_printf("kernels_moe/moe_%s_%s*.csv", gpu, source + 8);
   if (strcmp(source, "attention") == 0)
     return g_strdup_printf("kernels_attention/prefill_%s_bf16*.csv", gpu);
   if (strcmp(source, "decode-attention") == 0)
