@@ -105,7 +105,8 @@ done 2>&1 | sort -u | grep -c . | grep -q '^1$'
 result $? "a GPU is found by its short name"
 fails "'.' is a directory" simulate .
 echo '{"schemaVersion": 1, "traceEvents": []}' >rank0.json
-fails "rank0.json: is a profiler's trace (traceEvents)" inspect rank0.json
+fails "rank0.json: no known op has a shape" inspect rank0.json
+works inspect "$srcdir/tests/data/kineto/cuda.json"
 # An installed tree runs from where it was moved to.
 mkdir -p moved/bin moved/share/reallot
 cp "$reallot" moved/bin && cp -r "$srcdir"/share/{plans,workloads,clusters} \
