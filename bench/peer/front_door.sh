@@ -363,7 +363,7 @@ one() { # FILE FRAMEWORK KIND FOLDER
                s = 1; next }
       s == 1 { print $c; exit }' "$out/s" 2>/dev/null)
   fi
-  [ "$fits" = no ] &&
+  [ "$3 $fits" = "rl no" ] &&
     printf '%s\t%s\t%s\t%s\n' "$1" "$2" "$(cat "$out/lack")" "$(why_of "$1")" >>"$4.lacks"
   [ "$3" = rl ] || grep -qs '^kind = generate' "$out"/*.workload || taken=no
   [ $taken = no ] && [ -f "$plan" ] && with_model="as $3"
