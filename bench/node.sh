@@ -28,6 +28,7 @@
 # most:
 #
 #   report.txt            what every step printed, and how it ended
+#   now.txt               what the step under way has printed
 #   bars.tsv              figures against their bars
 #   mine.profile, mine.samples.trace.tsv          calibrate
 #   run.trace.tsv, collectives.trace.tsv, nccl-tests.log, peer.tsv
@@ -58,7 +59,7 @@ usage() { # WHY
 
 for arg; do
   case $arg in
-    -h | --help) sed -n '2,41s/^# \{0,1\}//p' "$0"; exit 0 ;;
+    -h | --help) sed -n '2,42s/^# \{0,1\}//p' "$0"; exit 0 ;;
     --out=?*) out=${arg#--out=} ;;
     --again) again=yes ;;
     --dry) dry=yes ;;
@@ -75,7 +76,7 @@ done
 mkdir -p "$out" && out=$(cd "$out" && pwd) || exit 2
 work=$(mktemp -d) || exit 2
 trap 'rm -rf "$work"' EXIT
-report=$out/report.txt bars=$out/bars.tsv
+report=$out/report.txt bars=$out/bars.tsv now=$out/now.txt
 touch "$report" "$bars"
 
 # ---- The machine -------------------------------------------------------------
@@ -164,18 +165,18 @@ for step in "${steps[@]}"; do
   from_s=$SECONDS
   # The last second is the kill's: a step that ignores the end.
   (cd "$work/step" && exec timeout -k 1 $((most_s - 1)) bash -c \
-    ". \"\$top/bench/node_steps.sh\" && step_$step") >"$work/output" 2>&1
+    ". \"\$top/bench/node_steps.sh\" && step_$step") >"$now" 2>&1
   status=$?
   took="in $((SECONDS - from_s)) s"
   case $status in
     0) end="ok $took" ;;
-    77) end="not on this machine ($(tail -n 1 "$work/output"))" ;;
+    77) end="not on this machine ($(tail -n 1 "$now"))" ;;
     124 | 137) end="cut after $most_s s, what it did stays" worst=1 ;;
     *) end="failed ($status) $took" worst=1 ;;
   esac
-  n_short=$(grep -c '^bar	.*	short$' "$work/output")
+  n_short=$(grep -c '^bar	.*	short$' "$now")
   [ "$n_short" -eq 0 ] || end="$end, $n_short bars short"
-  keep "$step" "$work/output" "$end"
+  keep "$step" "$now" "$end" && rm -f "$now"
   echo "$step: $end"
 done
 exit $worst

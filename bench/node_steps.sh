@@ -58,7 +58,9 @@ step_device() {
   ${smi%% *} topo -m
 }
 
-# What `make check-gpu` runs, by hand, so that a bundle needs no make.
+# What `make check-gpu` runs, by hand, so that a bundle needs no make.  One
+# process a program: a context for each of a hundred cases takes minutes.  What
+# hangs is ended, and the next program has its turn.
 step_tests() {
   local failed=0 program
 
@@ -73,7 +75,10 @@ step_tests() {
       "$program" >tap.txt || failed=1
       head -n 3 tap.txt
     else
-      CK_TIMEOUT_MULTIPLIER=60 RA_REQUIRE_GPU=yes "$program" || failed=1
+      CK_FORK=no RA_REQUIRE_GPU=yes timeout -k 1 40 "$program" || {
+        echo "# ${program##*/}: exit status $?"
+        failed=1
+      }
     fi
   done
   return $failed
@@ -85,17 +90,21 @@ step_ptxas() {
   "$top/bench/ptxas.sh"
 }
 
-# One process a program: the tool does not follow forks.
+# The smallest cases are all of a program's: none takes a second by itself.  The
+# tool follows one process, so tests do not fork.
 step_sanitize() {
-  local program
+  local failed=0 program
 
   command -v compute-sanitizer >/dev/null ||
     lacks "no compute-sanitizer" || return 77
   for program in "$build"/tests/device/check_gpu*; do
     case ${program##*/} in *.*) continue ;; esac
-    CK_FORK=no CK_TIMEOUT_MULTIPLIER=100 RA_REQUIRE_GPU=yes \
-      compute-sanitizer --error-exitcode=9 "$program" || return 1
+    echo "# ${program##*/}"
+    CK_FORK=no RA_REQUIRE_GPU=yes compute-sanitizer --error-exitcode=9 \
+      "$program" >sanitizer.txt 2>&1 || failed=1
+    grep -E '^(========= |not ok)' sanitizer.txt | tail -n 20
   done
+  return $failed
 }
 
 # ---- Kernels and the profile -------------------------------------------------

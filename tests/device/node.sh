@@ -64,8 +64,9 @@ done <"$tmp/programs"
 [ -z "$missing" ] || echo "#$missing"
 [ -z "$missing" ]
 result $? "nothing is needed beyond glibc and the bundle"
-for file in "$root"/bin/*; do bare ldd "$file"; done |
-  awk '$2 == "=>" { print "#", $3 }' | grep -Ev " $tmp/|/($glibc)\.so"
+for file in "$root"/bin/* "$root"/bench/gpu_kernels "$root"/tests/device/check_*; do
+  bare ldd "$file"
+done | awk '$2 == "=>" { print "#", $3 }' | grep -Ev " $tmp/|/($glibc)\.so"
 result $((! $?)) "and the loader takes the bundle's"
 
 # ---- Programs in it ----------------------------------------------------------
