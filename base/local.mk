@@ -23,6 +23,7 @@ libbase_a_SOURCES += %D%/nesting.c %D%/nesting.h
 libbase_a_SOURCES += %D%/palette.c %D%/palette.h
 libbase_a_SOURCES += %D%/partition.c %D%/partition.h
 libbase_a_SOURCES += %D%/quote.c %D%/quote.h
+libbase_a_SOURCES += %D%/philox.h
 libbase_a_SOURCES += %D%/rng.c %D%/rng.h
 libbase_a_SOURCES += %D%/sum.c %D%/sum.h
 libbase_a_SOURCES += %D%/table.c %D%/table.h

@@ -3,38 +3,13 @@
 
 #include <math.h>
 
+#include "base/philox.h"
 #include "base/rng.h"
-
-/* Philox4x32-10.  Source: J. Salmon, M. Moraes, R. Dror, D. Shaw, "Parallel
- * random numbers: as easy as 1, 2, 3", SC 2011; multipliers from its table 2,
- * key increments: the golden ratio and sqrt(3) - 1 in 32 bits. */
-#define N_ROUNDS 10
-#define MULTIPLIER_0 UINT64_C(0xd2511f53)
-#define MULTIPLIER_1 UINT64_C(0xcd9e8d57)
-#define WEYL_0 UINT32_C(0x9e3779b9)
-#define WEYL_1 UINT32_C(0xbb67ae85)
 
 void
 ra_rng_block(const uint32_t counter[4], const uint32_t key[2], uint32_t out[4])
 {
-  uint32_t c0 = counter[0], c1 = counter[1], c2 = counter[2], c3 = counter[3];
-  uint32_t k0 = key[0], k1 = key[1];
-
-  for (int i = 0; i < N_ROUNDS; i++) {
-    uint64_t p0 = MULTIPLIER_0 * c0;
-    uint64_t p1 = MULTIPLIER_1 * c2;
-
-    c0 = (uint32_t)(p1 >> 32) ^ c1 ^ k0;
-    c1 = (uint32_t)p1;
-    c2 = (uint32_t)(p0 >> 32) ^ c3 ^ k1;
-    c3 = (uint32_t)p0;
-    k0 += WEYL_0;
-    k1 += WEYL_1;
-  }
-  out[0] = c0;
-  out[1] = c1;
-  out[2] = c2;
-  out[3] = c3;
+  ra_philox(counter, key, out);
 }
 
 RaRng

@@ -160,9 +160,10 @@ losses() { # PLAN
 }
 
 # Every layout on one GPU against one rank.  A forward of 8 layers rounds to bf16
-# R = 14 x 8 + 3 times (tests/device/check_backend_cuda.c), each time by 2^-9 / sqrt(3)
-# rms, so that two orders of sums are sqrt(2 R / 3) 2^-9 = 1.7 % of a row of
-# logits apart, and their losses, means over some thousand rows, by less.
+# R = 14 x 8 + 3 times (tests/device/check_backend_cuda.c), and 2 x 8 more where the
+# library rounds a product before it adds it to the residual stream, each time by
+# 2^-9 / sqrt(3) rms, so that two orders of sums are sqrt(2 R / 3) 2^-9 = 1.8 % of a
+# row of logits apart, and their losses, means over some thousand rows, by less.
 run_layouts() {
   local n=8 failed=0 layout
   local layouts=('dp=8' 'tp=8' 'pp=8 micro-batches=8' 'dp=2 tp=2 pp=2'

@@ -22,6 +22,7 @@ libkernels_a_SOURCES += %D%/cpu/cpu_policy.c %D%/cpu/cpu_policy.h
 libkernels_a_SOURCES += %D%/cpu/cpu_preference.c %D%/cpu/cpu_preference.h
 libkernels_a_SOURCES += %D%/cpu/cpu_sample.c %D%/cpu/cpu_sample.h
 libkernels_a_SOURCES += %D%/rmsnorm_ref.c %D%/rmsnorm.h
+libkernels_a_SOURCES += %D%/seed.h
 
 if HAVE_CUDA
 noinst_LIBRARIES += libkernels_cuda.a
@@ -50,6 +51,7 @@ libkernels_cuda_a_SOURCES += %D%/pointwise.cu %D%/pointwise.h
 libkernels_cuda_a_SOURCES += %D%/rmsnorm.cu
 libkernels_cuda_a_SOURCES += %D%/rmsnorm_backward.cu
 libkernels_cuda_a_SOURCES += %D%/sample.cu %D%/sample.h
+libkernels_cuda_a_SOURCES += %D%/seed.cu
 libkernels_cuda_a_SOURCES += %D%/sums.cu %D%/sums.h
 libkernels_cuda_a_SOURCES += %D%/tile.cuh
 

@@ -26,6 +26,7 @@
 #include "kernels/cpu/cpu_gemm.h"
 #include "kernels/cpu/cpu_logprob.h"
 #include "kernels/cpu/cpu_sample.h"
+#include "kernels/seed.h"
 
 typedef struct RaElem RaElem;
 
@@ -109,6 +110,11 @@ typedef struct {
   /* Copies to host memory as fp32, and back. */
   void (*read_elems)(gsize n, const RaElem *from, float *to);
   void (*write_elems)(gsize n, const float *from, RaElem *to);
+  /* Makes the (n) elements of @rect (kernels/seed.h). (nullable): the host
+   * makes and writes them */
+  void (*seed)(gsize n, const RaSeedRect *rect, RaElem *out);
+  /* Elements as floats in device memory. (nullable): likewise */
+  void (*widen)(gsize n, const RaElem *x, float *out);
   void (*wait)(void); /* for all ops that this thread has begun, but not for
                          concurrent copies */
   /* Copies to or from memory of alloc_host(), in the thread's queue for that

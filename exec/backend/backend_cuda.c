@@ -10,6 +10,7 @@
 #include "kernels/logprob.h"
 #include "kernels/pointwise.h"
 #include "kernels/rmsnorm.h"
+#include "kernels/seed.h"
 #include "kernels/sums.h"
 
 /* --- memory --- */
@@ -103,6 +104,20 @@ write_elems(gsize n, const float *from, RaElem *to)
   for (gsize i = 0; i < n; i++)
     narrow[i] = ra_bf16_from_f32(from[i]);
   write_bytes(to, narrow, n * sizeof *narrow);
+}
+
+static void
+seed(gsize n, const RaSeedRect *rect, RaElem *out)
+{
+  ra_cuda_check(ra_k_seed(n, rect, (uint16_t *)out, ra_device_stream()),
+                "the first weights");
+}
+
+static void
+widen(gsize n, const RaElem *x, float *out)
+{
+  ra_cuda_check(ra_k_widen(n, (const uint16_t *)x, out, ra_device_stream()),
+                "weights in fp32");
 }
 
 static void
@@ -378,6 +393,8 @@ static const RaBackend table = {
     .write = write_bytes,
     .read_elems = read_elems,
     .write_elems = write_elems,
+    .seed = seed,
+    .widen = widen,
     .wait = wait_for,
     .begin_copy = ra_cuda_begin_copy,
     .follow_copy = ra_cuda_follow_copy,

@@ -17,10 +17,11 @@
  *     ra_cuda_gemm(gemm, &p, x, weight, NULL, out, stream, &error);
  *
  * Error of an element: k 2^-22 sum |a| |b| (tensor cores truncate; see
- * exec/backend/cuda_selftest.c), then 2^-8 of it where c is bf16.  Parts of a
- * sum that is split over k are added in fp32.  Error of a sum of rows of a: k
- * 2^-22 sum |a|.  The library does not guarantee it;
- * tests/device/check_gpu_gemm.c checks it.
+ * exec/backend/cuda_selftest.c), then 2^-8 of it where c is bf16.  Where c is
+ * bf16 and added to, the library may round a b before it adds, as it does on an
+ * H100 with cuBLAS 13.0: 2^-8 |a b| more.  Parts of a sum that is split over k
+ * are added in fp32.  Error of a sum of rows of a: k 2^-22 sum |a|.  The
+ * library does not guarantee it; tests/device/check_gpu_gemm.c checks it.
  */
 #ifndef RA_EXEC_BACKEND_CUDA_GEMM_H
 #define RA_EXEC_BACKEND_CUDA_GEMM_H

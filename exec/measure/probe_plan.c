@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "exec/measure/probe_plan.h"
+#include "kernels/rmsnorm.h"
 
 /* The host's part of a point: random tokens, looking at the result. */
 #define POINT_S 1e-3
@@ -205,6 +206,8 @@ add_rows(Plan *p, RaOpKind kind, RaOpKind back, uint64_t third)
       if (kind == RA_OP_ROPE)
         d[1] = sides[b] / third;
       add(p, kind, RA_PROBE_FORWARD, level, d[0] * sides[b] * 2, 2, d);
+      if (back == RA_OP_NORM_BACKWARD && sides[b] > RA_K_RMSNORM_BACKWARD_MAX)
+        continue; /* no model is so wide: ra_backend_cuda() refuses it */
       if (back != RA_N_OPS && rows[a] >= 64)
         add(p, back, RA_PROBE_FORWARD, level, d[0] * sides[b] * 2, 4, d);
     }

@@ -1,14 +1,13 @@
 /* Parameters of a rank: their arrays, seeds, reads and writes. */
 #include "config.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/rng.h"
 #include "exec/model/params.h"
 #include "exec/model/shards.h"
 #include "kernels/cpu/bf16.h"
+#include "kernels/seed.h"
 
 /* Arrays of the optimizer begin at multiples of it, as a device wants them. */
 #define STEP_BYTES 256
@@ -250,22 +249,37 @@ begin_state(RaParams *p, RaParamsState state)
   p->backend->zero(ra_params_where(p, state), n_bytes);
 }
 
-void
-ra_params_make_trainable(RaParams *params)
+/* The fp32 weights of an optimizer are the elements, widened where they are. */
+static void
+begin_master(RaParams *p)
 {
   g_autofree float *weights = NULL;
 
+  for (uint32_t i = 0; p->backend->widen && i < p->n_runs; i++) {
+    const RaParamRun *run = &p->runs[i];
+
+    p->backend->widen(run->own.end - run->own.begin,
+                      ra_elem_at(p->backend, p->weights, run->own.begin),
+                      p->master + run->moments);
+  }
+  if (p->backend->widen)
+    return;
+  weights = g_new(float, p->n + 1);
+  p->backend->read_elems(p->n, p->weights, weights);
+  copy_master(p, 0, p->n, weights, NULL);
+}
+
+void
+ra_params_make_trainable(RaParams *params)
+{
   if (params->is_trained)
     return;
   params->is_trained = TRUE;
   if (params->grads || !(params->borrowed >> RA_STATE_OPTIMIZER & 1))
     begin_state(params, RA_STATE_GRADS);
   begin_state(params, RA_STATE_OPTIMIZER);
-  if (!params->master)
-    return;
-  weights = g_new(float, params->n + 1);
-  params->backend->read_elems(params->n, params->weights, weights);
-  copy_master(params, 0, params->n, weights, NULL);
+  if (params->master)
+    begin_master(params);
 }
 
 /* Elements in host memory, as the back end has them. */
@@ -329,34 +343,35 @@ ra_params_write(RaParams *params, RaParamsArray which, gsize at, gsize n,
   copy_master(params, at, n, in, NULL);
 }
 
-/* Uniform with deviation 0.02: of width 0.02 sqrt(12). */
-static float
-seeded(uint64_t seed, uint32_t tensor, uint64_t row, uint64_t col)
+/* On the host: what the back end does not make itself. */
+static void
+seed_on_host(RaParams *params, const RaParam *param, const RaSeedRect *rect)
 {
-  uint32_t counter[4] = {(uint32_t)col, (uint32_t)row, tensor, 0x5eedu};
-  uint32_t key[2] = {(uint32_t)seed, (uint32_t)(seed >> 32)}, out[4];
+  gsize n = ra_param_n(param);
+  g_autofree float *made = g_new(float, n + 1);
 
-  ra_rng_block(counter, key, out);
-  return (float)(0.02 * sqrt(12.0) * (((double)out[0] + 0.5) * 0x1p-32 - 0.5));
+  for (gsize i = 0; i < n; i++)
+    made[i] = param->tensor.bias                     ? 0
+              : param->tensor.kind == RA_TENSOR_NORM ? 1
+                                                     : ra_seeded(rect, i);
+  ra_params_write(params, RA_PARAMS_WEIGHTS, param->offset, n, made);
 }
 
 void
 ra_params_seed(RaParams *params, uint64_t seed)
 {
+  const RaBackend *b = params->backend;
+
   for (uint32_t i = 0; i < params->n_params; i++) {
     const RaParam *param = &params->params[i];
-    g_autofree float *made = g_new(float, ra_param_n(param) + 1);
-    float *out = made;
+    RaSeedRect rect = {seed, param->index, param->rect.row, param->rect.col,
+                       param->rect.n_cols};
 
-    for (uint64_t row = 0; row < param->rect.n_rows; row++)
-      for (uint64_t col = 0; col < param->rect.n_cols; col++)
-        *out++ = param->tensor.bias ? 0
-                 : param->tensor.kind == RA_TENSOR_NORM
-                     ? 1
-                     : seeded(seed, param->index, param->rect.row + row,
-                              param->rect.col + col);
-    ra_params_write(params, RA_PARAMS_WEIGHTS, param->offset, ra_param_n(param),
-                    made);
+    if (b->seed && !param->tensor.bias && param->tensor.kind != RA_TENSOR_NORM)
+      b->seed(ra_param_n(param), &rect,
+              ra_elem_at(b, params->weights, param->offset));
+    else
+      seed_on_host(params, param, &rect);
   }
 }
 

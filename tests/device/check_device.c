@@ -9,6 +9,7 @@
 #include "kernels/intervals.h"
 #include "kernels/pointwise.h"
 #include "kernels/rmsnorm.h"
+#include "kernels/seed.h"
 #include "tests/device/device_array.h"
 
 #define U 0x1p-24  /* fp32 */
@@ -330,6 +331,35 @@ START_TEST(test_adamw)
 }
 END_TEST
 
+/* Weights that a run begins with: (3, 100) elements at row 2^33 + 5, column
+ * 70,000 of tensor 9 have the host's bits, and their copy in fp32 is exact. */
+START_TEST(test_seed)
+{
+  enum { N = 300 };
+  RaSeedRect rect = {UINT64_C(0x123456789abcdef), 9, (UINT64_C(1) << 33) + 5,
+                     70000, 100};
+  uint16_t *out = device_poisoned((N + 1) * sizeof *out);
+  float *wide = device_poisoned((N + 1) * sizeof *wide);
+  uint16_t behind = out[N];
+  float wide_behind = wide[N];
+
+  ck_assert_int_eq(device_done(ra_k_seed(N, &rect, out, NULL)), 0);
+  ck_assert_int_eq(device_done(ra_k_widen(N, out, wide, NULL)), 0);
+  for (gsize i = 0; i < N; i++) {
+    RaSeedRect one = {rect.seed, 9, rect.row + i / 100, rect.col + i % 100, 1};
+
+    ck_assert_uint_eq(out[i], ra_bf16_from_f32(ra_seeded(&one, 0)));
+    ck_assert(wide[i] == ra_bf16_to_f32(out[i]));
+  }
+  ck_assert_uint_eq(out[N], behind);
+  ck_assert_mem_eq(&wide[N], &wide_behind, sizeof wide_behind);
+  rect.n_cols = 0;
+  ck_assert_int_ne(device_done(ra_k_seed(N, &rect, out, NULL)), 0);
+  device_free(out);
+  device_free(wide);
+}
+END_TEST
+
 /* Intervals of one unit, of a piece less one, of a piece, of three and a bit,
  * of 300 rows of 7 that lie apart on both sides, which are 2100 units: 1 + 1 +
  * 1 + 4 + 2 pieces; nothing else is written. */
@@ -382,6 +412,7 @@ device_suite(void)
   tcase_add_test(tcase, test_embedding);
   tcase_add_test(tcase, test_add);
   tcase_add_loop_test(tcase, test_adamw, 0, 4);
+  tcase_add_test(tcase, test_seed);
   tcase_add_test(tcase, test_intervals);
   suite_add_tcase(suite, tcase);
   return suite;

@@ -39,6 +39,7 @@ tests_emulator_libemulated_a_SOURCES += %D%/pointwise.cc
 tests_emulator_libemulated_a_SOURCES += %D%/rmsnorm.cc
 tests_emulator_libemulated_a_SOURCES += %D%/rmsnorm_backward.cc
 tests_emulator_libemulated_a_SOURCES += %D%/sample.cc
+tests_emulator_libemulated_a_SOURCES += %D%/seed.cc
 tests_emulator_libemulated_a_SOURCES += %D%/sums.cc
 ## The commands with the emulated device in the GPU's place, as reallot-cuda has
 ## them (cli/local.mk); tests/cli/cli_backend.sh runs it.
