@@ -96,19 +96,36 @@ ra_rank_follow_offloads(const RaRankMemory *memory, RaBackendQueue queue,
   }
 }
 
+/* Copies in are one queue, so what is read first goes first: a reload that
+ * began before it would be waited for too. */
+static RaRunPart *
+next_reload(const RaRankMemory *memory, RaTaskId task)
+{
+  RaRunPart *next = NULL;
+
+  for (guint i = 0; i < memory->parts->len; i++) {
+    RaRunPart *p = &g_array_index(memory->parts, RaRunPart, i);
+
+    if (p->reload != RA_NONE && !p->is_there && p->first <= task &&
+        p->last >= task && (!next || p->reload < next->reload))
+      next = p;
+  }
+  return next;
+}
+
 void
 ra_rank_reload_ahead(RaRank *rank, RaTaskId task)
 {
-  for (guint i = 0; i < rank->memory.parts->len; i++) {
-    RaRunPart *p = &g_array_index(rank->memory.parts, RaRunPart, i);
-    double begin_s;
+  RaRunPart *p;
 
+  for (guint i = 0; i < rank->memory.parts->len; i++) {
+    p = &g_array_index(rank->memory.parts, RaRunPart, i);
     if (p->end < 2 * task) /* and others may have its bytes */
       end_copies(rank, p);
-    if (p->reload == RA_NONE || p->is_there || p->first > task ||
-        p->last < task)
-      continue;
-    begin_s = ra_run_now_s(rank->run);
+  }
+  while ((p = next_reload(&rank->memory, task))) {
+    double begin_s = ra_run_now_s(rank->run);
+
     ra_rank_take_part(rank, p);
     p->in = ra_params_begin_reload(p->params, p->state);
     if (!p->in)

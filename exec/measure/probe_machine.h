@@ -23,6 +23,9 @@ typedef struct {
   double eager_s; /* a kernel, launched by itself */
   double graph_s; /* a captured graph, once */
   double gap_s;   /* each kernel of the graph, in addition to its run time */
+  double timer_s; /* the timer's own part of what it says of an op: an interval
+                     around one kernel less what the kernel adds to a row of
+                     them */
 } RaProbeLaunch;
 
 typedef struct {
@@ -68,7 +71,7 @@ typedef struct {
  * ra_probe_machine_cuda:
  *
  * Pools of 2 GiB, if the device has them, and laps over all of each.  Caches
- * are flushed by writing zeroes over four times their size; meanwhile the host
+ * are flushed by writing zeroes over eight times their size; meanwhile the host
  * launches the timed op, so its time excludes the launch.
  *
  * Returns: (transfer none): of the current device

@@ -65,12 +65,13 @@ made(RaProbeRank *r, gsize n, gconstpointer what, gboolean f32)
   r->made_f32 = f32;
 }
 
-/* As the executor ends an op: it looks whether the @n elements that it @made
- * are finite. */
+/* As the executor ends an op: on a host it looks whether the @n elements that
+ * it @made are finite; on a device not at every op. */
 void
 ra_probe_end_look(RaProbeRank *r, gsize n, const RaElem *what)
 {
-  r->backend->is_finite(n, what);
+  if (r->backend->is_host)
+    r->backend->is_finite(n, what);
   ra_probe_stop(r);
   made(r, n, what, FALSE);
 }
@@ -78,7 +79,8 @@ ra_probe_end_look(RaProbeRank *r, gsize n, const RaElem *what)
 static void
 end_look_f32(RaProbeRank *r, gsize n, const float *what)
 {
-  r->backend->is_finite_f32(n, what);
+  if (r->backend->is_host)
+    r->backend->is_finite_f32(n, what);
   ra_probe_stop(r);
   made(r, n, what, TRUE);
 }

@@ -9,7 +9,7 @@
 /* The host's part of a point: random tokens, looking at the result. */
 #define POINT_S 1e-3
 /* Zeroes for each byte of cache (exec/measure/probe_cuda.c). */
-#define FLUSHES 4
+#define FLUSHES 8
 /* Launches of a repeat in addition to its op: zeroes, inputs, poison, check. */
 #define LAUNCHES_BESIDE 5
 #define WARM_UPS 2
