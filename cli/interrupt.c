@@ -10,6 +10,7 @@
 #define STEP_US 20000
 
 static gint stop;       /* atomic: set by the signal */
+static gint late;       /* atomic: set some time after it */
 static gint is_watched; /* atomic */
 
 static void
@@ -36,15 +37,40 @@ typedef struct {
   gconstpointer data;
 } Bound;
 
+static void
+wait_until_late(void)
+{
+  while (!g_atomic_int_get(&stop))
+    g_usleep(STEP_US);
+  g_usleep((gulong)(RA_INTERRUPT_S * 1e6));
+}
+
+static gpointer
+set_late(gpointer data)
+{
+  (void)data;
+  wait_until_late();
+  g_atomic_int_set(&late, 1);
+  return NULL;
+}
+
+const gint *
+ra_interrupt_late(void)
+{
+  GThread *thread = g_thread_try_new("interrupt", set_late, NULL, NULL);
+
+  if (thread)
+    g_thread_unref(thread);
+  return &late;
+}
+
 static gpointer
 wait_for_interrupt(gpointer data)
 {
   g_autofree Bound *bound = data;
   g_autofree char *line = NULL;
 
-  while (!g_atomic_int_get(&stop))
-    g_usleep(STEP_US);
-  g_usleep((gulong)(RA_INTERRUPT_S * 1e6));
+  wait_until_late();
   line = bound->last_words(bound->data);
   fprintf(stderr, "%sreallot: %s\n", isatty(STDERR_FILENO) ? "\r\033[K" : "",
           line);

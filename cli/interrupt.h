@@ -28,6 +28,14 @@ gint *ra_interrupt_watch(void);
 void ra_interrupt_bound(char *(*last_words)(gconstpointer data),
                         gconstpointer data);
 
+/**
+ * ra_interrupt_late:
+ *
+ * Returns: (transfer none): 0, non-zero %RA_INTERRUPT_S after the first SIGINT,
+ *   for work that first looks for something to end with
+ */
+const gint *ra_interrupt_late(void);
+
 /* Acts as a SIGINT; returns TRUE if SIGINT is watched. */
 gboolean ra_interrupt_note(void);
 

@@ -300,6 +300,8 @@ search(const RaOptions *options, const Texts *texts, RaSizingOptions *sizing,
       g_strcmp0(options->output, "-") == 0 ? NULL : options->output;
   contest->stop = finals->until.stop = ra_interrupt_watch();
   contest->whole = &finals->until;
+  if (!world)
+    contest->give_up = ra_interrupt_late();
   if (world) {
     peers.asked = contest->stop;
     contest->stop = &peers.stop;

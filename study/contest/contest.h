@@ -59,6 +59,7 @@ typedef struct {
   const char *system;   /* nullable: likewise */
   const RaUntil *whole; /* nullable: when over, replays of plans end too */
   const gint *stop;     /* nullable: non-zero: stop with the best plan so far */
+  const gint *give_up;  /* nullable: non-zero: stop even without a plan */
   RaMcmcPeers *peers;   /* nullable: processes that all make this call with the
                            same options; @stop is then theirs */
   void (*progress)(const RaContestNews *news, void *data); /* nullable; any

@@ -36,7 +36,7 @@ static gboolean
 replay(RaContender *c, const RaSetup *setup, Job *job, GError **error)
 {
   const RaUntil *whole = job->options->whole;
-  RaUntil first = {NULL, whole ? whole->end_us : 0};
+  RaUntil first = {job->options->give_up, whole ? whole->end_us : 0};
   RaReplayOptions replay_options = {.n_iterations = job->options->n_iterations,
                                     .fidelity = RA_FIDELITY_STAGE,
                                     .seed = job->options->seed,
@@ -80,7 +80,8 @@ measure(Job *job, RaContender *c, GError **error)
 static gboolean
 plan_family(Job *job, RaContender *c, RaStrategyKind kind, GError **error)
 {
-  RaUntil until = {job->until && has_plan(job) ? job->until->stop : NULL,
+  RaUntil until = {job->until && has_plan(job) ? job->until->stop
+                                               : job->options->give_up,
                    job->until ? job->until->end_us : 0};
   RaStrategyOptions strategy = {.kind = kind, .until = &until};
   const RaSetup *setup = job->setup;
