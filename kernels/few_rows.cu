@@ -14,7 +14,7 @@ struct Arrays {
   void *y;
 };
 
-/* What a lane has of a chunk.  The terms of a sum may have any order that both
+/* A lane's part of a chunk.  The terms of a sum may have any order that both
  * factors share: lane t of the four that hold a row takes 8 t to 8 t + 7, and
  * gives them to two mma of 16 terms, four to each. */
 template <int TILES> struct Chunk {

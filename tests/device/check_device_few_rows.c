@@ -9,8 +9,9 @@
 
 enum { BEHIND = 8 }; /* elements behind a row, which are not its own */
 
-/* Blocks of 16, 32 and 64 columns, whole and not; sums that fill no chunk of a
- * warp, some and more than all; rows that no lane, half and all of them have. */
+/* Blocks of 16, 32 and 64 columns, whole and not; sums that fill no chunk of
+ * a warp, some and more than all; rows that no lane, half and all of them
+ * have. */
 static const struct {
   gsize m, n, k;
   unsigned n_processors;
@@ -85,7 +86,7 @@ START_TEST(test_few_rows)
 }
 END_TEST
 
-/* What it does not take: 17 rows, terms or strides that are no multiple of 8,
+/* It refuses 17 rows, terms or strides that are no multiple of 8,
  * rows that overlap, weights that are not aligned. */
 START_TEST(test_refused)
 {
