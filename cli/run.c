@@ -445,7 +445,7 @@ run(int argc, char **argv, GError **error)
       {"ops", 0, 0, G_OPTION_ARG_NONE, &t.ops,
        "Every op of every rank in the trace too, for calibrate --from", NULL},
       {"check", 0, 0, G_OPTION_ARG_NONE, &t.check,
-       "Compare checksums after every reallocation", NULL},
+       "Compare checksums after reallocations, check every op on a GPU", NULL},
       {"dry-run", 0, 0, G_OPTION_ARG_NONE, &t.dry,
        "Only say what would run and what memory it needs", NULL},
       {.long_name = NULL}};

@@ -134,7 +134,8 @@ typedef struct {
   gboolean anyway;        /* resume a checkpoint of another workload too */
   uint32_t every;         /* iterations from one checkpoint to the next, >= 1 */
   uint32_t keep;          /* number of newest checkpoints to keep, >= 1 */
-  gboolean check;         /* compare checksums after every reallocation */
+  gboolean check;         /* compare checksums after every reallocation, and
+                             check the result of every op on a device too */
   gboolean ops;           /* rows of ops in the trace */
   gboolean reuse;         /* with ops: GEMMs of decode steps state the reuse of
                              their weights (graph/op/op_reuse.h) */

@@ -1,8 +1,10 @@
 /* Faults of a run: results that are not finite, and ranks that stall.
  *
  * Every op's output is checked when it is made (exec/model/stage_ops.c), so the
- * first op with a result that is not finite is known, and its rank.  If several
- * ranks find one, the earliest task counts, then the earliest op.  They have a
+ * first op with a result that is not finite is known, and its rank; on a device
+ * only with --check, else what a pass ends with and the norm of the gradients
+ * are.  If several ranks find one, the earliest task counts, then the earliest
+ * op.  They have a
  * moment to report, then the run ends.  Numbers that are not finite are never
  * saved.
  */
@@ -86,11 +88,14 @@ take_bad(RaRank *rank, RaTaskId task, RaStage *stage)
 
   ra_task_name(rank->run->graph, task, name, sizeof name);
   ra_op_place_name(&stage->bad.place, stage->bad.kind, op, sizeof op);
+  if (stage->bad.is_block && strrchr(op, '/'))
+    *strrchr(op, '/') = '\0';
   line = g_strdup_printf(
-      "%s/%s (call '%s', rank %u, iteration %u) is the first op whose result "
-      "is not finite%s",
-      name, op, rank->run->workload->calls[node->call].name, rank->rank,
-      node->iteration,
+      "%s/%s (call '%s', rank %u, iteration %u) %s%s", name, op,
+      rank->run->workload->calls[node->call].name, rank->rank, node->iteration,
+      stage->bad.is_block
+          ? "has a result that is not finite (--check names the op)"
+          : "is the first op whose result is not finite",
       has_finite_params(stage)
           ? ""
           : ": parameters have not been finite since the last optimizer step");

@@ -229,6 +229,7 @@ add_params(RaRank *rank, uint32_t call)
         longest(run), weights ? &weights->numerics : &run->options.numerics);
     c->stages[v]->cpu_clock = run->options.cpu_clock;
     c->stages[v]->world = run->world;
+    c->stages[v]->checks_ops |= run->options.check;
     ra_stage_spread_experts(c->stages[v], c->ep);
     ra_stage_share_sequences(c->stages[v], c->cp);
     ra_stage_share_rows(c->stages[v], p->sequence_parallel);

@@ -96,6 +96,30 @@ head_norm(RaPass *pass)
                 pass->head_normed, pass->head_inv);
 }
 
+/* Finds the first layer whose result, which is kept, is not finite.  The first
+ * layer's input is the result of the embedding, or of another rank. */
+static void
+find_layer(RaPass *pass)
+{
+  RaStage *s = pass->stage;
+  gsize n = ra_stage_n_rows(s, pass->tokens->n_tokens) * s->model->hidden;
+  RaOpPlace *place = &s->bad.place;
+  uint32_t i = 0, layer;
+
+  while (i <= pass->piece.n_layers &&
+         ra_stage_is_finite(s, n, pass->inputs[i], FALSE))
+    i++;
+  if (i > pass->piece.n_layers) /* the head's own */
+    return;
+  if (i == 0 && pass->piece.has_embedding) {
+    place->block = RA_BLOCK_EMBEDDING;
+    return;
+  }
+  layer = pass->piece.first_layer + i - 1;
+  place->layer = layer;
+  place->block = RA_BLOCK_LAYER + ra_model_layer_kind(s->model, layer);
+}
+
 static void
 head_forward(RaPass *pass)
 {
@@ -120,6 +144,9 @@ head_forward(RaPass *pass)
     ra_stage_log_prob(s, t, pass->logits, pass->tokens->targets, pass->made,
                       pass->lse);
   s->backend->read(pass->numbers, pass->made, t * sizeof *pass->made);
+  ra_stage_settle(s);
+  if (s->bad.is_set && s->bad.is_block && pass->keep)
+    find_layer(pass);
 }
 
 /* Room for all tokens of a prefill. */
@@ -360,5 +387,6 @@ ra_pass_last_logits(RaPass *pass, float *out_logits)
   ra_stage_give(s, whole);
   ra_stage_row_logits(s, n, rows, all);
   ra_stage_end_logits(s, n, all, out_logits);
+  ra_stage_settle(s);
   ra_stage_give(s, taken);
 }

@@ -79,6 +79,7 @@ ra_stage_new(const RaBackend *backend, RaParams *params, uint32_t n_tp,
   RaStage *s = g_new0(RaStage, 1);
 
   s->backend = backend;
+  s->checks_ops = backend->is_host;
   s->model = m;
   s->params = params;
   s->tp = n_tp > 1 ? tp : NULL;

@@ -81,9 +81,10 @@ typedef struct {
   RaOpPlace place;               /* position in its task */
 } RaOpRecord;
 
-/* An op whose result has a number that is not finite. */
+/* An op whose result has a number that is not finite, or a block. */
 typedef struct {
   gboolean is_set;
+  gboolean is_block; /* the op is unknown, as not every op was checked */
   RaOpKind kind;
   RaOpPlace place;
   uint32_t number; /* index in its task */
@@ -129,6 +130,11 @@ typedef struct {
                                           before packing */
   RaBadOp bad;                         /* first op of the current task whose
                                           result is not finite */
+  gboolean checks_ops;                 /* every op's result is checked; else
+                                          what a pass ends with
+                                          (ra_stage_look_last()) */
+  RaBadOp looked;                      /* the check of the current pass that the
+                                          device has not answered yet */
   GArray *ops;                         /* RaOpRecord, owned; NULL: not
                                           recorded */
   RaOpPlace place;                     /* place of the next op; see

@@ -217,6 +217,8 @@ ra_stage_decode(RaStage *s, const RaPiece *piece, RaCache *cache, uint32_t n,
   if (captured) {
     b->wait(); /* as what is drawn, or sent, has been or will be */
     ra_steps_look(s);
+  } else if (piece->has_head) {
+    ra_stage_settle(s); /* what is drawn has been waited for */
   }
   step_give(&step);
   if (captured)

@@ -85,10 +85,20 @@ void ra_stage_record_attention(RaStage *s, RaOpKind kind, double begin_s,
                                gsize n_sequences, gsize q_tokens,
                                gsize kv_tokens, gsize pairs);
 
-/* Check that the op of @kind, which is not recorded yet, has made (n) finite
- * numbers. */
+/* With @s->checks_ops, check that the op of @kind, which is not recorded yet,
+ * has made (n) finite numbers; the host waits for a device to answer. */
 void ra_stage_look(RaStage *s, RaOpKind kind, gsize n, const RaElem *made);
 void ra_stage_look_f32(RaStage *s, RaOpKind kind, gsize n, const float *made);
+/* Checks the (n) numbers that a pass ends with, elements or, with @f32, floats.
+ * A number that is not finite in any layer arrives there, as every op passes it
+ * on.  The gradients are checked in their sum of squares.  A device answers at
+ * ra_stage_settle(), which follows a wait for it. */
+void ra_stage_look_last(RaStage *s, RaOpKind kind, gsize n, gconstpointer made,
+                        gboolean f32);
+void ra_stage_settle(RaStage *s);
+/* Waits for a device: whether the (n) numbers @x are finite. */
+gboolean ra_stage_is_finite(const RaStage *s, gsize n, gconstpointer x,
+                            gboolean f32);
 
 /* y (t, n) = x (t, k) weight (n, k)' + bias */
 void ra_stage_linear(RaStage *s, gsize t, gsize n, gsize k, const RaElem *x,

@@ -126,7 +126,7 @@ ra_stage_log_prob(RaStage *s, gsize t, const RaElem *logits,
     ra_stage_record(s, RA_OP_ALL_REDUCE, start, n_bytes, s->n_tp, 0, 0);
   }
   s->backend->log_prob(t, s->n_tp, sums, out_log_prob, out_lse);
-  ra_stage_look_f32(s, RA_OP_CROSS_ENTROPY, t, out_log_prob);
+  ra_stage_look_last(s, RA_OP_CROSS_ENTROPY, t, out_log_prob, TRUE);
   ra_stage_give(s, sums);
 }
 
@@ -190,12 +190,12 @@ ra_stage_row_logits(RaStage *s, gsize n, const RaElem *normed, RaElem *all)
   RaElem *logits = are_all ? all : ra_stage_take(s, n * s->logits_row);
 
   ra_stage_logits(s, n, normed, logits);
-  if (are_all)
-    return;
-  gather_logits(s, n, logits, all);
-  if (logits_padded(s))
-    ra_stage_look(s, RA_OP_GEMM, n * s->model->vocab, all);
-  ra_stage_give(s, logits);
+  if (!are_all)
+    gather_logits(s, n, logits, all);
+  if (logits_padded(s) || !s->checks_ops)
+    ra_stage_look_last(s, RA_OP_GEMM, n * s->model->vocab, all, FALSE);
+  if (!are_all)
+    ra_stage_give(s, logits);
 }
 
 static void

@@ -27,7 +27,7 @@ ra_stage_linear_values(RaStage *s, gsize t, gsize k, const RaElem *x,
 
   s->backend->gemm_f32(RA_CPU_PLAIN, RA_CPU_TRANSPOSED, t, 1, k, x, k, weight,
                        k, 0, y, 1);
-  ra_stage_look_f32(s, RA_OP_GEMM, t, y);
+  ra_stage_look_last(s, RA_OP_GEMM, t, y, TRUE);
   ra_stage_record(s, RA_OP_GEMM, start, t, 1, k, 1);
 }
 

@@ -152,30 +152,73 @@ ra_stage_record(RaStage *s, RaOpKind kind, double begin_s, gsize d0, gsize d1,
   g_array_append_val(s->ops, r);
 }
 
-static void
-set_bad(RaStage *s, RaOpKind kind)
+/* --- checks that results are finite --- */
+
+/* A device may answer later: FALSE if an earlier check has found something. */
+static gboolean
+is_finite(const RaStage *s, gsize n, gconstpointer x, gboolean f32)
 {
-  s->bad = (RaBadOp){TRUE, kind, s->place, s->n_ops};
+  return f32 ? s->backend->is_finite_f32(n, x) : s->backend->is_finite(n, x);
+}
+
+gboolean
+ra_stage_is_finite(const RaStage *s, gsize n, gconstpointer x, gboolean f32)
+{
+  gboolean ok = is_finite(s, n, x, f32);
+
+  if (!s->backend->odd)
+    return ok;
+  s->backend->wait();
+  return s->backend->odd() == 0 && ok;
+}
+
+static RaBadOp
+here(const RaStage *s, RaOpKind kind)
+{
+  return (RaBadOp){TRUE, !s->checks_ops, kind, s->place, s->n_ops};
+}
+
+static void
+look(RaStage *s, RaOpKind kind, gsize n, gconstpointer made, gboolean f32)
+{
+  mark_end(s);
+  if (s->bad.is_set || !s->checks_ops)
+    return;
+  if (ra_steps_add_look(s, kind))
+    is_finite(s, n, made, f32);
+  else if (!ra_stage_is_finite(s, n, made, f32))
+    s->bad = here(s, kind);
 }
 
 void
 ra_stage_look(RaStage *s, RaOpKind kind, gsize n, const RaElem *made)
 {
-  mark_end(s);
-  if (s->bad.is_set)
-    return;
-  ra_steps_add_look(s, kind);
-  if (!s->backend->is_finite(n, made))
-    set_bad(s, kind);
+  look(s, kind, n, made, FALSE);
 }
 
 void
 ra_stage_look_f32(RaStage *s, RaOpKind kind, gsize n, const float *made)
 {
+  look(s, kind, n, made, TRUE);
+}
+
+void
+ra_stage_look_last(RaStage *s, RaOpKind kind, gsize n, gconstpointer made,
+                   gboolean f32)
+{
   mark_end(s);
   if (s->bad.is_set)
     return;
-  ra_steps_add_look(s, kind);
-  if (!s->backend->is_finite_f32(n, made))
-    set_bad(s, kind);
+  s->looked = here(s, kind);
+  s->looked.is_set = !ra_steps_add_look(s, kind) && s->backend->odd;
+  if (!is_finite(s, n, made, f32))
+    s->bad = here(s, kind);
+}
+
+void
+ra_stage_settle(RaStage *s)
+{
+  if (s->looked.is_set && s->backend->odd() != 0 && !s->bad.is_set)
+    s->bad = s->looked;
+  s->looked.is_set = FALSE;
 }

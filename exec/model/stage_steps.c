@@ -299,16 +299,17 @@ ra_steps_collective(RaStage *s, RaStepsCollective which, const RaElem *in,
 
 /* --- looks --- */
 
-void
+gboolean
 ra_steps_add_look(RaStage *s, RaOpKind kind)
 {
   RaSteps *steps = s->steps;
   Look look;
 
   if (!steps || !steps->captures)
-    return;
+    return FALSE;
   look = (Look){kind, s->place, s->n_ops - steps->n_before};
   g_array_append_val(steps->now->looks, look);
+  return TRUE;
 }
 
 void
@@ -318,15 +319,17 @@ ra_steps_look(RaStage *s)
   uint32_t code;
   const Look *look;
 
-  if (!steps->is_graph)
+  if (!steps->is_graph) {
+    ra_stage_settle(s);
     return;
+  }
   code = steps->backend->odd();
   if (code == 0 || s->bad.is_set)
     return;
   look = &g_array_index(steps->now->looks, Look,
                         MIN(code, steps->now->looks->len) - 1);
-  s->bad =
-      (RaBadOp){TRUE, look->kind, look->place, steps->n_before + look->number};
+  s->bad = (RaBadOp){TRUE, !s->checks_ops, look->kind, look->place,
+                     steps->n_before + look->number};
   s->bad.place.decode = s->place.decode;
   s->bad.place.group = s->place.group;
 }

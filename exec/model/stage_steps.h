@@ -57,8 +57,8 @@ RaElem *ra_steps_run(RaStage *stage, RaElem *(*walk)(gpointer data),
 /* Ends the step; all its allocations must have been given back. */
 void ra_steps_end(RaStage *stage);
 
-/* Reads the checks of the last step's graphs, once the host has waited for
- * them: sets @stage->bad. */
+/* Reads the checks of the last step, once the host has waited for it: sets
+ * @stage->bad. */
 void ra_steps_look(RaStage *stage);
 
 typedef enum {
@@ -72,8 +72,10 @@ typedef enum {
 void ra_steps_collective(RaStage *stage, RaStepsCollective which,
                          const RaElem *in, RaElem *out, gsize n);
 
-/* Adds a check of the result of an op of @kind, which is about to begin. */
-void ra_steps_add_look(RaStage *stage, RaOpKind kind);
+/* Adds a check of the result of an op of @kind, which is about to begin.
+ *
+ * Returns: TRUE if it is being captured */
+gboolean ra_steps_add_look(RaStage *stage, RaOpKind kind);
 
 /* Counts of this stage since it was made. */
 RaStepsTally ra_steps_tally(const RaStage *stage);

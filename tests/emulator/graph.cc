@@ -15,11 +15,20 @@ struct RaDeviceGraph {
 
 static thread_local RaDeviceGraph *captured; /* nullptr: nothing is */
 
+static thread_local size_t n_ops;
+
+size_t
+ra_emu_n_ops(void)
+{
+  return n_ops;
+}
+
 bool
 ra_emu_note(const std::function<void()> &op)
 {
   if (ra_emu_is_making()) /* what was noted, on a thread that may capture */
     return false;
+  n_ops += !captured;
   if (!captured)
     return ra_emu_give(op);
   captured->ops.push_back(op);
@@ -69,9 +78,12 @@ ra_device_graph_free(RaDeviceGraph *graph)
 int
 ra_device_graph_begin(RaDeviceGraph *graph)
 {
+  size_t n_before = n_ops;
+
   ra_emu_no_capture("a graph");
   for (const auto &op : graph->ops)
     if (!ra_emu_give(op))
       op();
+  n_ops = n_before + graph->ops.size();
   return 0;
 }

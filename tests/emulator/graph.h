@@ -20,6 +20,10 @@ bool ra_emu_note(const std::function<void()> &op);
 extern "C" {
 #endif
 
+/* Number of ops, i.e. launches and copies on the device, that this thread has
+ * begun; a graph counts as its ops. */
+size_t ra_emu_n_ops(void);
+
 /* The same for a call of @op with a copy of @data. */
 int ra_emu_note_call(void (*op)(const void *data), const void *data,
                      size_t n_bytes);

@@ -101,6 +101,7 @@ run_forward(uint32_t n_marks)
   slow.gemm = slow_gemm;
   slow.norm = slow_norm;
   slow.is_finite = slow_is_finite;
+  slow.odd = NULL; /* checks answer at once */
   slow.wait = counted_wait;
   slow.n_marks = n_marks;
   ra_emu_set_clock(clock_s);
@@ -108,6 +109,7 @@ run_forward(uint32_t n_marks)
   ra_params_seed(params, 1);
   stage =
       ra_stage_new(&slow, params, 1, NULL, RA_RECOMPUTE_NONE, 128, &numerics);
+  stage->checks_ops = TRUE;
   stage->ops = g_array_new(FALSE, FALSE, sizeof(RaOpRecord));
   pass = ra_pass_new(stage, &whole, tokens, FALSE);
   n_waits = 0;

@@ -8,6 +8,7 @@
 #include "exec/comm/comm_local.h"
 #include "exec/comm/comm_nccl.h"
 #include "exec/model/stage_steps.h"
+#include "tests/emulator/graph.h"
 #include "tests/emulator/memory.h"
 #include "tests/emulator/nccl.h"
 #include "tests/emulator/queue.h"
@@ -438,8 +439,9 @@ END_TEST
 
 /* --- what is not finite --- */
 
-/* A step of which layer 1 has a NaN in its second GEMM: the same op is named as
- * with ops begun one by one, where each is waited for. */
+/* A step of which layer 1 has a NaN in its second GEMM.  Where every op is
+ * checked, the same op is named as with ops begun one by one, where each is
+ * waited for; else the NaN arrives at the logits. */
 START_TEST(test_odd)
 {
   g_autoptr(RaModel) model = new_model("llama");
@@ -449,6 +451,7 @@ START_TEST(test_odd)
   float logits[SLOTS * VOCAB], nan_x = NAN;
   RaBadOp bad;
 
+  s.stage->checks_ops = _i == 0;
   ra_stage_capture_steps(s.stage);
   for (uint32_t k = 0; k < 4; k++) {
     if (k == 3) {
@@ -463,11 +466,94 @@ START_TEST(test_odd)
   ck_assert(bad.is_set);
   ck_assert_uint_eq(ra_steps_tally(s.stage).n_graphs, 2);
   ck_assert_int_eq(bad.kind, RA_OP_GEMM);
-  ck_assert_uint_eq(bad.place.layer, 1);
   ck_assert_uint_eq(bad.place.decode, 4);
-  ck_assert_uint_eq(bad.place.step, 4); /* norm, qkv, rope, attention, this */
-  /* the embedding, a layer of 11, those four */
-  ck_assert_uint_eq(bad.number, 1 + 11 + 4);
+  ck_assert_int_eq(bad.is_block, _i == 1);
+  if (bad.is_block) {
+    ck_assert_uint_eq(bad.place.block, RA_BLOCK_HEAD);
+  } else {
+    ck_assert_uint_eq(bad.place.layer, 1);
+    ck_assert_uint_eq(bad.place.step, 4); /* norm, qkv, rope, attention, it */
+    /* the embedding, a layer of 11, those four */
+    ck_assert_uint_eq(bad.number, 1 + 11 + 4);
+  }
+  side_clear(&s);
+}
+END_TEST
+
+/* A forward that is kept, with a NaN in the embedding, or in the second GEMM of
+ * layer 0 or 1, or in the head's norm: the block is found that made it. */
+START_TEST(test_odd_layer)
+{
+  static const struct {
+    RaTensorKind kind;
+    gint32 layer;
+    guint block;
+  } cases[] = {{RA_TENSOR_EMBEDDING, RA_TENSOR_NO_LAYER, RA_BLOCK_EMBEDDING},
+               {RA_TENSOR_O, 0, RA_BLOCK_LAYER},
+               {RA_TENSOR_O, 1, RA_BLOCK_LAYER},
+               {RA_TENSOR_NORM, RA_TENSOR_NO_LAYER, RA_BLOCK_HEAD}};
+  static const uint32_t text[] = {0, 1, 2, 3, 5, 8}, n = G_N_ELEMENTS(text);
+  const uint32_t *texts[] = {text};
+  g_autoptr(RaModel) model = new_model("llama");
+  g_autoptr(RaTensorTable) table = ra_tensor_table_new(model);
+  g_autoptr(RaTokens) tokens = ra_tokens_new(1, &n, texts);
+  Side s = side_new(ra_backend_cuda(), table, 1, NULL, 0);
+  const RaParam *param =
+      ra_params_find(s.params, cases[_i].kind, cases[_i].layer, FALSE);
+  float nan_x = NAN;
+
+  for (int k = 0; k < 2; k++) {
+    RaPass *pass = ra_pass_new(s.stage, &whole, tokens, TRUE);
+
+    ra_pass_forward(pass, NULL, NULL, NULL);
+    ra_pass_free(pass);
+    ck_assert_int_eq(s.stage->bad.is_set, k == 1);
+    ra_params_write(s.params, RA_PARAMS_WEIGHTS, param->offset, 1, &nan_x);
+  }
+  ck_assert(s.stage->bad.is_block);
+  ck_assert_uint_eq(s.stage->bad.place.block, cases[_i].block);
+  if (cases[_i].layer != RA_TENSOR_NO_LAYER)
+    ck_assert_int_eq((gint32)s.stage->bad.place.layer, cases[_i].layer);
+  side_clear(&s);
+}
+END_TEST
+
+/* --- launches --- */
+
+/* Ops that the device begins for step @k of a piece of @n_layers. */
+static size_t
+n_launches(const Side *s, uint32_t k, uint32_t n_layers, uint32_t at)
+{
+  const RaPiece piece = {.n_layers = n_layers, .has_embedding = TRUE};
+  uint32_t slots[] = {0, 1}, tokens[] = {3, 5}, positions[] = {at + k, at + k};
+  RaElem *rows = ra_stage_take(s->stage, 2 * HIDDEN);
+  size_t before = ra_emu_n_ops();
+
+  ra_stage_decode(s->stage, &piece, s->cache, 2, slots, tokens, positions, NULL,
+                  rows);
+  ra_stage_give(s->stage, rows);
+  return ra_emu_n_ops() - before;
+}
+
+/* A layer of a step, op by op and as a graph: two norms, four GEMMs, rotary
+ * positions, the copy of the queries, rows of the cache, attention, with many
+ * tokens the merge of its parts, SwiGLU, and two additions.  Where every op is
+ * checked, checks of the eight that are not additions, positions or copies.
+ */
+START_TEST(test_launches)
+{
+  static const size_t expected[] = {13, 14, 21, 22};
+  uint32_t at = _i % 2 == 0 ? 3 : 520;
+  g_autoptr(RaModel) model = new_model("llama");
+  g_autoptr(RaTensorTable) table = ra_tensor_table_new(model);
+  Side s = side_new(ra_backend_cuda(), table, 1, NULL, 0);
+
+  s.stage->checks_ops = _i / 2 == 1;
+  ra_stage_capture_steps(s.stage);
+  for (uint32_t k = 0; k < 3; k++)
+    ck_assert_uint_eq(n_launches(&s, k, 2, at) - n_launches(&s, k, 1, at),
+                      expected[_i]);
+  ck_assert_uint_eq(ra_steps_tally(s.stage).n_graphs, 2);
   side_clear(&s);
 }
 END_TEST
@@ -484,7 +570,9 @@ steps_suite(void)
   tcase_add_test(tcase, test_refused);
   tcase_add_loop_test(tcase, test_fault, 0, 2);
   tcase_add_test(tcase, test_moved);
-  tcase_add_test(tcase, test_odd);
+  tcase_add_loop_test(tcase, test_odd, 0, 2);
+  tcase_add_loop_test(tcase, test_odd_layer, 0, 4);
+  tcase_add_loop_test(tcase, test_launches, 0, 4);
   suite_add_tcase(suite, tcase);
   return suite;
 }
