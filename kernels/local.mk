@@ -43,7 +43,6 @@ libkernels_cuda_a_SOURCES += %D%/decode_attention.cu %D%/decode_attention.h
 libkernels_cuda_a_SOURCES += %D%/device.cuh
 libkernels_cuda_a_SOURCES += %D%/hopper.cuh
 libkernels_cuda_a_SOURCES += %D%/experts.cu %D%/experts.h
-libkernels_cuda_a_SOURCES += %D%/few_rows.cu %D%/few_rows.h
 libkernels_cuda_a_SOURCES += %D%/grouped.cu %D%/grouped.h
 libkernels_cuda_a_SOURCES += %D%/intervals.cu %D%/intervals.h
 libkernels_cuda_a_SOURCES += %D%/layernorm.cu %D%/layernorm.h

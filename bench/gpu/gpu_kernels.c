@@ -24,7 +24,6 @@
 #include "kernels/adamw.h"
 #include "kernels/attention.h"
 #include "kernels/decode_attention.h"
-#include "kernels/few_rows.h"
 #include "kernels/intervals.h"
 #include "kernels/layernorm.h"
 #include "kernels/logprob.h"
@@ -458,85 +457,6 @@ bench_products(BenchGpu *g)
   return least;
 }
 
-/* GEMMs of a decode step of 16 sequences, of Llama 3.2 1B and Llama 3 8B: the
- * kernel for few rows against the library's first proposal and a read of the
- * weights. */
-static const struct {
-  gsize n, k;
-} few[] = {{3072, 2048}, {2048, 2048},  {16384, 2048}, {2048, 8192},
-           {6144, 4096}, {28672, 4096}, {4096, 14336}, {128256, 2048}};
-
-static RaKFewRows few_now;
-static gsize few_at; /* bytes into the first array: weights no cache has */
-
-/* One behind the other, as in a step. */
-enum { FEW_TIMES = 8 };
-
-static const void *
-next_weight(BenchGpu *g)
-{
-  gsize n_bytes = 2 * few_now.n * few_now.k;
-
-  few_at = few_at + 2 * n_bytes <= BENCH_GPU_BYTES ? few_at + n_bytes : 0;
-  return (const char *)g->array[0] + few_at;
-}
-
-static int
-run_few_rows(BenchGpu *g)
-{
-  int status = 0;
-
-  for (int i = 0; i < FEW_TIMES && status == 0; i++)
-    status = ra_k_few_rows(&few_now, g->array[1], next_weight(g), NULL,
-                           g->array[2], NULL);
-  return status;
-}
-
-static int
-run_few_rows_library(BenchGpu *g)
-{
-  gboolean ok = TRUE;
-
-  for (int i = 0; i < FEW_TIMES && ok; i++)
-    ok = ra_cuda_gemm(g->gemm, product_now, g->array[1], next_weight(g), NULL,
-                      g->array[2], NULL, NULL);
-  return !ok;
-}
-
-static void
-bench_few_rows(BenchGpu *g)
-{
-  enum { M = RA_K_FEW_ROWS };
-
-  puts("# 16 rows: seconds of our kernel, of the library, of a copy of as many "
-       "bytes as the weights");
-  puts("few_rows\tn\tk\tseconds\tlibrary_seconds\tcopy_frac");
-  for (gsize i = 0; i < G_N_ELEMENTS(few); i++) {
-    gsize n = few[i].n, k = few[i].k;
-    RaCudaProduct p = {.order_b = RA_CPU_TRANSPOSED,
-                       .m = M,
-                       .n = n,
-                       .k = k,
-                       .lda = k,
-                       .ldb = k,
-                       .ldc = n};
-    double s, library_s;
-
-    few_now = (RaKFewRows){.m = M,
-                           .n = n,
-                           .k = k,
-                           .stride_x = k,
-                           .stride_weight = k,
-                           .stride_y = n,
-                           .n_processors = g->n_processors};
-    product_now = &p;
-    s = bench_gpu_s(g, run_few_rows) / FEW_TIMES;
-    library_s = bench_gpu_s(g, run_few_rows_library) / FEW_TIMES;
-    printf("few_rows\t%zu\t%zu\t%.4g\t%.4g\t%.3f\n", n, k, s, library_s,
-           2.0 * (double)n * (double)k / s / g->copy_bytes_per_s);
-  }
-}
-
 /* ---- All of it -----------------------------------------------------------*/
 
 int
@@ -567,7 +487,6 @@ main(int argc, char **argv)
     bench_attention(&gpu, peer, attention);
     decode_frac = bench_decode(&gpu);
     gemm_frac = bench_products(&gpu);
-    bench_few_rows(&gpu);
     movers_frac = bench_movers(&gpu);
     bench_gpu_experts(&gpu); /* the last: it changes the first indices */
   } else {

@@ -7,7 +7,6 @@
 #include "exec/backend/cuda_gemm.h"
 #include "kernels/attention.h"
 #include "kernels/decode_attention.h"
-#include "kernels/few_rows.h"
 
 /* --- GEMMs --- */
 
@@ -17,33 +16,6 @@ static gboolean
 is_aligned(const void *x)
 {
   return (guintptr)x % 16 == 0;
-}
-
-/* A decode step's, which reads weights and little else: TRUE if it was begun.
- * The library has blocks of 64 rows, and some 0.6 of the bandwidth where the
- * weights are of some 10 MB. */
-static gboolean
-multiply_few_rows(const RaCudaProduct *p, const void *a, const void *b,
-                  const void *bias, void *c)
-{
-  const RaKFewRows shape = {
-      .m = p->m,
-      .n = p->n,
-      .k = p->k,
-      .stride_x = p->lda,
-      .stride_weight = p->ldb,
-      .stride_y = p->ldc,
-      .f32 = p->result == RA_CUDA_ADD_F32 || p->result == RA_CUDA_STORE_F32,
-      .adds = p->result == RA_CUDA_ADD || p->result == RA_CUDA_ADD_F32,
-      .n_processors = ra_device_n_processors()};
-
-  if (p->order_a != RA_CPU_PLAIN || p->order_b != RA_CPU_TRANSPOSED ||
-      p->bias == RA_CUDA_BIAS_GRADIENT || !is_aligned(a) || !is_aligned(b) ||
-      !ra_k_few_rows_ok(&shape))
-    return FALSE;
-  ra_cuda_check(ra_k_few_rows(&shape, a, b, bias, c, ra_device_stream()),
-                "a product of few rows");
-  return TRUE;
 }
 
 static void
@@ -57,8 +29,7 @@ multiply(const RaCudaProduct *product, const void *a, const void *b, void *bias,
     return;
   if (!is_aligned(a) || !is_aligned(b) || !is_aligned(c))
     ra_cuda_fail(g_strdup("a GEMM of arrays that are not aligned to 16 bytes"));
-  else if (!multiply_few_rows(product, a, b, bias, c) &&
-           !ra_cuda_gemm(gemm, product, a, b, bias, c, ra_device_stream(),
+  else if (!ra_cuda_gemm(gemm, product, a, b, bias, c, ra_device_stream(),
                          &error))
     ra_cuda_fail(g_strdup_printf("a product: %s", error->message));
 }
@@ -96,11 +67,8 @@ ra_cuda_product_bias(size_t m, size_t n, size_t k, const RaElem *x,
                                  .lda = k,
                                  .ldb = k,
                                  .ldc = n};
-  RaCudaGemm *gemm;
+  RaCudaGemm *gemm = ra_cuda_thread_gemm();
 
-  if (multiply_few_rows(&product, x, weight, bias, y))
-    return;
-  gemm = ra_cuda_thread_gemm();
   if (gemm && is_aligned(bias) && ra_cuda_gemm_fuses(gemm, &product)) {
     multiply(&product, x, weight, (void *)(guintptr)bias, y);
     return;

@@ -376,9 +376,9 @@ START_TEST(test_bias)
   for (int fuses = 0; fuses < 2; fuses++) {
     ra_emu_set_fuses(fuses);
     run_case(c, ranks);
-    /* a training and a prefill; steps have few rows, and a kernel for them */
+    /* a training, a prefill and three steps */
     ck_assert_uint_eq(ra_emu_n_fused(RA_CUDA_BIAS),
-                      fuses ? (n_passes + 1) * with[_i].n_forward : 0);
+                      fuses ? (n_passes + 4) * with[_i].n_forward : 0);
     ck_assert_uint_eq(ra_emu_n_fused(RA_CUDA_BIAS_GRADIENT),
                       fuses ? with[_i].n_forward : 0);
     for (uint32_t i = 0; i < c->tp; i++)

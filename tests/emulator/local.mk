@@ -31,7 +31,6 @@ tests_emulator_libemulated_a_SOURCES += %D%/attention_backward_sm90a.cc
 tests_emulator_libemulated_a_SOURCES += %D%/attention_sm90a.cc
 tests_emulator_libemulated_a_SOURCES += %D%/decode_attention.cc
 tests_emulator_libemulated_a_SOURCES += %D%/experts.cc
-tests_emulator_libemulated_a_SOURCES += %D%/few_rows.cc
 tests_emulator_libemulated_a_SOURCES += %D%/grouped.cc
 tests_emulator_libemulated_a_SOURCES += %D%/intervals.cc
 tests_emulator_libemulated_a_SOURCES += %D%/layernorm.cc
@@ -129,10 +128,6 @@ check_programs += tests/device/check_device_experts
 tests_device_check_device_experts_SOURCES = tests/device/check_device_experts.c \
 	tests/device/device_array.h
 tests_device_check_device_experts_LDADD = $(emulated_ldadd)
-check_programs += tests/device/check_device_few_rows
-tests_device_check_device_few_rows_SOURCES = \
-	tests/device/check_device_few_rows.c tests/device/device_array.h
-tests_device_check_device_few_rows_LDADD = $(emulated_ldadd)
 check_programs += tests/device/check_device_grouped
 tests_device_check_device_grouped_SOURCES = tests/device/check_device_grouped.c \
 	tests/device/device_array.h
@@ -243,11 +238,6 @@ tests_device_check_gpu_experts_SOURCES = tests/device/check_device_experts.c
 tests_device_check_gpu_experts_CPPFLAGS = $(gpu_cppflags)
 tests_device_check_gpu_experts_LDADD = $(gpu_ldadd)
 tests_device_check_gpu_experts_LDFLAGS = $(AM_LDFLAGS) $(CUDA_LDFLAGS)
-gpu_programs += tests/device/check_gpu_few_rows
-tests_device_check_gpu_few_rows_SOURCES = tests/device/check_device_few_rows.c
-tests_device_check_gpu_few_rows_CPPFLAGS = $(gpu_cppflags)
-tests_device_check_gpu_few_rows_LDADD = $(gpu_ldadd)
-tests_device_check_gpu_few_rows_LDFLAGS = $(AM_LDFLAGS) $(CUDA_LDFLAGS)
 gpu_programs += tests/device/check_gpu_grouped
 tests_device_check_gpu_grouped_SOURCES = tests/device/check_device_grouped.c
 tests_device_check_gpu_grouped_CPPFLAGS = $(gpu_cppflags)
