@@ -15,7 +15,9 @@
 #include "cli/commands.h"
 #include "cli/output.h"
 #include "estimator/calibrate/calibrate.h"
+#include "study/run/gpu_profile.h"
 #include "study/run/log_compare.h"
+#include "traces/kineto.h"
 #include "traces/measured_overlap.h"
 
 #define SUFFIX ".profile"
@@ -148,6 +150,25 @@ terminated(const GPtrArray *names)
   return out;
 }
 
+/* Samples of a GPU, alone: what `calibrate --backend=cuda` made of them, to the
+ * bit.  NULL without an error: they are something else. */
+static RaCalibration *
+profile_of_samples(const Sources *s, const char *base, const char *text,
+                   RaCalibrateProgress progress, GError **error)
+{
+  const char *path = s->paths->len == 1 && s->data->len == 0 && s->refit
+                         ? g_ptr_array_index(s->paths, 0)
+                         : NULL;
+  g_autoptr(RaTrace) samples = NULL;
+
+  if (!path || g_str_has_suffix(path, ".log"))
+    return NULL;
+  samples = ra_trace_load_any(path, error);
+  if (!samples || !ra_trace_is_from(samples, RA_TRACE_SOURCE_GPU))
+    return NULL;
+  return ra_gpu_profile(samples, path, base, text, progress, error);
+}
+
 /* Into a profile that is there, or of one. */
 static RaCalibration *
 change_profile(Sources *s, RaCalibrateProgress progress, GError **error)
@@ -156,6 +177,8 @@ change_profile(Sources *s, RaCalibrateProgress progress, GError **error)
       ra_share_find("profiles", s->merge ? s->merge : s->refit, NULL, error);
   g_autoptr(GPtrArray) folders = terminated(s->data);
   g_autofree char *text = NULL;
+  RaCalibration *of_samples;
+  GError *failure = NULL;
   gsize n_bytes;
 
   if (!path)
@@ -173,6 +196,11 @@ change_profile(Sources *s, RaCalibrateProgress progress, GError **error)
     if (!ra_calibrate_check_host(g_ptr_array_index(s->paths, i), path, text,
                                  error))
       return NULL;
+  of_samples = profile_of_samples(s, path, text, progress, &failure);
+  if (failure)
+    g_propagate_error(error, failure);
+  if (of_samples || failure)
+    return of_samples;
   return s->merge ? ra_calibrate_merge_rows(path, text, s->rows, s->names->str,
                                             error)
                   : ra_calibrate_rows(path, text, NULL, s->rows, s->beside,

@@ -93,4 +93,20 @@ for profile in "$profiles"/*.profile; do
     point $? "$gpu.profile is what calibrate makes"
   fi
 done
+
+# Those that were measured here are what their samples make of their base.
+for samples in "$profiles"/measured/*.samples.trace.tsv; do
+  profile=${samples%.samples.trace.tsv}.profile
+  gpu=$(basename "$profile" .profile)
+  "$builddir/reallot" calibrate --from "$samples" --refit "$profiles/$gpu.profile" \
+    -o "$tmp/$gpu.measured.profile" 2>"$tmp/err" &&
+    cmp "$profile" "$tmp/$gpu.measured.profile" >"$tmp/err" 2>&1
+  point $? "measured/$gpu.profile is what its samples make"
+  # The timer's own part is in every sample: left in, the floors are longer.
+  sed '/^# timer-s/d' "$samples" >"$tmp/$gpu.samples.trace.tsv"
+  "$builddir/reallot" calibrate --from "$tmp/$gpu.samples.trace.tsv" \
+    --refit "$profiles/$gpu.profile" -o "$tmp/$gpu.longer.profile" 2>"$tmp/err" &&
+    ! cmp -s "$profile" "$tmp/$gpu.longer.profile"
+  point $? "and without what the timer adds it is another"
+done
 echo "1..$n"
