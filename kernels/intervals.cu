@@ -46,17 +46,29 @@ row_of(uint64_t i, const RaKInterval &it)
   return i / it.n;
 }
 
+/* A block copies a run of pieces, so that it searches once: as an interval has
+ * a piece at least, the next piece is of this interval or of the next.  What is
+ * read again for each piece leaves 32 registers, with which 8 blocks fit. */
 __global__ static void
 __launch_bounds__(THREADS)
     copy_kernel(size_t n, const RaKInterval *__restrict__ intervals,
                 uint64_t n_pieces, const uint4 *__restrict__ from,
                 uint4 *__restrict__ to)
 {
-  for (uint64_t piece = blockIdx.x; piece < n_pieces; piece += gridDim.x) {
-    RaKInterval it = intervals[interval_of(n, intervals, piece)];
-    uint64_t first = (piece - it.piece) * RA_K_PIECE, all = it.n * it.n_rows;
-    uint64_t end = first + RA_K_PIECE < all ? first + RA_K_PIECE : all;
+  uint32_t piece = (uint32_t)(n_pieces * blockIdx.x / gridDim.x);
+  uint32_t last = (uint32_t)(n_pieces * (blockIdx.x + 1) / gridDim.x);
+  size_t at = interval_of(n, intervals, piece);
 
+  for (; piece < last; piece++) {
+    RaKInterval it;
+    uint64_t first, end;
+
+    if (at + 1 < n && intervals[at + 1].piece <= piece)
+      at++;
+    it = intervals[at];
+    first = (piece - it.piece) * RA_K_PIECE;
+    end = it.n * it.n_rows;
+    end = first + RA_K_PIECE < end ? first + RA_K_PIECE : end;
     for (uint64_t i = first + threadIdx.x; i < end; i += THREADS) {
       uint64_t row = row_of(i, it), col = i - row * it.n;
 
@@ -72,7 +84,7 @@ ra_k_copy_intervals(size_t n, const RaKInterval *intervals, uint64_t n_pieces,
 {
   auto kernel = copy_kernel;
 
-  if (!ra_is_aligned(from) || !ra_is_aligned(to))
+  if (!ra_is_aligned(from) || !ra_is_aligned(to) || n_pieces > 0xffffffffu)
     return cudaErrorInvalidValue;
   if (n_pieces == 0)
     return cudaSuccess;

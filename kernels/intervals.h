@@ -1,8 +1,9 @@
 /* Copies of parts of arrays on a GPU, of which a reallocation plan consists.
  *
  * An interval consists of 16-byte units, possibly in strided rows.  Intervals
- * are cut into pieces of 32 KiB, and a block copies pieces in turn, so that one
- * long interval and thousands of short ones keep the whole GPU busy.  Exact.
+ * are cut into pieces of 32 KiB.  A block copies a run of pieces, all blocks as
+ * many, so that one long interval and thousands of short ones keep the whole
+ * GPU busy.  Exact.
  * Bytes: twice the size of the intervals.
  */
 #ifndef RA_KERNELS_INTERVALS_H
@@ -34,7 +35,7 @@ uint64_t ra_k_intervals_number(size_t n, RaKInterval *intervals);
  * ra_k_copy_intervals:
  * @n: intervals
  * @intervals: (n) device memory, numbered
- * @n_pieces: result of ra_k_intervals_number()
+ * @n_pieces: result of ra_k_intervals_number(), below 2^32
  * @from: 16-byte aligned
  * @to: likewise; no unit may be written twice, or be both read and written
  *

@@ -398,6 +398,43 @@ START_TEST(test_intervals)
 }
 END_TEST
 
+/* More pieces than blocks, of which each then copies a run: intervals of one
+ * to three units in reverse order, every thousandth of three pieces.  The fault
+ * that this catches: a run that goes on with the interval that it began with.
+ */
+START_TEST(test_interval_runs)
+{
+  enum { N_LIST = 9000, UNITS = 80000 };
+  RaKInterval *list = device_new(N_LIST * sizeof *list);
+  uint32_t *from = device_poisoned(UNITS * 16), *to;
+  g_autofree uint32_t *expected = NULL;
+  uint64_t at = 0, n_pieces;
+
+  to = device_poisoned(UNITS * 16);
+  expected = g_memdup2(to, UNITS * 16);
+  for (uint32_t i = 0; i < UNITS * 4; i++)
+    from[i] = i;
+  for (gsize i = 0; i < N_LIST; i++) {
+    uint64_t n = i % 1000 == 500 ? 2 * RA_K_PIECE + 1 : 1 + i % 3;
+
+    list[i] =
+        (RaKInterval){.from = UNITS - at - n, .to = at, .n = n, .n_rows = 1};
+    memcpy(expected + 4 * at, from + 4 * list[i].from, 16 * n);
+    at += n;
+  }
+  ck_assert_uint_le(at, UNITS);
+  n_pieces = ra_k_intervals_number(N_LIST, list);
+  ck_assert_uint_eq(n_pieces, N_LIST + 9 * 2);
+  ck_assert_int_eq(
+      device_done(ra_k_copy_intervals(N_LIST, list, n_pieces, from, to, NULL)),
+      0);
+  ck_assert_mem_eq(to, expected, UNITS * 16);
+  device_free(list);
+  device_free(from);
+  device_free(to);
+}
+END_TEST
+
 static Suite *
 device_suite(void)
 {
@@ -414,6 +451,7 @@ device_suite(void)
   tcase_add_loop_test(tcase, test_adamw, 0, 4);
   tcase_add_test(tcase, test_seed);
   tcase_add_test(tcase, test_intervals);
+  tcase_add_test(tcase, test_interval_runs);
   suite_add_tcase(suite, tcase);
   return suite;
 }
