@@ -44,11 +44,11 @@ struct Part {
   float most, sum; /* of the powers of two; -INFINITY and 0: of no token */
 };
 
-/* Weight of a part in a whole whose largest power is @most. */
+/* Weight of a part in a whole whose largest power is @most; NaN stays. */
 __device__ static inline float
 weight_of(float part_most, float most)
 {
-  return part_most > -INFINITY ? exp2f(part_most - most) : 0.0f;
+  return part_most == -INFINITY ? 0.0f : exp2f(part_most - most);
 }
 
 /* Takes in the scores of 16 tokens, @token the lane's first of them; those from
@@ -147,7 +147,16 @@ load_queries(uint16_t *tile, const uint16_t *q, int group)
   }
 }
 
-/* Results of the block: the output, or a part of it for merge_kernel(). */
+/* Where the workspace has what parts are relative to: behind their values. */
+__device__ static inline Part *
+parts_of(const RaKDecode &shape, float *workspace, int hd)
+{
+  return reinterpret_cast<Part *>(workspace + (size_t)shape.n_sequences *
+                                                  shape.q_heads *
+                                                  shape.n_parts * (size_t)hd);
+}
+
+/* Results of the block: the output, or a part of it for merge_parts(). */
 template <int HD>
 __device__ static inline void
 store(const RaKDecode &shape, const float *whole, const Part *parts,
@@ -155,21 +164,56 @@ store(const RaKDecode &shape, const float *whole, const Part *parts,
 {
   for (int i = (int)threadIdx.x; i < group * HD; i += THREADS) {
     int row = i / HD, at = i % HD;
-    float value, *mine;
+    size_t part = (first_row + row) * shape.n_parts + blockIdx.x;
+    float value;
     Part all = merge_warps<HD>(whole, parts, row, at, &value);
 
     if (shape.n_parts == 1) {
       out[(first_row + row) * HD + at] =
-          ra_bf16_from_f32(all.sum > 0.0f ? value / all.sum : 0.0f);
+          ra_bf16_from_f32(all.sum == 0.0f ? 0.0f : value / all.sum);
       continue;
     }
-    mine =
-        workspace + ((first_row + row) * shape.n_parts + blockIdx.x) * (HD + 2);
-    mine[at] = value;
-    if (at == 0) {
-      mine[HD] = all.most;
-      mine[HD + 1] = all.sum;
+    workspace[part * HD + at] = value;
+    if (at == 0)
+      parts_of(shape, workspace, HD)[part] = all;
+  }
+}
+
+/* Combines the parts of the group's heads, in the order of the tokens. */
+template <int HD>
+__device__ static inline void
+merge_parts(const RaKDecode &shape, float *workspace, size_t first_row,
+            int group, uint16_t *out)
+{
+  for (int i = (int)threadIdx.x; i < group * (HD / 4); i += THREADS) {
+    size_t row = first_row + i / (HD / 4), first = row * shape.n_parts;
+    int at = 4 * (i % (HD / 4));
+    const Part *parts = parts_of(shape, workspace, HD) + first;
+    const float *values = workspace + first * HD + at;
+    float most = -INFINITY, sum = 0.0f, value[4] = {};
+    union {
+      uint2 raw;
+      uint16_t bf16[4];
+    } packed;
+
+    RA_UNROLL_FOUR
+    for (uint32_t p = 0; p < shape.n_parts; p++)
+      most = fmaxf(most, parts[p].most);
+    RA_UNROLL_FOUR
+    for (uint32_t p = 0; p < shape.n_parts; p++) {
+      float4 four = *reinterpret_cast<const float4 *>(values + p * HD);
+      float weight = weight_of(parts[p].most, most);
+
+      sum += weight * parts[p].sum;
+      value[0] += weight * four.x;
+      value[1] += weight * four.y;
+      value[2] += weight * four.z;
+      value[3] += weight * four.w;
     }
+    RA_UNROLL
+    for (int e = 0; e < 4; e++)
+      packed.bf16[e] = ra_bf16_from_f32(sum == 0.0f ? 0.0f : value[e] / sum);
+    *reinterpret_cast<uint2 *>(out + row * HD + at) = packed.raw;
   }
 }
 
@@ -189,10 +233,11 @@ __launch_bounds__(THREADS)
     decode_kernel(RaKDecode shape, const uint16_t *__restrict__ q,
                   const uint16_t *__restrict__ k,
                   const uint16_t *__restrict__ v, uint16_t *__restrict__ out,
-                  float *__restrict__ workspace, float scale_log2)
+                  float *workspace, float scale_log2)
 {
   RA_DYNAMIC(memory);
   RA_SHARED(Part, parts, WARPS * ROWS);
+  RA_SHARED(uint32_t, is_last, 1);
   uint16_t *tile_q = reinterpret_cast<uint16_t *>(memory);
   uint16_t *tile_k = tile_q + ROWS * HD;     /* two; at the end the sums */
   uint16_t *tile_v = tile_k + 2 * TILE * HD; /* two */
@@ -211,7 +256,8 @@ __launch_bounds__(THREADS)
   float slopes[2] = {slope_of(shape, kv_head, group, lane / 4),
                      slope_of(shape, kv_head, group, lane / 4 + 8)};
 
-  load_queries<HD>(tile_q, q + first_row * HD, group);
+  load_queries<HD>(
+      tile_q, q + s * shape.q_stride + kv_head * (size_t)group * HD, group);
   if (first < end)
     load_tokens<HD>(shape, pages, tile_k, tile_v, k, v, kv_head, first, end);
   ra_copy_commit();
@@ -245,27 +291,10 @@ __launch_bounds__(THREADS)
   share<HD>(whole, parts, sums, mine);
   __syncthreads();
   store<HD>(shape, whole, parts, first_row, group, out, workspace);
-}
-
-/* blockIdx: a sequence's query head. */
-template <int HD>
-__global__ static void
-__launch_bounds__(HD) merge_kernel(const float *__restrict__ workspace,
-                                   uint16_t *__restrict__ out, uint32_t n_parts)
-{
-  const float *mine = workspace + (size_t)blockIdx.x * n_parts * (HD + 2);
-  float most = -INFINITY, sum = 0.0f, value = 0.0f;
-
-  for (uint32_t p = 0; p < n_parts; p++)
-    most = fmaxf(most, mine[p * (HD + 2) + HD]);
-  for (uint32_t p = 0; p < n_parts; p++) {
-    float weight = weight_of(mine[p * (HD + 2) + HD], most);
-
-    sum += weight * mine[p * (HD + 2) + HD + 1];
-    value += weight * mine[p * (HD + 2) + threadIdx.x];
-  }
-  out[(size_t)blockIdx.x * HD + threadIdx.x] =
-      ra_bf16_from_f32(sum > 0.0f ? value / sum : 0.0f);
+  if (shape.n_parts > 1 &&
+      ra_block_is_last(&shape.counts[(size_t)s * shape.kv_heads + kv_head],
+                       shape.n_parts, is_last))
+    merge_parts<HD>(shape, workspace, first_row, group, out);
 }
 
 extern "C" uint32_t
@@ -296,7 +325,6 @@ launch(const RaKDecode *shape, const uint16_t *q, const uint16_t *k,
   int n_bytes = (ROWS + 4 * TILE) * HD * 2;
   dim3 grid(shape->n_parts, shape->kv_heads, shape->n_sequences);
   auto decode = decode_kernel<HD>;
-  auto merge = merge_kernel<HD>;
   cudaError_t code = cudaFuncSetAttribute(
       decode, cudaFuncAttributeMaxDynamicSharedMemorySize, n_bytes);
 
@@ -304,9 +332,6 @@ launch(const RaKDecode *shape, const uint16_t *q, const uint16_t *k,
     return code;
   RA_LAUNCH(decode, grid, THREADS, n_bytes, stream, *shape, q, k, v, out,
             workspace, log2_e / sqrtf((float)HD));
-  if (shape->n_parts > 1)
-    RA_LAUNCH(merge, shape->n_sequences * shape->q_heads, HD, 0, stream,
-              workspace, out, shape->n_parts);
   return cudaGetLastError();
 }
 
@@ -319,8 +344,10 @@ ra_k_decode_attention(const RaKDecode *shape, const uint16_t *q,
       shape->kv_heads > 65535 || shape->q_heads % shape->kv_heads != 0 ||
       shape->q_heads / shape->kv_heads > RA_K_DECODE_GROUP ||
       shape->q_heads < shape->kv_heads || shape->page_tokens == 0 ||
-      shape->n_parts == 0 || shape->n_sequences > 65535 || !ra_is_aligned(q) ||
-      !ra_is_aligned(k) || !ra_is_aligned(v) || !ra_is_aligned(out))
+      shape->n_parts == 0 || shape->n_sequences > 65535 ||
+      (shape->n_parts > 1 && (!shape->counts || !ra_is_aligned(workspace))) ||
+      shape->q_stride % 8 != 0 || !ra_is_aligned(q) || !ra_is_aligned(k) ||
+      !ra_is_aligned(v) || !ra_is_aligned(out))
     return cudaErrorInvalidValue;
   if (shape->n_sequences == 0)
     return cudaSuccess;

@@ -4,8 +4,9 @@
  * A block has one key head of one sequence and a part of its tokens.  All query
  * heads of the group, at most 16, are rows of one tile, so that each key and
  * value is read once.  Reading these 4 head_dim bytes a token and key head
- * determines the time.  A second kernel combines the parts in their order
- * (flash decoding).
+ * determines the time.  The last block of a key head to end combines the parts
+ * in their order (flash decoding), so that the result does not depend on which
+ * block that is.
  *
  * The reference is ra_cpu_decode_attention() on the widened inputs; the error
  * is that of kernels/attention.h with i = the cached tokens.
@@ -31,10 +32,14 @@ typedef struct {
   uint32_t max_pages;
   uint32_t page_tokens;
   uint32_t page_rows; /* rows (kv_heads, head_dim) from a page to the next */
-  uint32_t q_heads; /* a multiple of kv_heads, at most 16 each */
+  uint32_t q_heads;   /* a multiple of kv_heads, at most 16 each */
   uint32_t kv_heads;
   uint32_t head_dim;   /* ra_k_attention_head_ok() */
+  size_t q_stride;     /* elements from a sequence's q to the next, a multiple
+                          of 8 */
   uint32_t n_parts;    /* parts of the tokens: ra_k_decode_parts() */
+  uint32_t *counts;    /* device: (n_sequences, kv_heads) zeroes, and zeroes
+                          again afterwards; NULL: one part */
   const float *slopes; /* device: (q_heads) of ALiBi; NULL: none */
 } RaKDecode;
 
@@ -57,10 +62,10 @@ size_t ra_k_decode_workspace(const RaKDecode *shape);
 
 /**
  * ra_k_decode_attention:
- * @q: (n_sequences, q_heads, head_dim) bf16
+ * @q: (n_sequences) of (q_heads, head_dim) bf16, q_stride apart
  * @k: (rows, kv_heads, head_dim) bf16, the page_tokens of a page together
  * @v: as @k
- * @out: as @q
+ * @out: (n_sequences, q_heads, head_dim) bf16
  * @workspace: ra_k_decode_workspace() floats
  *
  * All arrays are device memory, 16-byte aligned.

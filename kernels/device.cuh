@@ -143,6 +143,30 @@ ra_store_columns(float *to, const float sums[VPT][8], int n_vectors)
   }
 }
 
+/* ---- Blocks --------------------------------------------------------------*/
+
+/* TRUE in the last of @n_blocks blocks to call it with @count, which then sees
+ * what all of them have written.  @count: 0 before, and again afterwards.
+ * @is_last: shared memory.  All threads of a block call it. */
+__device__ static inline bool
+ra_block_is_last(uint32_t *count, uint32_t n_blocks, uint32_t *is_last)
+{
+#ifdef __CUDACC__
+  __threadfence();
+#endif
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    *is_last = atomicAdd(count, 1u) + 1 == n_blocks;
+    if (*is_last)
+      *count = 0;
+  }
+  __syncthreads();
+#ifdef __CUDACC__
+  __threadfence();
+#endif
+  return *is_last != 0;
+}
+
 /* ---- Asynchronous copies (9.7.8.24) ---------------------------------------*/
 
 /* Starts to copy 16 bytes to shared memory; zeroes unless @is_there. */

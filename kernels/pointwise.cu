@@ -29,6 +29,25 @@ load_floats(float to[8], const float *from)
       *reinterpret_cast<const float4 *>(from + 4);
 }
 
+/* Rotates a vector of the first half of a head with that of the second half,
+ * by elements of the table from @row on. */
+__device__ static inline void
+turn(RaVector *a, RaVector *b, const float *row, int half, float direction)
+{
+  alignas(16) float c[8], s[8];
+
+  load_floats(c, row);
+  load_floats(s, row + half);
+  RA_UNROLL
+  for (int e = 0; e < 8; e++) {
+    float y = ra_bf16_to_f32(a->bf16[e]), z = ra_bf16_to_f32(b->bf16[e]);
+    float sine = direction * s[e];
+
+    a->bf16[e] = ra_bf16_from_f32(y * c[e] - z * sine);
+    b->bf16[e] = ra_bf16_from_f32(z * c[e] + y * sine);
+  }
+}
+
 __global__ static void
 rope_kernel(size_t n, int n_heads, int n_vectors,
             const uint32_t *__restrict__ positions,
@@ -38,8 +57,6 @@ rope_kernel(size_t n, int n_heads, int n_vectors,
   size_t i = thread_number();
   int half = 8 * n_vectors, vector, head;
   size_t token;
-  const float *row;
-  alignas(16) float c[8], s[8];
   uint4 *at_a, *at_b;
   RaVector a, b;
 
@@ -48,24 +65,49 @@ rope_kernel(size_t n, int n_heads, int n_vectors,
   vector = (int)(i % n_vectors);
   head = (int)(i / n_vectors % n_heads);
   token = i / n_vectors / n_heads;
-  row = cos_sin + (size_t)positions[token] * 2 * half + 8 * vector;
   at_a = reinterpret_cast<uint4 *>(x + token * stride + head * 2 * half +
                                    8 * vector);
   at_b = at_a + n_vectors;
   a.raw = *at_a;
   b.raw = *at_b;
-  load_floats(c, row);
-  load_floats(s, row + half);
-  RA_UNROLL
-  for (int e = 0; e < 8; e++) {
-    float y = ra_bf16_to_f32(a.bf16[e]), z = ra_bf16_to_f32(b.bf16[e]);
-    float turn = direction * s[e];
-
-    a.bf16[e] = ra_bf16_from_f32(y * c[e] - z * turn);
-    b.bf16[e] = ra_bf16_from_f32(z * c[e] + y * turn);
-  }
+  turn(&a, &b, cos_sin + (size_t)positions[token] * 2 * half + 8 * vector, half,
+       direction);
   *at_a = a.raw;
   *at_b = b.raw;
+}
+
+/* The same for the heads of q; those of k, and of v as they are, go to row
+ * rows[token] of the cache. */
+__global__ static void
+rope_rows_kernel(size_t n, int q_heads, int kv_heads, int n_vectors,
+                 const uint32_t *__restrict__ positions,
+                 const uint32_t *__restrict__ rows,
+                 const float *__restrict__ cos_sin, uint16_t *__restrict__ qkv,
+                 size_t stride, uint16_t *__restrict__ k,
+                 uint16_t *__restrict__ v)
+{
+  size_t i = thread_number(), token, at;
+  int half = 8 * n_vectors, n_heads = q_heads + 2 * kv_heads, vector, head;
+  uint16_t *to;
+  RaVector a, b;
+
+  if (i >= n)
+    return;
+  vector = (int)(i % n_vectors);
+  head = (int)(i / n_vectors % n_heads);
+  token = i / n_vectors / n_heads;
+  to = qkv + token * stride + head * 2 * half + 8 * vector;
+  a.raw = *reinterpret_cast<const uint4 *>(to);
+  b.raw = *reinterpret_cast<const uint4 *>(to + half);
+  if (head < q_heads + kv_heads)
+    turn(&a, &b, cos_sin + (size_t)positions[token] * 2 * half + 8 * vector,
+         half, 1.0f);
+  if (head >= q_heads) {
+    at = (size_t)rows[token] * kv_heads + (head - q_heads) % kv_heads;
+    to = (head < q_heads + kv_heads ? k : v) + at * 2 * half + 8 * vector;
+  }
+  *reinterpret_cast<uint4 *>(to) = a.raw;
+  *reinterpret_cast<uint4 *>(to + half) = b.raw;
 }
 
 extern "C" int
@@ -85,6 +127,28 @@ ra_k_rope(size_t n_tokens, size_t n_heads, size_t head_dim,
   RA_LAUNCH(kernel, n_blocks, THREADS, 0, stream, n, (int)n_heads,
             (int)(head_dim / 16), positions, cos_sin, (float)direction, x,
             stride);
+  return cudaGetLastError();
+}
+
+extern "C" int
+ra_k_rope_rows(size_t n_tokens, size_t q_heads, size_t kv_heads,
+               size_t head_dim, const uint32_t *positions, const uint32_t *rows,
+               const float *cos_sin, uint16_t *qkv, size_t stride, uint16_t *k,
+               uint16_t *v, void *stream)
+{
+  size_t n = n_tokens * (q_heads + 2 * kv_heads) * (head_dim / 16);
+  auto kernel = rope_rows_kernel;
+  unsigned n_blocks;
+
+  if (head_dim % 16 != 0 || head_dim == 0 || stride % 8 != 0 ||
+      !ra_is_aligned(qkv) || !ra_is_aligned(cos_sin) || !ra_is_aligned(k) ||
+      !ra_is_aligned(v) || !blocks_for(n, &n_blocks))
+    return cudaErrorInvalidValue;
+  if (n == 0)
+    return cudaSuccess;
+  RA_LAUNCH(kernel, n_blocks, THREADS, 0, stream, n, (int)q_heads,
+            (int)kv_heads, (int)(head_dim / 16), positions, rows, cos_sin, qkv,
+            stride, k, v);
   return cudaGetLastError();
 }
 

@@ -52,6 +52,21 @@ int ra_k_rope(size_t n_tokens, size_t n_heads, size_t head_dim,
               const uint32_t *positions, const float *cos_sin, int direction,
               uint16_t *x, size_t stride, void *stream);
 
+/**
+ * ra_k_rope_rows:
+ * @qkv: (n_tokens) rows of q_heads + 2 kv_heads heads, @stride elements apart
+ * @rows: (n_tokens) rows of the cache
+ * @k: (rows, kv_heads, head_dim)
+ * @v: as @k
+ *
+ * Rotates the heads of q in place; those of k go, rotated, and those of v, as
+ * they are, to their row of the cache.
+ */
+int ra_k_rope_rows(size_t n_tokens, size_t q_heads, size_t kv_heads,
+                   size_t head_dim, const uint32_t *positions,
+                   const uint32_t *rows, const float *cos_sin, uint16_t *qkv,
+                   size_t stride, uint16_t *k, uint16_t *v, void *stream);
+
 /* @gate_up: (n_tokens, 2 width), gate before up; @out: (n_tokens, width) */
 int ra_k_swiglu(size_t n_tokens, size_t width, const uint16_t *gate_up,
                 uint16_t *out, void *stream);

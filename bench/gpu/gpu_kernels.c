@@ -357,8 +357,10 @@ run_decode(BenchGpu *g)
                  .q_heads = HEADS,
                  .kv_heads = KV_HEADS,
                  .head_dim = HEAD_DIM,
+                 .q_stride = HEADS * HEAD_DIM,
                  .n_parts = ra_k_decode_parts(DECODE_SEQUENCES, KV_HEADS,
-                                              CONTEXT, g->n_processors)};
+                                              CONTEXT, g->n_processors),
+                 .counts = g->indices + 3 * TOKENS};
 
   return ra_k_decode_attention(&d, g->array[2], g->array[0], g->array[1],
                                g->array[3], g->array[4], NULL);
@@ -378,6 +380,8 @@ bench_decode(BenchGpu *g)
              cudaMemcpyHostToDevice);
   for (uint32_t i = 0; i < N_PAGES; i++)
     host[i] = i * 5 % N_PAGES;
+  cudaMemset(g->indices + 3 * TOKENS, 0,
+             DECODE_SEQUENCES * KV_HEADS * sizeof *g->indices);
   cudaMemcpy(g->indices + 2 * TOKENS, host, N_PAGES * sizeof *host,
              cudaMemcpyHostToDevice);
   s = bench_gpu_s(g, run_decode);

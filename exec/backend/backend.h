@@ -223,6 +223,13 @@ typedef struct {
    * width) */
   void (*cache_rows)(size_t n, size_t width, const uint32_t *rows,
                      const RaElem *in, size_t stride, RaElem *k, RaElem *v);
+  /* Both of a decode step in one: rope() of the heads of q in @qkv, and
+   * cache_rows() of those of k, rotated likewise, and of v.  What is left of k
+   * in @qkv is undefined. */
+  void (*rope_rows)(size_t n, size_t q_heads, size_t kv_heads, size_t head_dim,
+                    const uint32_t *positions, const uint32_t *rows,
+                    const float *cos_sin, RaElem *qkv, size_t stride, RaElem *k,
+                    RaElem *v);
   /* Floats of workspace for a forward pass or, with @back, a backward pass. */
   gsize (*attention_workspace)(const RaCpuAttention *shape, gboolean back);
   void (*attention)(const RaCpuAttention *shape, const RaElem *q,

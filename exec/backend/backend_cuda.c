@@ -435,6 +435,7 @@ static const RaBackend table = {
     .embedding = ra_cuda_embedding,
     .embedding_backward = ra_cuda_embedding_backward,
     .cache_rows = ra_cuda_cache_rows,
+    .rope_rows = ra_cuda_rope_rows,
     .attention_workspace = ra_cuda_attention_workspace,
     .attention = ra_cuda_attention,
     .attention_backward = ra_cuda_attention_backward,

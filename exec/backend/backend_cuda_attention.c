@@ -255,6 +255,7 @@ decode_shape(const RaDecode *s)
                      .q_heads = s->q_heads,
                      .kv_heads = s->kv_heads,
                      .head_dim = s->head_dim,
+                     .q_stride = s->stride,
                      .n_parts = ra_k_decode_parts(s->n, s->kv_heads, most,
                                                   ra_device_n_processors())};
 }
@@ -272,9 +273,6 @@ ra_cuda_decode_attention(const RaDecode *s, const RaElem *q, const RaElem *k,
                          const RaElem *v, RaElem *out, float *workspace)
 {
   RaKDecode shape = decode_shape(s);
-  gsize width = (gsize)s->q_heads * s->head_dim;
-  RaElem *dense =
-      ra_cuda_scratch(RA_CUDA_QUERIES, s->n * width * sizeof(uint16_t));
 
   if (s->n == 0)
     return;
@@ -284,8 +282,10 @@ ra_cuda_decode_attention(const RaDecode *s, const RaElem *q, const RaElem *k,
   if (s->slopes)
     shape.slopes = (const float *)(gconstpointer)ra_cuda_upload(
         RA_CUDA_ORDER, s->q_heads, (const uint32_t *)(gconstpointer)s->slopes);
-  ra_backend_cuda()->copy_rect(s->n, width, q, s->stride, dense, width);
-  ra_cuda_check(ra_k_decode_attention(&shape, bf16(dense), bf16(k), bf16(v),
+  if (shape.n_parts > 1)
+    shape.counts = ra_cuda_scratch(RA_CUDA_COUNTS, (gsize)s->n * s->kv_heads *
+                                                       sizeof *shape.counts);
+  ra_cuda_check(ra_k_decode_attention(&shape, bf16(q), bf16(k), bf16(v),
                                       bf16_out(out), workspace,
                                       ra_device_stream()),
                 "decode_attention");

@@ -27,6 +27,20 @@ ra_cuda_cache_rows(size_t n, size_t width, const uint32_t *rows,
                 "a cache's rows");
 }
 
+void
+ra_cuda_rope_rows(size_t n, size_t q_heads, size_t kv_heads, size_t head_dim,
+                  const uint32_t *positions, const uint32_t *rows,
+                  const float *cos_sin, RaElem *qkv, size_t stride, RaElem *k,
+                  RaElem *v)
+{
+  ra_cuda_check(ra_k_rope_rows(n, q_heads, kv_heads, head_dim,
+                               ra_cuda_upload(RA_CUDA_WORDS, n, positions),
+                               ra_cuda_upload(RA_CUDA_BEGINS, n, rows), cos_sin,
+                               bf16_out(qkv), stride, bf16_out(k), bf16_out(v),
+                               ra_device_stream()),
+                "rope and a cache's rows");
+}
+
 static int
 compare_entries(const void *a, const void *b)
 {

@@ -28,8 +28,8 @@ typedef enum {
   RA_CUDA_BEGINS,
   RA_CUDA_ORDER,
   RA_CUDA_SUMS,
-  RA_CUDA_QUERIES,
-  RA_CUDA_KEPT, /* words of the table's keep_words() */
+  RA_CUDA_COUNTS, /* zeroes between two ops */
+  RA_CUDA_KEPT,   /* words of the table's keep_words() */
   RA_CUDA_N_ROOMS
 } RaCudaRoom;
 
@@ -112,6 +112,10 @@ void ra_cuda_copy_rects(guint n, const RaBackendRect *rects);
 void ra_cuda_embedding(size_t n_tokens, size_t width, uint32_t first,
                        uint32_t n_rows, const uint32_t *tokens,
                        const RaElem *table, RaElem *out);
+void ra_cuda_rope_rows(size_t n, size_t q_heads, size_t kv_heads,
+                       size_t head_dim, const uint32_t *positions,
+                       const uint32_t *rows, const float *cos_sin, RaElem *qkv,
+                       size_t stride, RaElem *k, RaElem *v);
 void ra_cuda_cache_rows(size_t n, size_t width, const uint32_t *rows,
                         const RaElem *in, size_t stride, RaElem *k, RaElem *v);
 void ra_cuda_embedding_backward(size_t n_tokens, size_t width, uint32_t first,

@@ -121,6 +121,8 @@ ra_cuda_scratch(RaCudaRoom which, gsize n_bytes)
     m->n_outgrown += m->sizes[which];
     m->sizes[which] = MAX(2 * n_bytes, 4096);
     m->rooms[which] = ra_backend_cuda()->alloc(m->sizes[which]);
+    if (which == RA_CUDA_COUNTS)
+      ra_backend_cuda()->zero(m->rooms[which], m->sizes[which]);
     m->n_moves++;
   }
   return m->rooms[which];

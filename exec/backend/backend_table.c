@@ -231,6 +231,16 @@ cache_rows(size_t n, size_t width, const uint32_t *rows, const RaElem *in,
 }
 
 static void
+rope_rows(size_t n, size_t q_heads, size_t kv_heads, size_t head_dim,
+          const uint32_t *positions, const uint32_t *rows, const float *cos_sin,
+          RaElem *qkv, size_t stride, RaElem *k, RaElem *v)
+{
+  rope(n, q_heads + kv_heads, head_dim, positions, cos_sin, 1, qkv, stride);
+  ra_host_cache_rows(n, kv_heads * head_dim, rows, f(qkv) + q_heads * head_dim,
+                     stride, f(k), f(v));
+}
+
+static void
 embedding_backward(size_t n_tokens, size_t width, uint32_t first,
                    uint32_t n_rows, const uint32_t *tokens, const RaElem *d_out,
                    float *d_table)
@@ -427,6 +437,7 @@ static const RaBackend host = {
     .embedding = embedding,
     .embedding_backward = embedding_backward,
     .cache_rows = cache_rows,
+    .rope_rows = rope_rows,
     .attention = attention,
     .attention_backward = attention_backward,
     .attention_merge = attention_merge,

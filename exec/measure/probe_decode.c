@@ -8,8 +8,8 @@
 #define PAGE RA_BATCHING_KV_BLOCK
 
 /* Keys and values of each sequence are separate, with room for as many more.  A
- * device has all of them at once, gets their addresses, and stores the new ones
- * first, as a decode step does; on a host the cost of that is negligible. */
+ * device has all of them at once and gets their addresses; the new ones are
+ * stored by the op before (RaBackend.rope_rows). */
 void
 ra_probe_decode_attention(RaProbeRank *r, const uint64_t *d)
 {
@@ -20,9 +20,9 @@ ra_probe_decode_attention(RaProbeRank *r, const uint64_t *d)
   RaElem *in = ra_probe_warm(r, n * (q + 2 * kv));
   RaElem *out =
       r->backend->is_host ? ra_probe_warm(r, n * q) : ra_probe_out(r, n * q);
-  gsize n_words = (2 + max_pages) * each;
+  gsize n_words = (1 + max_pages) * each;
   g_autofree uint32_t *lengths = g_new(uint32_t, n_words + 1); /* kept */
-  uint32_t *rows = lengths + each, *pages = rows + each;
+  uint32_t *pages = lengths + each;
   const RaDecode shape = {.n = (uint32_t)each,
                           .pages = pages,
                           .lengths = lengths,
@@ -36,10 +36,8 @@ ra_probe_decode_attention(RaProbeRank *r, const uint64_t *d)
   g_autofree RaElem **cache = g_new(RaElem *, 2 * calls); /* k, v of each */
   float *workspace;
 
-  for (gsize i = 0; i < each; i++) {
+  for (gsize i = 0; i < each; i++)
     lengths[i] = (uint32_t)length;
-    rows[i] = (uint32_t)(i * max_pages * PAGE + length - 1);
-  }
   for (gsize i = 0; i < each * max_pages; i++)
     pages[i] = (uint32_t)i;
   workspace = ra_probe_warm_f32(r, r->backend->decode_workspace(&shape));
@@ -48,9 +46,6 @@ ra_probe_decode_attention(RaProbeRank *r, const uint64_t *d)
   if (r->backend->keep_words)
     r->backend->keep_words(n_words, lengths);
   ra_probe_begin(r);
-  if (!r->backend->is_host)
-    r->backend->cache_rows(n, kv, rows, ra_elem_at(r->backend, in, q),
-                           q + 2 * kv, cache[0], cache[1]);
   for (gsize i = 0; i < calls; i++)
     r->backend->decode_attention(
         &shape, ra_elem_at(r->backend, in, i * (q + 2 * kv)), cache[2 * i],

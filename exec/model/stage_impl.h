@@ -151,6 +151,10 @@ void ra_stage_add(RaStage *s, gsize t, const RaElem *x, RaElem *y);
 /* Rotates q and k of @qkv. */
 void ra_stage_rope(RaStage *s, gsize t, const uint32_t *positions,
                    int direction, RaElem *qkv);
+/* The same for a decode step, whose keys and values go to layer @layer of
+ * @cache; those of a model with other positions as they are. */
+void ra_stage_rope_step(RaStage *s, const RaCache *cache, uint32_t layer,
+                        const RaStageStep *step, RaElem *qkv);
 /* Apply the norms of the heads of q and k, in place in @qkv.  The input goes to
  * @raw: (t, q_heads head_dim), then (t, kv_heads head_dim); @inv likewise. */
 void ra_stage_head_norms(RaStage *s, gsize t, gint32 layer, RaElem *qkv,
@@ -179,8 +183,7 @@ RaDecode ra_stage_decode_shape(const RaStage *s, const RaCache *cache,
 void ra_stage_cache_rows(RaStage *s, gsize n, const uint32_t *rows,
                          const RaElem *qkv, const RaCache *cache,
                          uint32_t layer);
-/* Attention of a decode step, which first stores its keys and values in the
- * cache. */
+/* Attention of a decode step, after ra_stage_rope_step(). */
 void ra_stage_decode_attention(RaStage *s, const RaCache *cache, uint32_t layer,
                                const RaStageStep *step, const RaElem *qkv,
                                RaElem *out);

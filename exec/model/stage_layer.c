@@ -218,7 +218,7 @@ ra_layer_attention(RaStage *s, const RaTokens *tokens, RaLayerKept *kept)
     ra_stage_attention(s, tokens, kept->qkv, kept->attended, kept->lse);
 }
 
-/* From all rows @x to q, k and v with their positions. */
+/* From all rows @x to q, k and v before their positions. */
 static void
 qkv_forward(RaStage *s, gint32 layer, const RaTokens *tokens, const RaElem *x,
             RaLayerKept *kept)
@@ -230,7 +230,24 @@ qkv_forward(RaStage *s, gint32 layer, const RaTokens *tokens, const RaElem *x,
                   ra_stage_weight(s, RA_TENSOR_Q, layer, TRUE), kept->qkv);
   if (s->model->qk_norm)
     ra_stage_head_norms(s, t, layer, kept->qkv, kept->heads, kept->heads_inv);
-  ra_stage_rope(s, t, tokens->positions, 1, kept->qkv);
+}
+
+/* From q, k and v to what the heads have made of them. */
+static void
+attention_forward(RaStage *s, const RaTokens *tokens, RaLayerKept *kept,
+                  const RaCache *cache, uint32_t cache_layer,
+                  const uint32_t *slots, const RaStageStep *step)
+{
+  if (step) {
+    ra_stage_rope_step(s, cache, cache_layer, step, kept->qkv);
+    ra_stage_decode_attention(s, cache, cache_layer, step, kept->qkv,
+                              kept->attended);
+    return;
+  }
+  ra_stage_rope(s, tokens->n_tokens, tokens->positions, 1, kept->qkv);
+  if (cache)
+    fill_cache(s, tokens, kept->qkv, cache, cache_layer, slots);
+  ra_layer_attention(s, tokens, kept);
 }
 
 /* The sum of @rows and @branch, both (n), in the place @to of one of them. */
@@ -283,13 +300,7 @@ ra_layer_forward(RaStage *s, gint32 layer, const RaTokens *tokens,
                 kept->normed, kept->inv);
   qkv_forward(s, layer, tokens,
               ra_stage_gather_rows(s, t, kept->normed, whole, FALSE), kept);
-  if (cache && !step)
-    fill_cache(s, tokens, kept->qkv, cache, cache_layer, slots);
-  if (step)
-    ra_stage_decode_attention(s, cache, cache_layer, step, kept->qkv,
-                              kept->attended);
-  else
-    ra_layer_attention(s, tokens, kept);
+  attention_forward(s, tokens, kept, cache, cache_layer, slots, step);
   ra_stage_linear(s, t, s->model->hidden, ra_stage_q_width(s), kept->attended,
                   ra_stage_weight(s, O, layer, FALSE),
                   ra_stage_own_bias(s, o_bias), made);

@@ -82,6 +82,24 @@ ra_stage_rope(RaStage *s, gsize t, const uint32_t *positions, int direction,
   ra_stage_record(s, RA_OP_ROPE, start, t, heads, s->model->head_dim, 0);
 }
 
+void
+ra_stage_rope_step(RaStage *s, const RaCache *cache, uint32_t layer,
+                   const RaStageStep *step, RaElem *qkv)
+{
+  double start = ra_stage_begin(s);
+  gsize q_heads = s->q_heads, kv_heads = s->kv_heads, dim = s->model->head_dim;
+
+  if (s->model->position != RA_POSITION_ROTARY) {
+    ra_stage_cache_rows(s, step->n, step->rows, qkv, cache, layer);
+    return;
+  }
+  s->backend->rope_rows(step->n, q_heads, kv_heads, dim, step->positions,
+                        step->rows, s->cos_sin, qkv, ra_stage_qkv_width(s),
+                        ra_cache_keys(cache, layer),
+                        ra_cache_values(cache, layer));
+  ra_stage_record(s, RA_OP_ROPE, start, step->n, q_heads + kv_heads, dim, 0);
+}
+
 static RaCpuAttention
 attention_shape(const RaStage *s, const RaTokens *tokens)
 {
@@ -206,7 +224,6 @@ ra_stage_decode_attention(RaStage *s, const RaCache *cache, uint32_t layer,
       s, s->backend->decode_workspace(&shape) * sizeof *workspace);
   gsize n = step->n, seen = 0;
 
-  ra_stage_cache_rows(s, n, step->rows, qkv, cache, layer);
   s->backend->decode_attention(&shape, qkv, ra_cache_keys(cache, layer),
                                ra_cache_values(cache, layer), out, workspace);
   for (uint32_t i = 0; i < n; i++)

@@ -157,6 +157,47 @@ START_TEST(test_rope)
 }
 END_TEST
 
+/* The same for a decode step: bits of the kernel above, of q in place, of k at
+ * its row of the cache, and of v as it was there. */
+START_TEST(test_rope_rows)
+{
+  enum { N = 3, Q = 3, KV = 2, HD = 64, HEADS = Q + 2 * KV, ROWS = 5 };
+  enum { STRIDE = HEADS * HD + 8, POSITIONS = 40, ROW = KV * HD };
+  static const uint32_t at[N] = {0, 39, 7}, to[N] = {4, 0, 2};
+  RaRng rng = ra_rng_init(4, 0);
+  uint16_t *x = device_bf16(&rng, N * STRIDE, 2);
+  uint16_t *expected = device_poisoned(N * STRIDE * 2);
+  uint16_t *k = device_poisoned(ROWS * ROW * 2);
+  uint16_t *v = device_poisoned(ROWS * ROW * 2);
+  uint32_t *positions = device_copy(at, sizeof at);
+  uint32_t *rows = device_copy(to, sizeof to);
+  float *table = device_poisoned(POSITIONS * HD * sizeof(float));
+
+  memcpy(expected, x, N * STRIDE * 2);
+  ra_cpu_rope_table(POSITIONS, HD, 10000, table);
+  ck_assert_int_eq(device_done(ra_k_rope(N, Q + KV, HD, positions, table, 1,
+                                         expected, STRIDE, NULL)),
+                   0);
+  ck_assert_int_eq(device_done(ra_k_rope_rows(N, Q, KV, HD, positions, rows,
+                                              table, x, STRIDE, k, v, NULL)),
+                   0);
+  for (gsize t = 0; t < N; t++) {
+    const uint16_t *row = expected + t * STRIDE;
+
+    ck_assert_mem_eq(x + t * STRIDE, row, 2 * Q * HD);
+    ck_assert_mem_eq(k + to[t] * ROW, row + Q * HD, 2 * ROW);
+    ck_assert_mem_eq(v + to[t] * ROW, row + Q * HD + ROW, 2 * ROW);
+  }
+  device_free(x);
+  device_free(expected);
+  device_free(k);
+  device_free(v);
+  device_free(positions);
+  device_free(rows);
+  device_free(table);
+}
+END_TEST
+
 START_TEST(test_swiglu)
 {
   enum { N = 7, WIDTH = 296 };
@@ -445,6 +486,7 @@ device_suite(void)
   tcase_add_loop_test(tcase, test_rmsnorm, 0, 5);
   tcase_add_loop_test(tcase, test_rmsnorm_backward, 0, 2);
   tcase_add_loop_test(tcase, test_rope, 0, 2);
+  tcase_add_test(tcase, test_rope_rows);
   tcase_add_test(tcase, test_swiglu);
   tcase_add_test(tcase, test_embedding);
   tcase_add_test(tcase, test_add);

@@ -186,6 +186,16 @@ rope(size_t n_tokens, size_t n_heads, size_t head_dim,
 }
 
 static void
+rope_rows(size_t n, size_t q_heads, size_t kv_heads, size_t head_dim,
+          const uint32_t *positions, const uint32_t *rows, const float *cos_sin,
+          RaElem *qkv, size_t stride, RaElem *k, RaElem *v)
+{
+  (void)rows, (void)cos_sin, (void)qkv, (void)stride, (void)k, (void)v;
+  IDLE_OP(RA_OP_ROPE, 1 + idle_words(positions), n, q_heads + kv_heads,
+          head_dim);
+}
+
+static void
 swiglu(size_t n_tokens, size_t width, const RaElem *gate_up, RaElem *out)
 {
   (void)gate_up, (void)out;
@@ -272,7 +282,7 @@ decode_attention(const RaDecode *shape, const RaElem *q, const RaElem *k,
   for (uint32_t i = 0; i < shape->n; i++)
     seen += shape->lengths[i];
   IDLE_OP(RA_OP_DECODE_ATTENTION,
-          3 + idle_words(shape->lengths) + idle_words(shape->pages), shape->n,
+          1 + idle_words(shape->lengths) + idle_words(shape->pages), shape->n,
           shape->n, seen, seen, shape->q_heads, shape->kv_heads,
           shape->head_dim);
 }
@@ -381,6 +391,7 @@ static RaBackend table = {
     .norm = norm,
     .norm_backward = norm_backward,
     .rope = rope,
+    .rope_rows = rope_rows,
     .swiglu = swiglu,
     .swiglu_backward = swiglu_backward,
     .embedding = embedding,

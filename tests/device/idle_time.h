@@ -10,7 +10,7 @@
 #include "exec/backend/backend.h"
 
 /* Host time of a launch. */
-#define IDLE_EAGER_S 4e-6
+#define IDLE_EAGER_S 5e-6
 #define IDLE_GRAPH_S 7e-6
 #define IDLE_GAP_S 1.25e-7
 

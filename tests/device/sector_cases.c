@@ -237,6 +237,7 @@ decode_attention(void)
                            .q_heads = 8,
                            .kv_heads = 1,
                            .head_dim = DIM,
+                           .q_stride = 8 * DIM,
                            .n_parts = 1};
 
   return !ra_k_decode_attention(&shape, BF16(2), BF16(0), BF16(1), BF16(3),
