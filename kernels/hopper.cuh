@@ -159,13 +159,16 @@ ra_tensor_map(RaTensorMap *out, const uint16_t *from, uint32_t width,
   const cuuint64_t size[3] = {width, n_heads, n_tokens};
   const cuuint64_t pitch[2] = {2 * (cuuint64_t)width, 2 * (cuuint64_t)stride};
   const cuuint32_t box[3] = {RA_PANEL, 1, rows}, step[3] = {1, 1, 1};
+  static void *known; /* the driver's function, as any thread has found it */
   cudaDriverEntryPointQueryResult found;
-  void *entry = nullptr;
-  cudaError_t code = cudaGetDriverEntryPointByVersion(
-      "cuTensorMapEncodeTiled", &entry, 12000, cudaEnableDefault, &found);
+  void *entry = __atomic_load_n(&known, __ATOMIC_RELAXED);
 
-  if (code != cudaSuccess || found != cudaDriverEntryPointSuccess || !entry)
+  if (!entry && (cudaGetDriverEntryPointByVersion(
+                     "cuTensorMapEncodeTiled", &entry, 12000, cudaEnableDefault,
+                     &found) != cudaSuccess ||
+                 found != cudaDriverEntryPointSuccess || !entry))
     return cudaErrorNotSupported;
+  __atomic_store_n(&known, entry, __ATOMIC_RELAXED);
   return reinterpret_cast<Encode>(entry)(
              out, CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, 3,
              const_cast<uint16_t *>(from), size, pitch, box, step,

@@ -6,13 +6,26 @@
 #include "exec/backend/cuda_device.h"
 #include "exec/backend/cuda_wait.h"
 
+/* Clears the error of memory that there is not, which the next launch would
+ * report as its own. */
+static void *
+given(cudaError_t code, void *memory)
+{
+  if (code == cudaSuccess)
+    return memory;
+  cudaGetLastError();
+  return NULL;
+}
+
 void *
 ra_device_alloc(size_t n_bytes)
 {
   void *memory = NULL;
+  cudaError_t code;
 
   ra_device_look_before();
-  return cudaMalloc(&memory, n_bytes + 1) == cudaSuccess ? memory : NULL;
+  code = cudaMalloc(&memory, n_bytes + 1);
+  return given(code, memory);
 }
 
 void
@@ -26,9 +39,11 @@ void *
 ra_device_alloc_host(size_t n_bytes)
 {
   void *memory = NULL;
+  cudaError_t code;
 
   ra_device_look_before();
-  return cudaMallocHost(&memory, n_bytes + 1) == cudaSuccess ? memory : NULL;
+  code = cudaMallocHost(&memory, n_bytes + 1);
+  return given(code, memory);
 }
 
 void

@@ -18,6 +18,7 @@ enum { N_CANDIDATES = 64, FIRST = 4 /* one of these can run */ };
 typedef struct {
   RaCudaProduct product; /* the key */
   gboolean is_known;     /* there is one */
+  cublasStatus_t answer; /* the library's, asked for one */
   cublasLtMatmulDesc_t op;
   cublasLtMatrixLayout_t a, b, c; /* of the transposed GEMM: b, a, c */
   cublasLtMatmulHeuristicResult_t best;
@@ -244,12 +245,12 @@ keep_sound(RaCudaGemm *gemm, int n)
 }
 
 /* The library's proposals for @plan, best first by its own reckoning: there may
- * be none. */
+ * be none, also because of an error, which is the plan's answer then, so that
+ * nobody asks again. */
 static gboolean
-propose(RaCudaGemm *gemm, const Plan *plan, int n_most, GError **error)
+propose(RaCudaGemm *gemm, Plan *plan, int n_most, GError **error)
 {
   cublasLtMatmulPreference_t preference;
-  cublasStatus_t code;
   int n = 0;
   gboolean ok;
 
@@ -259,13 +260,11 @@ propose(RaCudaGemm *gemm, const Plan *plan, int n_most, GError **error)
     return FALSE;
   ok = prefer(preference, &plan->product, error);
   if (ok) {
-    code = cublasLtMatmulAlgoGetHeuristic(
+    plan->answer = cublasLtMatmulAlgoGetHeuristic(
         gemm->handle, plan->op, plan->b, plan->a, plan->c, plan->c, preference,
         MIN(n_most, N_CANDIDATES), gemm->candidates, &n);
-    if (code == CUBLAS_STATUS_NOT_SUPPORTED)
+    if (plan->answer != CUBLAS_STATUS_SUCCESS)
       n = 0;
-    else
-      ok = lt_ok(code, "cublasLtMatmulAlgoGetHeuristic", error);
   }
   cublasLtMatmulPreferenceDestroy(preference);
   gemm->n_candidates = ok ? keep_sound(gemm, n) : 0;
@@ -273,13 +272,15 @@ propose(RaCudaGemm *gemm, const Plan *plan, int n_most, GError **error)
 }
 
 static gboolean
-has_algorithm(const RaCudaProduct *p, gboolean known, GError **error)
+has_algorithm(const Plan *plan, gboolean known, GError **error)
 {
+  const RaCudaProduct *p = &plan->product;
+
   if (known)
     return TRUE;
   g_set_error(error, RA_ERROR, RA_ERROR_DEVICE,
-              "cuBLASLt has no algorithm for a GEMM of %zu x %zu x %zu", p->m,
-              p->n, p->k);
+              "cuBLASLt has no algorithm for a GEMM of %zu x %zu x %zu (%s)",
+              p->m, p->n, p->k, cublasLtGetStatusString(plan->answer));
   return FALSE;
 }
 
@@ -340,7 +341,7 @@ ra_cuda_gemm(RaCudaGemm *gemm, const RaCudaProduct *product, const void *a,
 
   g_return_val_if_fail((product->bias != RA_CUDA_NO_BIAS) == (bias != NULL),
                        FALSE);
-  return plan && has_algorithm(product, plan->is_known, error) &&
+  return plan && has_algorithm(plan, plan->is_known, error) &&
          (!bias || set_bias(plan, bias, error)) &&
          run(gemm, plan, &plan->best.algo, a, b, c, stream, error);
 }
@@ -352,7 +353,7 @@ ra_cuda_gemm_candidates(RaCudaGemm *gemm, const RaCudaProduct *product,
   Plan *plan = plan_of(gemm, product, error);
 
   if (!plan || !propose(gemm, plan, (int)MIN(n_most, N_CANDIDATES), error) ||
-      !has_algorithm(product, gemm->n_candidates > 0, error))
+      !has_algorithm(plan, gemm->n_candidates > 0, error))
     return 0;
   return gemm->n_candidates;
 }
