@@ -1,4 +1,5 @@
 /* LayerNorm with residual addition, and its gradient. */
+#include "kernels/backward_row.cuh"
 #include "kernels/columns.cuh"
 #include "kernels/layernorm.h"
 #include "kernels/rmsnorm.h"
@@ -102,6 +103,36 @@ ra_k_layernorm(uint16_t *out, uint16_t *residual, const uint16_t *x,
   return cudaGetLastError();
 }
 
+/* A thread's part of the row's sums of g and g r'; at_row: mean, inv. */
+template <int VPT>
+__device__ static inline float2
+sums_of(const RaBackwardRow<VPT> &now, const uint4 *weight, float2 at_row,
+        int n_vectors)
+{
+  float2 sums = make_float2(0.0f, 0.0f);
+
+  RA_UNROLL
+  for (int j = 0; j < VPT; j++) {
+    int at = (int)(threadIdx.x + j * blockDim.x);
+    RaVector w, r, d;
+
+    if (at >= n_vectors)
+      break;
+    r.raw = now.r[j];
+    d.raw = now.d[j];
+    w.raw = weight[at];
+    RA_UNROLL
+    for (int i = 0; i < 8; i++) {
+      float x = (ra_bf16_to_f32(r.bf16[i]) - at_row.x) * at_row.y;
+      float g = ra_bf16_to_f32(d.bf16[i]) * ra_bf16_to_f32(w.bf16[i]);
+
+      sums.x += g;
+      sums.y += g * x;
+    }
+  }
+  return sums;
+}
+
 /* A block goes over rows blockIdx.x, + gridDim.x, ... and keeps what they add
  * to dw and db of its columns in registers.  A thread reads what it writes
  * before. */
@@ -118,31 +149,22 @@ __launch_bounds__(VPT > 1 ? 512 : 1024)
   RA_SHARED(float2, warps, 2 * RA_WARP);
   float d_weight[VPT][8] = {}, d_bias[VPT][8] = {};
   float per_row = 1.0f / (float)(8 * n_vectors);
+  RaBackwardRow<VPT> now = {}, next = {};
+  float2 at_row = make_float2(0.0f, 0.0f), at_next = at_row;
   int turn = 0;
 
   for (size_t row = blockIdx.x; row < n_rows; row += gridDim.x, turn++) {
-    float2 at_row = stats[row], sums = make_float2(0.0f, 0.0f);
-    float mean = at_row.x, inv = at_row.y;
-    RaVector r[VPT], d[VPT];
+    float2 sums;
 
-    RA_UNROLL
-    for (int j = 0; j < VPT; j++) {
-      int at = (int)(threadIdx.x + j * blockDim.x);
-      RaVector w;
-
-      if (at >= n_vectors)
-        break;
-      r[j].raw = residual[row * n_vectors + at];
-      d[j].raw = d_out[row * n_vectors + at];
-      w.raw = weight[at];
-      RA_UNROLL
-      for (int i = 0; i < 8; i++) {
-        float x = (ra_bf16_to_f32(r[j].bf16[i]) - mean) * inv;
-        float g = ra_bf16_to_f32(d[j].bf16[i]) * ra_bf16_to_f32(w.bf16[i]);
-
-        sums.x += g;
-        sums.y += g * x;
-      }
+    if (VPT > 1 || turn == 0) {
+      ra_backward_load(&now, residual, d_out, d_residual, row, n_vectors, adds);
+      at_row = stats[row];
+    }
+    sums = sums_of(now, weight, at_row, n_vectors);
+    if (VPT == 1 && row + gridDim.x < n_rows) {
+      at_next = stats[row + gridDim.x];
+      ra_backward_load(&next, residual, d_out, d_residual, row + gridDim.x,
+                       n_vectors, adds);
     }
     sums = ra_block_sums(sums, warps, turn);
     sums.x *= per_row;
@@ -150,25 +172,32 @@ __launch_bounds__(VPT > 1 ? 512 : 1024)
     RA_UNROLL
     for (int j = 0; j < VPT; j++) {
       int at = (int)(threadIdx.x + j * blockDim.x);
-      RaVector w, out;
+      RaVector w, r, d, out;
 
       if (at >= n_vectors)
         break;
+      r.raw = now.r[j];
+      d.raw = now.d[j];
+      out.raw = now.out[j];
       w.raw = weight[at];
-      out.raw =
-          adds ? d_residual[row * n_vectors + at] : make_uint4(0, 0, 0, 0);
+      if (VPT > 2 && adds)
+        out.raw = d_residual[row * n_vectors + at];
       RA_UNROLL
       for (int i = 0; i < 8; i++) {
-        float x = (ra_bf16_to_f32(r[j].bf16[i]) - mean) * inv;
-        float y = ra_bf16_to_f32(d[j].bf16[i]);
+        float x = (ra_bf16_to_f32(r.bf16[i]) - at_row.x) * at_row.y;
+        float y = ra_bf16_to_f32(d.bf16[i]);
 
         d_weight[j][i] += y * x;
         d_bias[j][i] += y;
         out.bf16[i] = ra_bf16_from_f32(
             ra_bf16_to_f32(out.bf16[i]) +
-            inv * (y * ra_bf16_to_f32(w.bf16[i]) - sums.x - x * sums.y));
+            at_row.y * (y * ra_bf16_to_f32(w.bf16[i]) - sums.x - x * sums.y));
       }
       d_residual[row * n_vectors + at] = out.raw;
+    }
+    if (VPT == 1) {
+      now = next;
+      at_row = at_next;
     }
   }
   workspace += (size_t)blockIdx.x * 16 * n_vectors;

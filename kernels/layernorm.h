@@ -41,7 +41,7 @@
 
 #define RA_K_LAYERNORM_MAX 32768 /* longest row, elements */
 #define RA_K_LAYERNORM_BACKWARD_MAX 16384
-#define RA_K_LAYERNORM_BLOCKS 264 /* groups of rows that sum dw and db */
+#define RA_K_LAYERNORM_BLOCKS 264 /* groups of rows that sum, as of RMSNorm */
 
 #ifdef __cplusplus
 extern "C" {

@@ -38,6 +38,7 @@ libkernels_cuda_a_SOURCES += %D%/attention_sight.cuh
 libkernels_cuda_a_SOURCES += %D%/attention_backward_sm90a.cu
 libkernels_cuda_a_SOURCES += %D%/attention_sm90a.cu
 libkernels_cuda_a_SOURCES += %D%/attention_tile.cuh
+libkernels_cuda_a_SOURCES += %D%/backward_row.cuh
 libkernels_cuda_a_SOURCES += %D%/columns.cuh
 libkernels_cuda_a_SOURCES += %D%/decode_attention.cu %D%/decode_attention.h
 libkernels_cuda_a_SOURCES += %D%/device.cuh

@@ -60,8 +60,9 @@
 #include "kernels/cpu/bf16.h"
 
 #define RA_K_RMSNORM_BACKWARD_MAX 16384 /* longest row of the gradient */
-#define RA_K_RMSNORM_BLOCKS 264         /* groups of rows that sum dw */
-#define RA_K_RMSNORM_MAX 32768          /* longest row, elements */
+/* Groups of rows that sum dw: two blocks on each of 132 multiprocessors. */
+#define RA_K_RMSNORM_BLOCKS 264
+#define RA_K_RMSNORM_MAX 32768                      /* longest row, elements */
 #define RA_K_RMSNORM_REL (RA_BF16_U + 1.0 / 262144) /* 2^-8 + 2^-18 */
 #define RA_K_RMSNORM_ABS 0x1p-133
 

@@ -1,6 +1,35 @@
 /* The gradient of RMSNorm. */
+#include "kernels/backward_row.cuh"
 #include "kernels/columns.cuh"
 #include "kernels/rmsnorm.h"
+
+/* A thread's part of the row's sums of r^2 and g r. */
+template <int VPT>
+__device__ static inline float2
+sums_of(const RaBackwardRow<VPT> &now, const uint4 *weight, int n_vectors)
+{
+  float2 sums = make_float2(0.0f, 0.0f);
+
+  RA_UNROLL
+  for (int j = 0; j < VPT; j++) {
+    int at = (int)(threadIdx.x + j * blockDim.x);
+    RaVector w, r, d;
+
+    if (at >= n_vectors)
+      break;
+    r.raw = now.r[j];
+    d.raw = now.d[j];
+    w.raw = weight[at];
+    RA_UNROLL
+    for (int i = 0; i < 8; i++) {
+      float x = ra_bf16_to_f32(r.bf16[i]);
+
+      sums.x += x * x;
+      sums.y += ra_bf16_to_f32(d.bf16[i]) * ra_bf16_to_f32(w.bf16[i]) * x;
+    }
+  }
+  return sums;
+}
 
 /* A block goes over rows blockIdx.x, + gridDim.x, ... and keeps what they add
  * to dw of its columns in registers.  n_vectors = n_hidden / 8.  What a thread
@@ -15,48 +44,37 @@ __global__ static void __launch_bounds__(1024)
 {
   RA_SHARED(float2, warps, 2 * RA_WARP);
   float d_weight[VPT][8] = {};
+  RaBackwardRow<VPT> now = {}, next = {};
   int turn = 0;
 
   for (size_t row = blockIdx.x; row < n_rows; row += gridDim.x, turn++) {
-    RaVector r[VPT], d[VPT];
-    float2 sums = make_float2(0.0f, 0.0f);
+    float2 sums;
     float inv, back;
 
-    RA_UNROLL
-    for (int j = 0; j < VPT; j++) {
-      int at = (int)(threadIdx.x + j * blockDim.x);
-      RaVector w;
-
-      if (at >= n_vectors)
-        break;
-      r[j].raw = residual[row * n_vectors + at];
-      d[j].raw = d_out[row * n_vectors + at];
-      w.raw = weight[at];
-      RA_UNROLL
-      for (int i = 0; i < 8; i++) {
-        float x = ra_bf16_to_f32(r[j].bf16[i]);
-
-        sums.x += x * x;
-        sums.y += ra_bf16_to_f32(d[j].bf16[i]) * ra_bf16_to_f32(w.bf16[i]) * x;
-      }
-    }
+    if (VPT > 1 || turn == 0)
+      ra_backward_load(&now, residual, d_out, d_residual, row, n_vectors, adds);
+    sums = sums_of(now, weight, n_vectors);
+    if (VPT == 1 && row + gridDim.x < n_rows)
+      ra_backward_load(&next, residual, d_out, d_residual, row + gridDim.x,
+                       n_vectors, adds);
     sums = ra_block_sums(sums, warps, turn);
     inv = ra_k_rmsnorm_inv(sums.x, 8 * n_vectors, eps);
     back = sums.y / (float)(8 * n_vectors) * inv * inv * inv;
     RA_UNROLL
     for (int j = 0; j < VPT; j++) {
       int at = (int)(threadIdx.x + j * blockDim.x);
-      RaVector w, out;
+      RaVector w, r, d, out;
 
       if (at >= n_vectors)
         break;
+      r.raw = now.r[j];
+      d.raw = now.d[j];
+      out.raw = now.out[j];
       w.raw = weight[at];
-      out.raw =
-          adds ? d_residual[row * n_vectors + at] : make_uint4(0, 0, 0, 0);
       RA_UNROLL
       for (int i = 0; i < 8; i++) {
-        float x = ra_bf16_to_f32(r[j].bf16[i]);
-        float y = ra_bf16_to_f32(d[j].bf16[i]);
+        float x = ra_bf16_to_f32(r.bf16[i]);
+        float y = ra_bf16_to_f32(d.bf16[i]);
 
         d_weight[j][i] += y * x * inv;
         out.bf16[i] =
@@ -65,6 +83,8 @@ __global__ static void __launch_bounds__(1024)
       }
       d_residual[row * n_vectors + at] = out.raw;
     }
+    if (VPT == 1)
+      now = next;
   }
   ra_store_columns<VPT>(workspace + (size_t)blockIdx.x * 8 * n_vectors,
                         d_weight, n_vectors);

@@ -48,7 +48,7 @@ START_TEST(test_rmsnorm)
 }
 END_TEST
 
-/* 300 rows: more than the 256 groups that sum dw, so that some have two.  The
+/* 300 rows: more than the 264 groups that sum dw, so that some have two.  The
  * fault that this catches: a second row that reads the first one's sums. */
 START_TEST(test_rmsnorm_backward)
 {

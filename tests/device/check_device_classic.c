@@ -182,7 +182,7 @@ check_row(const Backward *b, gsize row)
   }
 }
 
-/* 300 rows: more than the 256 groups, so that some have two. */
+/* 300 rows: more than the 264 groups, so that some have two. */
 START_TEST(test_backward)
 {
   Backward b = backward_new(_i);
