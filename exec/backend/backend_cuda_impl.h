@@ -35,6 +35,9 @@ typedef enum {
 
 /* Scratch buffer @which, at least @n_bytes. */
 void *ra_cuda_scratch(RaCudaRoom which, gsize n_bytes);
+/* (@n_bytes) of pinned host memory, which a kernel can write; the thread's next
+ * call invalidates it. */
+void *ra_cuda_pinned(gsize n_bytes);
 /* (n) numbers of the host, copied to the buffer; the kept words if they are
  * there. */
 const uint32_t *ra_cuda_upload(RaCudaRoom which, gsize n,

@@ -31,10 +31,13 @@ typedef struct {
                                    their addresses */
   const uint32_t *kept;         /* (n_kept) of the host, in RA_CUDA_KEPT */
   gsize n_kept;
-  gboolean captures; /* ops are being captured */
-  uint32_t n_looks;  /* that were captured */
-  uint32_t *flag;    /* pinned, owned; NULL: not yet */
-  RaCudaGemm *gemm;  /* likewise */
+  gboolean captures;       /* ops are being captured */
+  uint32_t n_looks;        /* that were captured */
+  uint32_t *flag;          /* pinned, owned; NULL: not yet */
+  void *pinned;            /* likewise */
+  gsize n_pinned;          /* its bytes */
+  GSList *outgrown_pinned; /* as outgrown */
+  RaCudaGemm *gemm;        /* likewise */
   RaDeviceMarks *marks;
   Stage stage;
 } Mine;
@@ -54,6 +57,9 @@ mine_free(gpointer data)
     if (m->rooms[i])
       ra_device_free(m->rooms[i]);
   g_slist_free_full(m->outgrown, ra_device_free);
+  g_slist_free_full(m->outgrown_pinned, ra_device_free_host);
+  if (m->pinned)
+    ra_device_free_host(m->pinned);
   if (m->flag)
     ra_device_free_host(m->flag);
   if (m->stage.memory)
@@ -126,6 +132,20 @@ ra_cuda_scratch(RaCudaRoom which, gsize n_bytes)
     m->n_moves++;
   }
   return m->rooms[which];
+}
+
+void *
+ra_cuda_pinned(gsize n_bytes)
+{
+  Mine *m = mine();
+
+  if (n_bytes > m->n_pinned) {
+    if (m->pinned)
+      m->outgrown_pinned = g_slist_prepend(m->outgrown_pinned, m->pinned);
+    m->n_pinned = MAX(2 * n_bytes, 4096);
+    m->pinned = ra_backend_cuda()->alloc_host(m->n_pinned);
+  }
+  return m->pinned;
 }
 
 static gboolean

@@ -14,6 +14,7 @@ typedef struct {
   RaStageStep told;
   uint32_t *words; /* owned: all words, contiguous */
   gsize n_words;
+  RaDraw draw;    /* the stage's, with uniforms of these words */
   RaTokens batch; /* the same as a micro-batch of one token each */
   RaElem *x;      /* (room, hidden) */
   RaElem *whole;  /* rows of all ranks; NULL: they are not shared */
@@ -21,6 +22,24 @@ typedef struct {
   void *kept_slab;
   RaLayerKept kept;
 } Step;
+
+/* The uniform numbers that tokens are drawn with are words too, so that they
+ * come with the others: the first, for their alignment.  Drawn or not, words
+ * behind them have one place, which graphs have kept. */
+static void
+tell_uniforms(Step *step, uint32_t n)
+{
+  const RaDraw *draw = step->stage->draw;
+
+  if (!step->piece->has_head)
+    return;
+  step->n_words = 2 * (gsize)step->told.n;
+  if (!draw)
+    return;
+  memcpy(step->words, draw->uniforms, n * sizeof *draw->uniforms);
+  step->draw = *draw;
+  step->draw.uniforms = (const double *)(gpointer)step->words;
+}
 
 /* (n) words more, of @from (nullable); the last again behind @n_from. */
 static const uint32_t *
@@ -44,7 +63,8 @@ step_init(Step *step, uint32_t n, const uint32_t *slots, const uint32_t *tokens,
   gsize n_all = step->told.n, max_pages = ra_cache_max_pages(step->cache);
   uint32_t *begin, *lengths, *rows, *pages;
 
-  step->words = g_new(uint32_t, (5 + max_pages) * n_all + s->q_heads + 1);
+  step->words = g_new0(uint32_t, (7 + max_pages) * n_all + s->q_heads + 1);
+  tell_uniforms(step, n);
   step->told.tokens = tell(step, tokens, n);
   step->told.positions = tell(step, positions, n);
   lengths = step->words + step->n_words;
@@ -188,6 +208,31 @@ begin_steps(const Step *step)
   ra_steps_begin(step->stage, &shape);
 }
 
+/* From the logits to what is drawn, which is waited for, or from the rows. */
+static void
+end(const Step *step, uint32_t n, const RaElem *made, gboolean captured,
+    void *out)
+{
+  RaStage *s = step->stage;
+  const RaBackend *b = s->backend;
+  const RaDraw *draw = s->draw;
+
+  if (step->piece->has_head) {
+    s->draw = draw ? &step->draw : NULL;
+    ra_stage_end_logits(s, n, step->all, out);
+    s->draw = draw;
+  } else {
+    b->copy(out, made,
+            ra_stage_n_rows(s, n) * s->model->hidden * b->elem_bytes);
+    if (captured)
+      b->wait(); /* as what is sent will be */
+  }
+  if (captured)
+    ra_steps_look(s);
+  else if (step->piece->has_head)
+    ra_stage_settle(s);
+}
+
 void
 ra_stage_decode(RaStage *s, const RaPiece *piece, RaCache *cache, uint32_t n,
                 const uint32_t *slots, const uint32_t *tokens,
@@ -209,17 +254,7 @@ ra_stage_decode(RaStage *s, const RaPiece *piece, RaCache *cache, uint32_t n,
   if (!piece->has_embedding)
     write_rows(&step, n, input);
   made = captured ? ra_steps_run(s, walk, &step) : walk(&step);
-  if (piece->has_head)
-    ra_stage_end_logits(s, n, step.all, out);
-  else
-    b->copy(out, made,
-            ra_stage_n_rows(s, n) * s->model->hidden * b->elem_bytes);
-  if (captured) {
-    b->wait(); /* as what is drawn, or sent, has been or will be */
-    ra_steps_look(s);
-  } else if (piece->has_head) {
-    ra_stage_settle(s); /* what is drawn has been waited for */
-  }
+  end(&step, n, made, captured, out);
   step_give(&step);
   if (captured)
     ra_steps_end(s);

@@ -318,9 +318,9 @@ static void
 sample(size_t n_rows, uint32_t n, const RaElem *logits,
        const RaCpuSampling *how, const double *uniforms, RaCpuSample *out)
 {
-  (void)logits, (void)how, (void)uniforms;
+  (void)logits, (void)how;
   memset(out, 0, n_rows * sizeof *out);
-  IDLE_OP(RA_OP_SAMPLE, 3, n_rows, n);
+  IDLE_OP(RA_OP_SAMPLE, 1 + idle_words(uniforms), n_rows, n);
   idle_wait();
 }
 
