@@ -1,6 +1,8 @@
 /* Names of models in other frameworks' configurations. */
 #include "config.h"
 
+#include <string.h>
+
 #include "base/text.h"
 #include "graph/input/model_find.h"
 #include "study/convert/model_name.h"
@@ -37,6 +39,89 @@ ra_model_name_config(const char *name, const char *script, GPtrArray *notes,
   if (notes)
     add_notes(model, notes);
   return local ? g_canonicalize_filename(local, NULL) : g_strdup(model->name);
+}
+
+/* The words of @text, runs of letters, digits and dots, in lower case with
+ * nothing between; @out_ends: TRUE behind a word, @out_slashes: behind one that
+ * ends at a slash or at the text's end. */
+static char *
+words_of(const char *text, GByteArray *out_ends, GByteArray *out_slashes)
+{
+  GString *words = g_string_new(NULL);
+
+  for (const char *at = text; *at; at++) {
+    gboolean is_word = g_ascii_isalnum(*at) || *at == '.';
+    gboolean ends = !g_ascii_isalnum(at[1]) && at[1] != '.';
+    guint8 mark = ends, slash = ends && (at[1] == '\0' || at[1] == '/');
+
+    if (!is_word)
+      continue;
+    g_string_append_c(words, g_ascii_tolower(*at));
+    g_byte_array_append(out_ends, &mark, 1);
+    g_byte_array_append(out_slashes, &slash, 1);
+  }
+  return g_string_free(words, FALSE);
+}
+
+/* TRUE if the word at @begin is a number alone: a version goes on. */
+static gboolean
+is_number(const char *text, const GByteArray *ends, gsize begin)
+{
+  gsize at = begin;
+
+  while (g_ascii_isdigit(text[at]) && !ends->data[at])
+    at++;
+  return g_ascii_isdigit(text[at]);
+}
+
+/* TRUE if @text has the @n letters of @name from a word's begin to a word's
+ * end; a name of one word must fill what stands between two slashes. */
+static gboolean
+mentions(const char *text, const GByteArray *ends, const GByteArray *slashes,
+         const char *name, gsize n, gboolean is_one_word)
+{
+  const GByteArray *marks = is_one_word ? slashes : ends;
+
+  for (const char *at = strstr(text, name); at; at = strstr(at + 1, name)) {
+    gsize begin = (gsize)(at - text);
+
+    if ((begin == 0 || marks->data[begin - 1]) && marks->data[begin + n - 1] &&
+        !is_number(text, ends, begin + n))
+      return TRUE;
+  }
+  return FALSE;
+}
+
+char *
+ra_model_name_mentioned(const char *text)
+{
+  g_autofree char *path =
+      ra_share_find("models", RA_MODEL_HUB_FILE, NULL, NULL);
+  g_autoptr(RaModelHub) hub = path ? ra_model_hub_load(path, NULL) : NULL;
+  g_autoptr(GByteArray) ends = g_byte_array_new();
+  g_autoptr(GByteArray) slashes = g_byte_array_new();
+  g_autofree char *words = words_of(text, ends, slashes);
+  const char *found = NULL;
+  gsize n_found = 0;
+
+  for (guint i = 0; hub && i < ra_model_hub_n_rows(hub); i++) {
+    const RaModelHubRow *row = ra_model_hub_row(hub, i);
+
+    for (char **name = row->names; *name; name++) {
+      const char *slash = strrchr(*name, '/');
+      g_autoptr(GByteArray) own = g_byte_array_new();
+      g_autoptr(GByteArray) unused = g_byte_array_new();
+      g_autofree char *mine = words_of(slash ? slash + 1 : *name, own, unused);
+      gsize n = strlen(mine);
+      gboolean is_one = n > 0 && !memchr(own->data, 1, n - 1);
+
+      if (n > n_found && mentions(words, ends, slashes, mine, n, is_one)) {
+        found = *name;
+        n_found = n;
+      }
+    }
+  }
+  return g_strdup(found);
 }
 
 char *

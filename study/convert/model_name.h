@@ -27,6 +27,19 @@
 char *ra_model_name_config(const char *name, const char *script,
                            GPtrArray *notes, GError **error);
 
+/**
+ * ra_model_name_mentioned:
+ * @text: a path, or the name of a file
+ *
+ * Finds the longest name of a published model, without its organisation, whose
+ * words stand in @text one behind the other, whatever is between words:
+ * `grpo_qwen3_30ba3b_swe2.yaml` has Qwen3-30B-A3B.  A name of one word, `gpt2`,
+ * must be a whole folder.
+ *
+ * Returns: (transfer full) (nullable)
+ */
+char *ra_model_name_mentioned(const char *text);
+
 /* Published model of a shape (transfer full) (nullable), the first of several:
  * layers, width, inner width of a dense MLP and experts, 0 for none. */
 char *ra_model_name_of_shape(guint32 n_layers, guint32 hidden, guint32 ffn,

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/quote.h"
+#include "graph/input/model_find.h"
 #include "study/convert/model_name.h"
 #include "study/convert/recipe_impl.h"
 
@@ -22,6 +23,46 @@
 #define LENGTH_SD_FRAC 0.57
 
 /* ---- Models ---------------------------------------------------------- */
+
+/* TRUE if @name is a path on somebody's machine, and no identifier: one that
+ * only begins like a published one is another model. */
+static gboolean
+is_path(const char *name)
+{
+  const char *slash = strchr(name, '/');
+
+  return strchr("/.~$", *name) || (slash && strchr(slash + 1, '/'));
+}
+
+/* A model that is set to a path which is not here, or to none, by the model
+ * that the path, or else the configuration's own file name, has in it. */
+static char *
+guess_config(RaRecipe *recipe, const RaRecipeOptions *options, guint role)
+{
+  const char *name = recipe->model[role], *where = "its path";
+  g_autofree char *local = name ? ra_model_folder(name, options->script) : NULL;
+  char *found = name ? ra_model_name_mentioned(name) : NULL;
+
+  if (local || (found && !is_path(name))) {
+    g_free(found);
+    return NULL;
+  }
+  if (!found && options->script) {
+    g_autofree char *base = g_path_get_basename(options->script);
+
+    found = ra_model_name_mentioned(base);
+    where = "the file's name";
+  }
+  if (found && name)
+    ra_recipe_note(recipe,
+                   "model of the %s: %s by %s, as %s is not here and not "
+                   "published",
+                   ra_recipe_models[role], found, where, name);
+  else if (found)
+    ra_recipe_note(recipe, "model of the %s: %s by %s, as none is set",
+                   ra_recipe_models[role], found, where);
+  return found;
+}
 
 /* The config of model @role: a flag's, or what its name stands for. */
 static char *
@@ -46,6 +87,8 @@ config_of(RaRecipe *recipe, const RaRecipeOptions *options, guint role,
   config =
       name ? ra_model_name_config(name, options->script, recipe->notes, &cause)
            : NULL;
+  if (!config)
+    config = guess_config(recipe, options, role);
   if (!config)
     g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
                 "model of the %s: %s; --model %s=CONFIG gives one",

@@ -62,6 +62,19 @@ import Qwen/Qwen2.5-7B-of-mine
 [ "$rc" -eq 2 ] && grep -q 'model of the actor: no shape is known for' err &&
   grep -q -- 'gives one$' err
 result $? "what only begins like a name is refused"
+import '/sft/qwen_2.5_7b_instruct/step_100'
+is Qwen/Qwen2.5-7B-Instruct "a path that is not here is the model that it names"
+grep -q 'actor: Qwen/Qwen2.5-7B-Instruct by its path, as /sft/' out
+result $? "which is an assumption"
+import /sft/qwen2.5-7b_2/step_100
+[ "$rc" -eq 2 ]
+result $? "a number behind a name makes it another"
+import /sft/gpt2-mine/last
+[ "$rc" -eq 2 ]
+result $? "a name of one word is no part of another"
+import /sft/gpt2/last
+[ "$rc" -eq 2 ] && grep -q "at most 1024, the learned positions of 'actor'" err
+result $? "but a folder: GPT-2 has 1,024 positions"
 
 # A model of this machine precedes the table: here one of 4 layers.
 config='{"model_type": "qwen2", "hidden_size": 512, "intermediate_size": 1024,
