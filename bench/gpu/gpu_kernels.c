@@ -300,9 +300,14 @@ read_peer(const char *peer, const char *name, uint32_t length, double out_s[2])
   out_s[1] = g_ascii_strtod(end, NULL);
 }
 
-/* The least of the peer's time over ours, by direction. */
+/* Data sheet of H100 SXM and H200, dense bf16. */
+#define PEAK_FLOP_PER_S 989.4e12
+
+/* By direction: the least of the peer's time over ours, and of the peak's share
+ * at 8,192 tokens and more. */
 static void
-bench_attention(BenchGpu *g, const char *peer, double out_least[2])
+bench_attention(BenchGpu *g, const char *peer, double out_least[2],
+                double out_peak[2])
 {
   static const uint32_t lengths[] = {4096, 8192, 16384};
   /* @peer: the row to compare with; the first two have bars. */
@@ -339,6 +344,9 @@ bench_attention(BenchGpu *g, const char *peer, double out_least[2])
              flop / s, ratio, theirs_s[1] / s);
       if (j < 2 && (i == 0 || !(ratio >= out_least[j])))
         out_least[j] = ratio;
+      if (j < 2 && lengths[i] >= 8192 &&
+          !(flop / s / PEAK_FLOP_PER_S >= out_peak[j]))
+        out_peak[j] = flop / s / PEAK_FLOP_PER_S;
     }
   }
 }
@@ -477,6 +485,7 @@ main(int argc, char **argv)
   g_autoptr(GError) error = NULL;
   double movers_frac = (double)NAN, decode_frac = (double)NAN;
   double attention[2] = {(double)NAN, (double)NAN}, gemm_frac = (double)NAN;
+  double peak[2] = {(double)NAN, (double)NAN};
   BenchGpu gpu = {0};
 
   g_option_context_add_main_entries(context, entries, NULL);
@@ -488,7 +497,7 @@ main(int argc, char **argv)
     gpu.copy_bytes_per_s =
         2.0 * (double)BENCH_GPU_BYTES / bench_gpu_s(&gpu, run_copy);
     printf("# a copy: %.4g bytes/s, read and written\n", gpu.copy_bytes_per_s);
-    bench_attention(&gpu, peer, attention);
+    bench_attention(&gpu, peer, attention, peak);
     decode_frac = bench_decode(&gpu);
     gemm_frac = bench_products(&gpu);
     movers_frac = bench_movers(&gpu);
@@ -498,6 +507,8 @@ main(int argc, char **argv)
   }
   bench_bar("movers_copy_frac", movers_frac, BENCH_AT_LEAST, 0.88);
   bench_bar("gemm_best_frac", gemm_frac, BENCH_AT_LEAST, 0.97);
+  bench_bar("attention_peak_frac", peak[0], BENCH_AT_LEAST, 0.60);
+  bench_bar("attention_backward_peak_frac", peak[1], BENCH_AT_LEAST, 0.48);
   bench_bar("attention_peer_ratio", attention[0], BENCH_AT_LEAST, 0.9);
   bench_bar("attention_backward_peer_ratio", attention[1], BENCH_AT_LEAST, 0.7);
   bench_bar("decode_copy_frac", decode_frac, BENCH_AT_LEAST, 0.85);
