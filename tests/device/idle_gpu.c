@@ -447,7 +447,7 @@ static gboolean
 launch(double op_s, RaProbeLaunch *out)
 {
   (void)op_s;
-  *out = (RaProbeLaunch){IDLE_EAGER_S, IDLE_GRAPH_S, IDLE_GAP_S};
+  *out = (RaProbeLaunch){IDLE_EAGER_S, IDLE_GRAPH_S, IDLE_GAP_S, 0};
   return TRUE;
 }
 
