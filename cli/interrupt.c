@@ -3,6 +3,7 @@
 
 #include <signal.h>
 #include <stdio.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "cli/interrupt.h"
@@ -11,13 +12,20 @@
 
 static gint stop;       /* atomic: set by the signal */
 static gint late;       /* atomic: set some time after it */
+static gint has_timer;  /* atomic */
+static timer_t timer;   /* that sets it */
 static gint is_watched; /* atomic */
 
 static void
 on_interrupt(int signal_number)
 {
+  const struct itimerspec after = {
+      .it_value = {.tv_nsec = (long)(RA_INTERRUPT_S * 1e9)}};
+
   (void)signal_number;
   g_atomic_int_set(&stop, 1);
+  if (g_atomic_int_get(&has_timer))
+    timer_settime(timer, 0, &after, NULL); /* a handler may call it: POSIX */
 }
 
 gint *
@@ -38,29 +46,25 @@ typedef struct {
 } Bound;
 
 static void
-wait_until_late(void)
+on_late(int signal_number)
 {
-  while (!g_atomic_int_get(&stop))
-    g_usleep(STEP_US);
-  g_usleep((gulong)(RA_INTERRUPT_S * 1e6));
-}
-
-static gpointer
-set_late(gpointer data)
-{
-  (void)data;
-  wait_until_late();
+  (void)signal_number;
   g_atomic_int_set(&late, 1);
-  return NULL;
 }
 
+/* By a timer, as a thread takes memory that may be short; an alarm is left to
+ * the program that started this one. */
 const gint *
 ra_interrupt_late(void)
 {
-  GThread *thread = g_thread_try_new("interrupt", set_late, NULL, NULL);
+  struct sigaction action = {.sa_handler = on_late, .sa_flags = SA_RESTART};
+  struct sigevent event = {.sigev_notify = SIGEV_SIGNAL,
+                           .sigev_signo = SIGRTMIN};
 
-  if (thread)
-    g_thread_unref(thread);
+  sigemptyset(&action.sa_mask);
+  if (sigaction(SIGRTMIN, &action, NULL) == 0 &&
+      timer_create(CLOCK_MONOTONIC, &event, &timer) == 0)
+    g_atomic_int_set(&has_timer, 1);
   return &late;
 }
 
@@ -70,7 +74,9 @@ wait_for_interrupt(gpointer data)
   g_autofree Bound *bound = data;
   g_autofree char *line = NULL;
 
-  wait_until_late();
+  while (!g_atomic_int_get(&stop))
+    g_usleep(STEP_US);
+  g_usleep((gulong)(RA_INTERRUPT_S * 1e6));
   line = bound->last_words(bound->data);
   fprintf(stderr, "%sreallot: %s\n", isatty(STDERR_FILENO) ? "\r\033[K" : "",
           line);
