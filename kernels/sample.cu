@@ -2,30 +2,39 @@
 #include "kernels/device.cuh"
 #include "kernels/sample.h"
 
-#define THREADS 512
-#define WARPS (THREADS / RA_WARP)
-#define BITS 11
-#define BINS (1 << BITS)
+#define THREADS 1024
+#define OWN 8 /* bins, vectors' elements of a thread */
+#define BINS (THREADS * OWN)
+#define STEP (RA_WARP * 8)   /* tokens that a warp reads at once */
 #define ONE 1099511627776.0f /* 2^40, weight of the largest logit */
 
 typedef unsigned long long Whole;
 
-/* exp(z) in whole numbers, z <= 0. */
-__device__ static inline Whole
-weigh(float z)
-{
-  return (Whole)rintf(expf(z) * ONE);
-}
-
-/* State that the threads of a block share. */
+/* A row, its first key and what is kept of it; the same in every thread. */
 struct Row {
   const uint16_t *logits;
   uint32_t n;
+  bool is_aligned;
+  uint32_t top; /* key of the largest logit */
   float most, inv_temperature;
+  float far;        /* z from which on all weights are below @least */
   Whole least;      /* weight: lighter tokens are not kept */
   uint32_t n_equal; /* that are as light as that and kept, the first ones */
   double margin;    /* weight: what would have kept others */
 };
+
+/* A bf16 as a number of the same order; 0 is of no number. */
+__device__ static inline uint32_t
+key_of(uint16_t logit)
+{
+  return logit & 0x8000 ? (uint16_t)~logit : logit | 0x8000u;
+}
+
+__device__ static inline float
+value_of(uint32_t key)
+{
+  return ra_bf16_to_f32((uint16_t)(key & 0x8000 ? key & 0x7fff : ~key));
+}
 
 __device__ static inline float
 logit_at(const Row &row, uint32_t i)
@@ -33,189 +42,285 @@ logit_at(const Row &row, uint32_t i)
   return ra_bf16_to_f32(row.logits[i]);
 }
 
+/* exp(z) of a logit in whole numbers. */
 __device__ static inline Whole
-weight_at(const Row &row, uint32_t i)
+weigh(const Row &row, float logit)
 {
-  return weigh((logit_at(row, i) - row.most) * row.inv_temperature);
+  float z = (logit - row.most) * row.inv_temperature;
+
+  return z < row.far ? 0 : (Whole)rintf(expf(z) * ONE);
 }
 
-/* Over the block, in every thread; @slots: WARPS. */
-__device__ static inline Whole
-block_sum(Whole value, Whole *slots)
-{
-  Whole sum = 0;
+/* ---- Over the block -------------------------------------------------------*/
 
+__device__ static inline Whole
+warp_sum(Whole value)
+{
   for (int half = 16; half > 0; half /= 2)
     value += __shfl_xor_sync(RA_ALL_LANES, value, half);
-  __syncthreads();
-  if (threadIdx.x % RA_WARP == 0)
-    slots[threadIdx.x / RA_WARP] = value;
-  __syncthreads();
-  RA_UNROLL_FOUR /* all at once spill on sm_100 */
-  for (int w = 0; w < WARPS; w++)
-    sum += slots[w];
-  return sum;
+  return value;
 }
 
-/* The largest over the block, likewise. */
 __device__ static inline Whole
-block_most(Whole value, Whole *slots)
+warp_most(Whole value)
 {
-  Whole most = 0;
-
   for (int half = 16; half > 0; half /= 2) {
     Whole other = __shfl_xor_sync(RA_ALL_LANES, value, half);
 
     value = other > value ? other : value;
   }
+  return value;
+}
+
+/* Sum over this lane and those before it. */
+__device__ static inline Whole
+warp_upto(Whole value)
+{
+  int lane = (int)threadIdx.x % RA_WARP;
+
+  for (int step = 1; step < RA_WARP; step *= 2) {
+    Whole other = __shfl_up_sync(RA_ALL_LANES, value, (unsigned)step);
+
+    if (lane >= step)
+      value += other;
+  }
+  return value;
+}
+
+/* In every thread; @slots: one a warp. */
+__device__ static inline Whole
+block_sum(Whole value, Whole *slots)
+{
+  value = warp_sum(value);
   __syncthreads();
   if (threadIdx.x % RA_WARP == 0)
     slots[threadIdx.x / RA_WARP] = value;
   __syncthreads();
-  RA_UNROLL_FOUR
-  for (int w = 0; w < WARPS; w++)
-    most = slots[w] > most ? slots[w] : most;
-  return most;
+  return warp_sum(slots[threadIdx.x % RA_WARP]);
+}
+
+__device__ static inline Whole
+block_most(Whole value, Whole *slots)
+{
+  value = warp_most(value);
+  __syncthreads();
+  if (threadIdx.x % RA_WARP == 0)
+    slots[threadIdx.x / RA_WARP] = value;
+  __syncthreads();
+  return warp_most(slots[threadIdx.x % RA_WARP]);
 }
 
 /* Sum over the threads before this one; @out_all: over all. */
 __device__ static inline Whole
 block_before(Whole value, Whole *slots, Whole *out_all)
 {
-  int lane = (int)threadIdx.x % RA_WARP, warp = (int)threadIdx.x / RA_WARP;
-  Whole upto = value, before = 0, all = 0;
+  int warp = (int)threadIdx.x / RA_WARP;
+  Whole upto = warp_upto(value), of_warps, before;
 
-  for (int step = 1; step < RA_WARP; step *= 2) {
-    Whole other = __shfl_up_sync(RA_ALL_LANES, upto, (unsigned)step);
-
-    if (lane >= step)
-      upto += other;
-  }
   __syncthreads();
-  if (lane == RA_WARP - 1)
+  if (threadIdx.x % RA_WARP == RA_WARP - 1)
     slots[warp] = upto;
   __syncthreads();
-  RA_UNROLL_FOUR
-  for (int w = 0; w < WARPS; w++) {
-    before += w < warp ? slots[w] : 0;
-    all += slots[w];
-  }
-  *out_all = all;
-  return before + upto - value;
+  of_warps = warp_upto(slots[threadIdx.x % RA_WARP]);
+  before = __shfl_sync(RA_ALL_LANES, of_warps, warp > 0 ? warp - 1 : 0);
+  *out_all = __shfl_sync(RA_ALL_LANES, of_warps, RA_WARP - 1);
+  return (warp > 0 ? before : 0) + upto - value;
 }
 
-/* Goes from the heaviest weight down until what is taken, each token counting
- * its weight or 1, is at least @wanted: the weight of the last token taken, and
- * what was taken before all of that weight.  @bins: shared. */
-__device__ static inline Whole
-edge_of(const Row &row, bool by_count, Whole least, Whole wanted, Whole *bins,
-        Whole *found, Whole *out_before)
-{
-  Whole prefix = 0, before = 0;
+/* ---- Counts of logits -----------------------------------------------------*/
 
-  /* Weights are at most 2^40: four digits of 11 bits. */
-  for (int shift = 3 * BITS; shift >= 0; shift -= BITS) {
-    __syncthreads();
-    for (int b = (int)threadIdx.x; b < BINS; b += THREADS)
-      bins[b] = 0;
-    __syncthreads();
-    for (uint32_t i = threadIdx.x; i < row.n; i += THREADS) {
-      Whole weight = weight_at(row, i);
-
-      if (weight >= least && weight >> (shift + BITS) == prefix)
-        atomicAdd(&bins[weight >> shift & (BINS - 1)],
-                  by_count ? (Whole)1 : weight);
-    }
-    __syncthreads();
-    if (threadIdx.x == 0) {
-      int b = BINS - 1;
-
-      while (b > 0 && before + bins[b] < wanted)
-        before += bins[b--];
-      found[0] = (Whole)b;
-      found[1] = before;
-    }
-    __syncthreads();
-    prefix = prefix << BITS | found[0];
-    before = found[1];
-  }
-  *out_before = before;
-  return prefix;
-}
-
-/* Memory of a block for its work. */
+/* Memory of a block: counts of the BINS keys from @top down, and the largest
+ * key below those, 0 if there is none. */
 struct Space {
-  Whole *bins, *slots, *found; /* BINS, WARPS, 2 */
+  uint32_t *bins; /* BINS */
+  Whole *slots;   /* 32 */
+  Whole *found;   /* 1 */
+  uint32_t top, below;
 };
 
-/* Weights above the least kept, and the kept ones that are equal to it. */
-__device__ static inline Whole
-kept_sum(const Row &row, const Space &space)
-{
-  Whole heavier = 0;
-
-  for (uint32_t i = threadIdx.x; i < row.n; i += THREADS) {
-    Whole weight = weight_at(row, i);
-
-    heavier += weight > row.least ? weight : 0;
-  }
-  heavier = block_sum(heavier, space.slots);
-  return row.least > 0 ? heavier + row.n_equal * row.least : heavier;
-}
-
-/* The margin is no more than what parts the lightest weight that is kept from
- * the next. */
+/* Calls see(key) for each logit, by the threads in turn. */
+template <typename See>
 __device__ static inline void
-see_edge(Row *row, const Space &space)
+visit(const Row &row, See see)
 {
-  Whole lighter = 0, n_equal = 0, gap;
+  const uint4 *vectors = reinterpret_cast<const uint4 *>(row.logits);
+  uint32_t n_vectors = row.is_aligned ? row.n / 8 : 0;
 
-  for (uint32_t i = threadIdx.x; i < row->n; i += THREADS) {
-    Whole weight = weight_at(*row, i);
+  RA_UNROLL_FOUR
+  for (uint32_t v = threadIdx.x; v < n_vectors; v += THREADS) {
+    RaVector in;
 
-    n_equal += weight == row->least;
-    lighter = weight < row->least && weight > lighter ? weight : lighter;
+    in.raw = vectors[v];
+    RA_UNROLL
+    for (int i = 0; i < 8; i++)
+      see(key_of(in.bf16[i]));
   }
-  n_equal = block_sum(n_equal, space.slots);
-  lighter = block_most(lighter, space.slots);
-  gap = n_equal > row->n_equal ? 0 : row->least - lighter;
-  row->margin = fmin(row->margin, (double)gap);
+  for (uint32_t i = 8 * n_vectors + threadIdx.x; i < row.n; i += THREADS)
+    see(key_of(row.logits[i]));
 }
 
-/* Sets what top-k and top-p keep.  Returns: the sum of it. */
-__device__ static inline Whole
-restrict_row(Row *row, const RaCpuSampling &how, Whole all, const Space &space)
+/* Counts the keys from @top down.  Most logits of a row have one of a thousand
+ * keys, so that few lanes of a warp meet at a bin. */
+__device__ static inline void
+count_keys(const Row &row, uint32_t top, Space *space)
 {
-  Whole kept = all, above, edge, wanted;
-  uint32_t n_more;
+  uint32_t below = 0;
+
+  if (space->top == top)
+    return;
+  __syncthreads();
+  for (int b = (int)threadIdx.x; b < BINS; b += THREADS)
+    space->bins[b] = 0;
+  __syncthreads();
+  visit(row, [&](uint32_t key) {
+    if (top - key < BINS)
+      atomicAdd(&space->bins[top - key], 1u);
+    else if (key < top && key > below)
+      below = key;
+  });
+  space->below = (uint32_t)block_most(below, space->slots);
+  space->top = top;
+}
+
+/* How the tokens are parted by a weight. */
+struct Parts {
+  Whole n_above, above; /* number and sum of the heavier ones */
+  Whole n_equal;
+  Whole lighter; /* largest weight below */
+};
+
+/* All of the row if @least is 0. */
+__device__ static inline Parts
+part_by(const Row &row, Whole least, Space *space)
+{
+  Parts p = {0, 0, 0, 0};
+  uint32_t top = row.top;
+  Whole next = 0;
+
+  for (;;) {
+    count_keys(row, top, space);
+    for (uint32_t b = threadIdx.x; b < BINS && b < top; b += THREADS) {
+      Whole count = space->bins[b], weight;
+
+      if (count == 0)
+        continue;
+      weight = weigh(row, value_of(top - b));
+      p.n_above += weight > least ? count : 0;
+      p.above += weight > least ? count * weight : 0;
+      p.n_equal += weight == least ? count : 0;
+      if (weight < least && weight > p.lighter)
+        p.lighter = weight;
+    }
+    top = space->below;
+    next = top > 0 ? weigh(row, value_of(top)) : 0;
+    if (next == 0 || next < least)
+      break;
+  }
+  p.lighter = next < least && next > p.lighter ? next : p.lighter;
+  return {block_sum(p.n_above, space->slots), block_sum(p.above, space->slots),
+          block_sum(p.n_equal, space->slots),
+          block_most(p.lighter, space->slots)};
+}
+
+/* Key of the token with which what is taken from the largest logit down, each
+ * token counting its weight or 1, is at least @wanted; 0 if none of a weight
+ * is. */
+__device__ static inline uint32_t
+edge_of(const Row &row, bool by_count, Whole wanted, Space *space)
+{
+  uint32_t top = row.top;
+  Whole before = 0;
+
+  while (top > 0 && weigh(row, value_of(top)) > 0) {
+    Whole part[OWN], own = 0, upto, all;
+    uint32_t first = threadIdx.x * OWN;
+
+    count_keys(row, top, space);
+    RA_UNROLL
+    for (uint32_t i = 0; i < OWN; i++) {
+      Whole count = first + i < top ? space->bins[first + i] : 0;
+
+      part[i] = count == 0 || by_count
+                    ? count
+                    : count * weigh(row, value_of(top - first - i));
+      own += part[i];
+    }
+    upto = before + block_before(own, space->slots, &all);
+    RA_UNROLL
+    for (uint32_t i = 0; i < OWN; i++) {
+      if (upto < wanted && upto + part[i] >= wanted)
+        *space->found = top - first - i;
+      upto += part[i];
+    }
+    __syncthreads();
+    if (before + all >= wanted)
+      return (uint32_t)*space->found;
+    before += all;
+    top = space->below;
+  }
+  return 0;
+}
+
+/* ---- What is kept ---------------------------------------------------------*/
+
+/* Keeps what is heavier than @parts' edge and the first @n_equal of those that
+ * are equal.  Two on the scale of z part a weight from lighter ones.  Returns:
+ * the sum of it. */
+__device__ static inline Whole
+keep(Row *row, float z, Whole least, uint32_t n_equal, const Parts &parts)
+{
+  Whole gap = parts.n_equal > n_equal ? 0 : least - parts.lighter;
+
+  row->least = least;
+  row->n_equal = n_equal;
+  row->far = z - 2.0f;
+  row->margin = fmin(row->margin, (double)gap);
+  return parts.above + n_equal * least;
+}
+
+/* Sets what top-k and top-p keep. */
+__device__ static inline void
+restrict_row(Row *row, const RaCpuSampling &how, Whole all, Space *space)
+{
+  Whole kept = all, wanted, least;
+  uint32_t edge, n_more;
+  Row whole = *row;
+  Parts parts;
   double part;
+  float z;
 
   if (how.top_k > 0 && how.top_k < row->n) {
-    row->least =
-        edge_of(*row, true, 0, how.top_k, space.bins, space.found, &above);
-    row->n_equal = how.top_k - (uint32_t)above;
-    kept = kept_sum(*row, space);
-    see_edge(row, space);
+    edge = edge_of(whole, true, how.top_k, space);
+    z = (value_of(edge) - row->most) * row->inv_temperature;
+    least = edge > 0 ? weigh(whole, value_of(edge)) : 0;
+    if (least > 0) {
+      parts = part_by(whole, least, space);
+      n_more = how.top_k - (uint32_t)parts.n_above;
+      kept = keep(row, z, least, n_more, parts);
+    } else {
+      row->margin = 0; /* no weight parts what is kept from the rest */
+    }
   }
   if (how.top_p >= 1.0f)
-    return kept;
-  wanted = (Whole)ceil((double)how.top_p * (double)kept);
-  wanted = wanted > 0 ? wanted : 1;
-  edge =
-      edge_of(*row, false, row->least, wanted, space.bins, space.found, &above);
-  if (edge == 0)
-    return kept;
-  n_more = (uint32_t)((wanted - above + edge - 1) / edge);
-  row->n_equal =
-      edge > row->least || n_more < row->n_equal ? n_more : row->n_equal;
-  row->least = edge;
+    return;
   part = (double)how.top_p * (double)kept;
-  kept = kept_sum(*row, space);
+  wanted = (Whole)ceil(part);
+  wanted = wanted > 0 ? wanted : 1;
+  edge = edge_of(whole, false, wanted, space);
+  if (edge == 0)
+    return;
+  z = (value_of(edge) - row->most) * row->inv_temperature;
+  least = weigh(whole, value_of(edge));
+  parts = part_by(whole, least, space);
+  n_more = (uint32_t)((wanted - parts.above + least - 1) / least);
+  if (least <= row->least && row->n_equal < n_more)
+    n_more = row->n_equal;
+  kept = keep(row, z, least, n_more, parts);
   row->margin = fmin(row->margin, fabs((double)kept - part));
-  row->margin = fmin(row->margin, fabs((double)kept - (double)edge - part));
-  see_edge(row, space);
-  return kept;
+  row->margin = fmin(row->margin, fabs((double)kept - (double)least - part));
 }
+
+/* ---- The token ------------------------------------------------------------*/
 
 /* Result of find_token(). */
 struct Found {
@@ -223,33 +328,128 @@ struct Found {
   Whole before, upto; /* sums of kept weights without it and with it */
 };
 
-/* The first token at which the kept weights' sum is above @reach: written to
- * @out by the thread that has it.  Greedy: the first of the largest logits,
- * whose weights those of near ones may equal. */
+/* A run of tokens: a warp's at a time, as many runs as threads at most. */
+struct Runs {
+  Whole *heavier;    /* (THREADS) sums of what is above the least */
+  uint32_t *n_equal; /* (THREADS) */
+  uint32_t n, length;
+};
+
+/* Adds weight @weight to a run's sums. */
 __device__ static inline void
-find_token(const Row &row, bool greedy, Whole reach, const Space &space,
-           Found *out)
+add_weight(const Row &row, Whole weight, Whole *heavier, uint32_t *n_equal)
 {
-  Whole before = 0;
-  uint32_t equal_before = 0;
+  *heavier += weight > row.least ? weight : 0;
+  *n_equal += weight == row.least && row.least > 0;
+}
 
-  for (uint32_t first = 0; first < row.n && before <= reach; first += THREADS) {
-    uint32_t i = first + threadIdx.x;
-    Whole weight = i < row.n ? weight_at(row, i) : 0, n_equal, part, rank, upto;
-    bool is_equal;
+__device__ static inline void
+sum_runs(const Row &row, const Runs &runs)
+{
+  uint32_t lane = threadIdx.x % RA_WARP;
 
-    if (greedy)
-      weight = i < row.n && logit_at(row, i) >= row.most;
-    is_equal = i < row.n && weight == row.least && row.least > 0;
-    rank = block_before(is_equal, space.slots, &n_equal);
-    if (weight < row.least || (is_equal && equal_before + rank >= row.n_equal))
-      weight = 0;
-    upto = before + block_before(weight, space.slots, &part);
-    if (weight > 0 && upto + weight > reach && upto <= reach)
-      *out = {i, upto, upto + weight};
-    equal_before += (uint32_t)n_equal;
-    before += part;
+  for (uint32_t run = threadIdx.x / RA_WARP; run < runs.n;
+       run += THREADS / RA_WARP) {
+    uint32_t end = (run + 1) * runs.length, n_equal = 0;
+    Whole heavier = 0;
+
+    end = end < row.n ? end : row.n;
+    for (uint32_t i = run * runs.length + 8 * lane; i < end; i += STEP) {
+      RaVector in;
+
+      if (row.is_aligned && i + 8 <= end) {
+        in.raw = *reinterpret_cast<const uint4 *>(row.logits + i);
+        RA_UNROLL
+        for (int e = 0; e < 8; e++)
+          add_weight(row, weigh(row, ra_bf16_to_f32(in.bf16[e])), &heavier,
+                     &n_equal);
+      } else {
+        for (uint32_t e = i; e < end && e < i + 8; e++)
+          add_weight(row, weigh(row, logit_at(row, e)), &heavier, &n_equal);
+      }
+    }
+    heavier = warp_sum(heavier);
+    n_equal = (uint32_t)warp_sum(n_equal);
+    if (lane == 0) {
+      runs.heavier[run] = heavier;
+      runs.n_equal[run] = n_equal;
+    }
   }
+}
+
+/* Tokens of @run one after the other, by one warp: the first at which the kept
+ * weights' sum, @before in front of the run, is above @reach. */
+__device__ static inline void
+find_in_run(const Row &row, const Runs &runs, uint32_t run, Whole before,
+            Whole equal_before, Whole reach, Found *out)
+{
+  uint32_t lane = threadIdx.x % RA_WARP, end = (run + 1) * runs.length;
+
+  end = end < row.n ? end : row.n;
+  for (uint32_t first = run * runs.length; first < end && before <= reach;
+       first += RA_WARP) {
+    uint32_t i = first + lane;
+    Whole weight = i < end ? weigh(row, logit_at(row, i)) : 0, upto;
+    bool is_equal = weight == row.least && row.least > 0;
+    unsigned equal = __ballot_sync(RA_ALL_LANES, is_equal);
+    Whole rank = equal_before + __popc(equal & ((1u << lane) - 1));
+
+    if (weight < row.least || (is_equal && rank >= row.n_equal))
+      weight = 0;
+    upto = before + warp_upto(weight);
+    if (weight > 0 && upto > reach && upto - weight <= reach)
+      *out = {i, upto - weight, upto};
+    before = __shfl_sync(RA_ALL_LANES, upto, RA_WARP - 1);
+    equal_before += __popc(equal);
+  }
+}
+
+/* The first token at which the kept weights' sum is above @u of it all, to
+ * shared @out.  Returns: the sum. */
+__device__ static inline Whole
+find_token(const Row &row, double u, const Runs &runs, Whole *slots, Found *out)
+{
+  RA_SHARED(uint32_t, at, 1);
+  RA_SHARED(Whole, in_front, 2); /* of the run: sum, equal ones */
+  Whole heavier = 0, equal = 0, equal_before, kept, before, sum, reach;
+
+  sum_runs(row, runs);
+  __syncthreads();
+  if (threadIdx.x < runs.n) {
+    heavier = runs.heavier[threadIdx.x];
+    equal = runs.n_equal[threadIdx.x];
+  }
+  equal_before = block_before(equal, slots, &kept);
+  kept = equal_before < row.n_equal ? row.n_equal - equal_before : 0;
+  kept = heavier + (kept < equal ? kept : equal) * row.least;
+  before = block_before(kept, slots, &sum);
+  reach = (Whole)(u * (double)sum);
+  if (threadIdx.x == 0) {
+    *out = {row.n - 1, sum, sum}; /* were rounding to run past the end */
+    *at = runs.n;
+  }
+  __syncthreads();
+  if (before <= reach && before + kept > reach) {
+    *at = threadIdx.x;
+    in_front[0] = before;
+    in_front[1] = equal_before;
+  }
+  __syncthreads();
+  if (*at < runs.n && threadIdx.x < RA_WARP)
+    find_in_run(row, runs, *at, in_front[0], in_front[1], reach, out);
+  __syncthreads();
+  return sum;
+}
+
+/* The first of the largest logits; in every thread. */
+__device__ static inline uint32_t
+first_of(const Row &row, Whole *slots)
+{
+  uint32_t first = row.n;
+
+  for (uint32_t i = threadIdx.x; i < row.n && first == row.n; i += THREADS)
+    first = logit_at(row, i) >= row.most ? i : row.n;
+  return row.n - (uint32_t)block_most(row.n - first, slots);
 }
 
 /* By how much the largest logit is above the next; in every thread. */
@@ -275,55 +475,74 @@ margin_of(const Row &row, const Found &found, double u, double sum, double all)
   return fminf((float)row.margin / (float)all, (float)drawn / (float)sum);
 }
 
-/* Two blocks a processor: three would have registers spill. */
+/* A row of the block, and the key that it begins with. */
+__device__ static inline Row
+row_of(uint32_t n, const uint16_t *logits, float temperature, Whole *slots)
+{
+  Row row = {logits + (size_t)blockIdx.x * n,
+             n,
+             false,
+             0,
+             0,
+             temperature <= 0.0f ? 1.0f : 1.0f / temperature,
+             -INFINITY,
+             0,
+             n,
+             INFINITY};
+  uint32_t top = 0;
+
+  row.is_aligned =
+      n % 8 == 0 && reinterpret_cast<uintptr_t>(row.logits) % 16 == 0;
+  visit(row, [&](uint32_t key) { top = key > top ? key : top; });
+  row.top = (uint32_t)block_most(top, slots);
+  row.most = value_of(row.top);
+  return row;
+}
+
 __global__ static void
-__launch_bounds__(THREADS, 2)
+__launch_bounds__(THREADS)
     sample_kernel(uint32_t n, const uint16_t *__restrict__ logits,
                   RaCpuSampling how, const double *__restrict__ uniforms,
                   RaCpuSample *__restrict__ out)
 {
-  RA_SHARED(Whole, bins, BINS);
-  RA_SHARED(Whole, slots, WARPS);
-  RA_SHARED(Whole, edge, 2);
+  RA_SHARED(uint32_t, bins, BINS);
+  RA_SHARED(Whole, slots, RA_WARP);
+  RA_SHARED(Whole, edge, 1);
   RA_SHARED(float, warps, RA_WARP);
+  RA_SHARED(Whole, heavier, THREADS);
+  RA_SHARED(uint32_t, n_equal, THREADS);
   RA_SHARED(Found, found, 1);
-  Space space = {bins, slots, edge};
+  Space space = {bins, slots, edge, 0, 0};
+  Row row = row_of(n, logits, how.temperature, slots);
   bool greedy = how.temperature <= 0.0f;
-  Row row = {logits + (size_t)blockIdx.x * n,
-             n,
-             -INFINITY,
-             greedy ? 1.0f : 1.0f / how.temperature,
-             0,
-             n,
-             0};
-  Whole all = 0, sum = 0, reach = 0;
-  float lead = 0.0f;
+  bool whole = (how.top_k == 0 || how.top_k >= n) && how.top_p >= 1.0f;
+  uint32_t length = (n + THREADS * STEP - 1) / (THREADS * STEP) * STEP, token;
+  Runs runs = {heavier, n_equal, (n + length - 1) / length, length};
+  Whole all = 0, sum = 0;
+  float margin;
 
-  for (uint32_t i = threadIdx.x; i < n; i += THREADS)
-    row.most = fmaxf(row.most, logit_at(row, i));
-  row.most = ra_block_max(row.most, warps);
-  for (uint32_t i = threadIdx.x; i < n; i += THREADS)
-    all += weight_at(row, i);
-  all = block_sum(all, slots);
-  row.margin = (double)all;
-  if (!greedy) {
-    sum = restrict_row(&row, how, all, space);
-    reach = (Whole)(uniforms[blockIdx.x] * (double)sum);
+  if (greedy || !whole) {
+    all = part_by(row, 0, &space).above;
+    row.margin = (double)all;
+  }
+  if (greedy) {
+    token = first_of(row, slots);
+    margin = lead_of(row, token, warps);
+  } else {
+    if (!whole)
+      restrict_row(&row, how, all, &space);
+    sum = find_token(row, uniforms[blockIdx.x], runs, slots, found);
+    all = whole ? sum : all;
+    row.margin = whole ? (double)all : row.margin;
+    token = found->token;
+    margin =
+        margin_of(row, *found, uniforms[blockIdx.x], (double)sum, (double)all);
   }
   if (threadIdx.x == 0)
-    found[0] = {n - 1, sum, sum}; /* were rounding to run past the end */
-  find_token(row, greedy, reach, space, found);
-  __syncthreads();
-  if (greedy)
-    lead = lead_of(row, found[0].token, warps);
-  if (threadIdx.x == 0)
-    out[blockIdx.x] = {
-        found[0].token,
-        (logit_at(row, found[0].token) - row.most) * row.inv_temperature -
-            logf((float)all / ONE),
-        greedy ? lead
-               : margin_of(row, found[0], uniforms[blockIdx.x], (double)sum,
-                           (double)all)};
+    out[blockIdx.x] = {token,
+                       (logit_at(row, token) - row.most) * row.inv_temperature -
+                           logf((float)all / ONE),
+                       margin};
 }
 
 extern "C" int

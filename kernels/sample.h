@@ -8,9 +8,10 @@
  * RA_K_SAMPLE_MARGIN: the weights differ by exp's error, 2^-22, and by n 2^-41
  * of the largest.
  *
- * Top-k and top-p find the least weight to keep digit by digit, 11 bits at a
- * time, in histograms of counts or weights.  Of equal weights at the limit, the
- * first tokens are kept.  The row is read at most six times, from L2.
+ * Logits are bf16, and equal ones have equal weights.  So top-k and top-p count
+ * the tokens of 8,192 values at a time, from the largest value down, and weigh
+ * values, not tokens.  Of equal weights at the limit, the first tokens are
+ * kept.  A row is read four to eight times, from L2.
  */
 #ifndef RA_KERNELS_SAMPLE_H
 #define RA_KERNELS_SAMPLE_H
