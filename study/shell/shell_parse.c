@@ -223,7 +223,8 @@ take_redirect(RaShellParser *p, RaShellRedirect ***last)
     g_autoptr(GString) delimiter = g_string_new(NULL);
 
     for (RaShellPart *part = text->parts; part; part = part->next) {
-      g_string_append(delimiter, part->text);
+      if (part->text) /* none of an expansion that is wrong */
+        g_string_append(delimiter, part->text);
       redirect->is_literal |= part->quoted;
     }
     redirect->delimiter = ra_arena_strdup(p->arena, delimiter->str);
