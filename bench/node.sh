@@ -28,7 +28,7 @@
 # most:
 #
 #   report.txt            what every step printed, and how it ended
-#   now.txt               what the step under way has printed
+#   now.txt               while a step is under way: what it has printed
 #   bars.tsv              figures against their bars
 #   mine.profile, mine.samples.trace.tsv          calibrate
 #   run.trace.tsv, collectives.trace.tsv, nccl-tests.log, peer.tsv

@@ -90,8 +90,8 @@ step_ptxas() {
   "$top/bench/ptxas.sh"
 }
 
-# The smallest cases are all of a program's: none takes a second by itself.  The
-# tool follows one process, so tests do not fork.
+# All cases, as they are small.  The tool follows one process, so tests do not
+# fork.
 step_sanitize() {
   local failed=0 program
 
@@ -368,7 +368,7 @@ step_decode() {
   bar decode_bound_frac "$(tail -n 1 decode.tsv | cut -f 4)" '>=' 0.60
 }
 
-# What a link carries to a GPU: the quickest send of `collectives`.
+# What a link carries to a GPU: the fastest send of `collectives`.
 link_bytes_per_s() {
   if [ "$dry" = yes ]; then
     echo 1e9

@@ -46,9 +46,9 @@ row_of(uint64_t i, const RaKInterval &it)
   return i / it.n;
 }
 
-/* A block copies a run of pieces, so that it searches once: as an interval has
- * a piece at least, the next piece is of this interval or of the next.  What is
- * read again for each piece leaves 32 registers, with which 8 blocks fit. */
+/* A block copies a run of pieces, so that it searches once: the next piece is
+ * of this interval or of the next that is not empty.  All that is read again
+ * for each piece leaves 32 registers, with which 8 blocks fit. */
 __global__ static void
 __launch_bounds__(THREADS)
     copy_kernel(size_t n, const RaKInterval *__restrict__ intervals,
@@ -63,7 +63,7 @@ __launch_bounds__(THREADS)
     RaKInterval it;
     uint64_t first, end;
 
-    if (at + 1 < n && intervals[at + 1].piece <= piece)
+    while (at + 1 < n && intervals[at + 1].piece <= piece)
       at++;
     it = intervals[at];
     first = (piece - it.piece) * RA_K_PIECE;

@@ -4,7 +4,7 @@
  *   bench/gpu_kernels [--quick] [--peer=FILE]
  *
  * Kernels that move bytes are held against the bandwidth of a copy from device
- * memory to device memory, 1 GiB; products against the quickest of all the
+ * memory to device memory, 1 GiB; products against the fastest of all the
  * algorithms that cuBLASLt proposes; attention against PyTorch's, of which
  * bench/gpu/gpu_peer.py writes FILE.  Arrays are larger than the second-level
  * cache and random, outputs are poisoned before; times are medians of CUDA
@@ -281,7 +281,7 @@ run_attention_backward(BenchGpu *g)
 }
 
 /* Seconds that bench/gpu/gpu_peer.py wrote, of FLASH_ATTENTION and of the
- * quickest back end; NAN where it did not. */
+ * fastest back end; NAN where it did not. */
 static void
 read_peer(const char *peer, const char *name, uint32_t length, double out_s[2])
 {
@@ -322,7 +322,7 @@ bench_attention(BenchGpu *g, const char *peer, double out_least[2],
   };
 
   puts("# tokens of a sequence; seconds; FLOP/s; PyTorch's seconds over ours, "
-       "of FLASH_ATTENTION and of its quickest back end");
+       "of FLASH_ATTENTION and of its fastest back end");
   puts("kernel\tlength\tseconds\tflop_per_s\tpeer_ratio\tbest_ratio");
   for (gsize i = 0; i < G_N_ELEMENTS(lengths); i++) {
     uint32_t n = TOKENS / lengths[i], begin[5] = {0};
@@ -443,7 +443,7 @@ bench_products(BenchGpu *g)
 {
   double least = (double)NAN;
 
-  puts("# seconds; FLOP/s; the quickest algorithm's number, and its seconds "
+  puts("# seconds; FLOP/s; the fastest algorithm's number, and its seconds "
        "over ours");
   puts("gemm\tm\tn\tk\tseconds\tflop_per_s\tcandidates\tbest\tbest_ratio");
   for (gsize i = 0; i < G_N_ELEMENTS(products); i++) {

@@ -2,7 +2,7 @@
 """PyTorch's attention on this machine's GPU, for bench/gpu_kernels --peer=FILE.
 
 A row a kernel and length: name, tokens of a sequence, median seconds of the
-FLASH_ATTENTION back end, and of the quickest one there is.  16,384 tokens, 32
+FLASH_ATTENTION back end, and of the fastest one there is.  16,384 tokens, 32
 query heads, 8 key heads (repeated: the back end has no groups), 128 wide, bf16.
 """
 import statistics
@@ -53,7 +53,7 @@ def pair_s(backend, length):
 
 def main():
     print(f"# PyTorch {torch.__version__} on {torch.cuda.get_device_name()}")
-    print("# name; tokens; seconds of FLASH_ATTENTION; of the quickest")
+    print("# name; tokens; seconds of FLASH_ATTENTION; of the fastest")
     for length in (4096, 8192, 16384):
         flash = pair_s(SDPBackend.FLASH_ATTENTION, length)
         every = [flash]

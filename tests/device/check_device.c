@@ -401,78 +401,71 @@ START_TEST(test_seed)
 }
 END_TEST
 
+/* Copies (n) @listed of @units units, @n_pieces pieces: what they say is
+ * copied, nothing else is written. */
+static void
+check_intervals(gsize n, const RaKInterval *listed, gsize units,
+                uint64_t n_pieces)
+{
+  RaKInterval *list = device_copy(listed, n * sizeof *listed);
+  uint32_t *from = device_poisoned(units * 16), *to;
+  g_autofree uint32_t *expected = NULL;
+
+  to = device_poisoned(units * 16);
+  for (gsize i = 0; i < units * 4; i++)
+    from[i] = (uint32_t)i;
+  expected = g_memdup2(to, units * 16);
+  for (gsize i = 0; i < n; i++)
+    for (gsize row = 0; row < list[i].n_rows; row++)
+      memcpy(expected + 4 * (list[i].to + row * list[i].to_pitch),
+             from + 4 * (list[i].from + row * list[i].from_pitch),
+             16 * list[i].n);
+  ck_assert_uint_eq(ra_k_intervals_number(n, list), n_pieces);
+  ck_assert_int_eq(
+      device_done(ra_k_copy_intervals(n, list, n_pieces, from, to, NULL)), 0);
+  ck_assert_mem_eq(to, expected, units * 16);
+  device_free(list);
+  device_free(from);
+  device_free(to);
+}
+
 /* Intervals of one unit, of a piece less one, of a piece, of three and a bit,
  * of 300 rows of 7 that lie apart on both sides, which are 2100 units: 1 + 1 +
- * 1 + 4 + 2 pieces; nothing else is written. */
+ * 1 + 4 + 2 pieces. */
 START_TEST(test_intervals)
 {
-  enum { UNITS = 18000 };
-  enum { N_LIST = 5 };
-  static const RaKInterval listed[N_LIST] = {
+  static const RaKInterval listed[] = {
       {.from = 5, .to = 0, .n = 1, .n_rows = 1},
       {.from = 100, .to = 10, .n = RA_K_PIECE - 1, .n_rows = 1},
       {.from = 3000, .to = 3000, .n = RA_K_PIECE, .n_rows = 1},
       {.from = 5200, .to = 5200, .n = 3 * RA_K_PIECE + 3, .n_rows = 1},
       {.from = 11, .to = 12000, .n = 7, .n_rows = 300, 50, 19}};
-  RaKInterval *list = device_copy(listed, sizeof listed);
-  uint32_t *from = device_poisoned(UNITS * 16), *to;
-  uint64_t n_pieces = ra_k_intervals_number(N_LIST, list);
-  g_autofree uint32_t *expected = NULL;
 
-  to = device_poisoned(UNITS * 16);
-  for (uint32_t i = 0; i < UNITS * 4; i++)
-    from[i] = i;
-  expected = g_memdup2(to, UNITS * 16);
-  for (gsize i = 0; i < N_LIST; i++)
-    for (gsize row = 0; row < list[i].n_rows; row++)
-      memcpy(expected + 4 * (list[i].to + row * list[i].to_pitch),
-             from + 4 * (list[i].from + row * list[i].from_pitch),
-             16 * list[i].n);
-  ck_assert_uint_eq(n_pieces, 9);
-  ck_assert_int_eq(
-      device_done(ra_k_copy_intervals(N_LIST, list, n_pieces, from, to, NULL)),
-      0);
-  ck_assert_mem_eq(to, expected, UNITS * 16);
-  device_free(list);
-  device_free(from);
-  device_free(to);
+  check_intervals(G_N_ELEMENTS(listed), listed, 18000, 9);
 }
 END_TEST
 
-/* More pieces than blocks, of which each then copies a run: intervals of one
- * to three units in reverse order, every thousandth of three pieces.  The fault
- * that this catches: a run that goes on with the interval that it began with.
- */
+/* More pieces than blocks, of which each then copies a run: intervals of one to
+ * three units in reverse order, every thousandth of three pieces, and two in a
+ * row without a unit.  The faults that this catches: a run that goes on with
+ * the interval that it began with, or stops at an empty one. */
 START_TEST(test_interval_runs)
 {
   enum { N_LIST = 9000, UNITS = 80000 };
-  RaKInterval *list = device_new(N_LIST * sizeof *list);
-  uint32_t *from = device_poisoned(UNITS * 16), *to;
-  g_autofree uint32_t *expected = NULL;
-  uint64_t at = 0, n_pieces;
+  g_autofree RaKInterval *list = g_new(RaKInterval, N_LIST);
+  uint64_t at = 0;
 
-  to = device_poisoned(UNITS * 16);
-  expected = g_memdup2(to, UNITS * 16);
-  for (uint32_t i = 0; i < UNITS * 4; i++)
-    from[i] = i;
   for (gsize i = 0; i < N_LIST; i++) {
-    uint64_t n = i % 1000 == 500 ? 2 * RA_K_PIECE + 1 : 1 + i % 3;
+    uint64_t n = i % 1000 == 500   ? 2 * RA_K_PIECE + 1
+                 : i % 1000 >= 998 ? 0
+                                   : 1 + i % 3;
 
     list[i] =
         (RaKInterval){.from = UNITS - at - n, .to = at, .n = n, .n_rows = 1};
-    memcpy(expected + 4 * at, from + 4 * list[i].from, 16 * n);
     at += n;
   }
   ck_assert_uint_le(at, UNITS);
-  n_pieces = ra_k_intervals_number(N_LIST, list);
-  ck_assert_uint_eq(n_pieces, N_LIST + 9 * 2);
-  ck_assert_int_eq(
-      device_done(ra_k_copy_intervals(N_LIST, list, n_pieces, from, to, NULL)),
-      0);
-  ck_assert_mem_eq(to, expected, UNITS * 16);
-  device_free(list);
-  device_free(from);
-  device_free(to);
+  check_intervals(N_LIST, list, UNITS, N_LIST + 9 * 2 - 9 * 2);
 }
 END_TEST
 
