@@ -288,9 +288,8 @@ main(int argc, char **argv)
 {
   guint n_runs = argc > 1 && strcmp(argv[1], "--quick") == 0 ? 2 : 7;
   const char *srcdir = g_getenv("srcdir");
-  g_autofree char *script =
-      g_build_filename(srcdir ? srcdir : ".", "bench", "peer",
-                       "torch_peer.py", NULL);
+  g_autofree char *script = g_build_filename(srcdir ? srcdir : ".", "bench",
+                                             "peer", "torch_peer.py", NULL);
   double train_s, generate_s, flop_per_s, bytes_per_s, weight_bytes;
   double torch_train_s = (double)NAN, torch_generate_s = (double)NAN;
   Bench b;

@@ -13,11 +13,11 @@ logit_at(const RaVector &z, int i, uint32_t column, uint32_t n)
 
 /* One block a row; @stride: vectors. */
 __global__ static void
-__launch_bounds__(THREADS) log_sum_kernel(uint32_t first, uint32_t n,
-                                          size_t stride,
-                                          const uint4 *__restrict__ logits,
-                                          const uint32_t *__restrict__ targets,
-                                          RaCpuLogSum *__restrict__ out)
+__launch_bounds__(THREADS)
+    log_sum_kernel(uint32_t first, uint32_t n, size_t stride,
+                   const uint4 *__restrict__ logits,
+                   const uint32_t *__restrict__ targets,
+                   RaCpuLogSum *__restrict__ out)
 {
   RA_SHARED(float, warps, RA_WARP);
   RA_SHARED(float, sums, RA_WARP);
@@ -56,8 +56,8 @@ __launch_bounds__(THREADS) log_sum_kernel(uint32_t first, uint32_t n,
 
 extern "C" int
 ra_k_log_sum(size_t n_rows, uint32_t first, uint32_t n, size_t stride,
-             const uint16_t *logits, const uint32_t *targets,
-             RaCpuLogSum *out, void *stream)
+             const uint16_t *logits, const uint32_t *targets, RaCpuLogSum *out,
+             void *stream)
 {
   auto kernel = log_sum_kernel;
 
@@ -66,8 +66,8 @@ ra_k_log_sum(size_t n_rows, uint32_t first, uint32_t n, size_t stride,
     return cudaErrorInvalidValue;
   if (n_rows == 0)
     return cudaSuccess;
-  RA_LAUNCH(kernel, (unsigned)n_rows, THREADS, 0, stream, first, n,
-            stride / 8, reinterpret_cast<const uint4 *>(logits), targets, out);
+  RA_LAUNCH(kernel, (unsigned)n_rows, THREADS, 0, stream, first, n, stride / 8,
+            reinterpret_cast<const uint4 *>(logits), targets, out);
   return cudaGetLastError();
 }
 
@@ -143,8 +143,8 @@ __launch_bounds__(THREADS)
 }
 
 extern "C" int
-ra_k_log_prob_backward(size_t n_rows, uint32_t first, uint32_t n,
-                       size_t stride, const uint32_t *targets, const float *lse,
+ra_k_log_prob_backward(size_t n_rows, uint32_t first, uint32_t n, size_t stride,
+                       const uint32_t *targets, const float *lse,
                        const float *d_log_prob, uint16_t *logits, void *stream)
 {
   dim3 grid((unsigned)((stride / 8 + THREADS - 1) / THREADS),

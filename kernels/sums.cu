@@ -268,10 +268,9 @@ ra_k_find_odd(size_t n, const void *x, int f32, uint32_t code, uint32_t *flag,
 
     n /= f32 ? 4 : 8;
     n_blocks = (n + THREADS - 1) / THREADS;
-    RA_LAUNCH(vectors,
-              n_blocks < LOOK_BLOCKS ? (unsigned)n_blocks : LOOK_BLOCKS,
-              THREADS, 0, stream, n, static_cast<const uint4 *>(x), f32, code,
-              flag);
+    RA_LAUNCH(
+        vectors, n_blocks < LOOK_BLOCKS ? (unsigned)n_blocks : LOOK_BLOCKS,
+        THREADS, 0, stream, n, static_cast<const uint4 *>(x), f32, code, flag);
     return cudaGetLastError();
   }
   RA_LAUNCH(kernel, n_blocks < LOOK_BLOCKS ? (unsigned)n_blocks : LOOK_BLOCKS,

@@ -5,8 +5,8 @@
 
 #include "base/error.h"
 #include "base/text.h"
-#include "study/machine/machine.h"
 #include "study/file_kind.h"
+#include "study/machine/machine.h"
 #include "traces/kineto.h"
 
 /* As much as the largest key file; a trace is told by its first line. */

@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "study/shell/launch.h"
 #include "study/convert/setting_impl.h"
+#include "study/shell/launch.h"
 
 #define DEPTH_MAX 20 /* lists in lists */
 

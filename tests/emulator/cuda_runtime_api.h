@@ -164,8 +164,7 @@ void ra_emu_launch(const void *address, dim3 grid, dim3 block, size_t n_dynamic,
                    const std::function<void()> &kernel);
 
 /* The call that ra_emu_launch() runs: @kernel with copies of its arguments. */
-template <typename Kernel>
-struct RaEmuCall {
+template <typename Kernel> struct RaEmuCall {
   Kernel *kernel;
   template <typename... Args>
   std::function<void()>

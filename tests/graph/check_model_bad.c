@@ -174,8 +174,7 @@ END_TEST
 /* Python's json module writes this for a number without limit. */
 START_TEST(test_infinity)
 {
-  static const char text[] =
-      TYPE LAYERS HIDDEN HEADS FFN VOCAB
+  static const char text[] = TYPE LAYERS HIDDEN HEADS FFN VOCAB
       ", \"time_step_limit\": [0.0, Infinity],\n\"low\": -Infinity}";
   g_autoptr(GError) error = NULL;
   g_autoptr(RaModel) model =
