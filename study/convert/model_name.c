@@ -74,6 +74,23 @@ is_number(const char *text, const GByteArray *ends, gsize begin)
   return g_ascii_isdigit(text[at]);
 }
 
+/* Letters of @name, a name's words, before the size of its active parameters,
+ * the `-A3B` of Qwen3-30B-A3B, which people leave out; 0: it has none. */
+static gsize
+before_active(const char *name, const GByteArray *ends, gsize n)
+{
+  gsize at = n;
+
+  if (n == 0 || name[n - 1] != 'b')
+    return 0;
+  for (at = n - 1;
+       at > 0 && (g_ascii_isdigit(name[at - 1]) || name[at - 1] == '.');)
+    at--;
+  return at > 1 && at < n - 1 && name[at - 1] == 'a' && ends->data[at - 2]
+             ? at - 1
+             : 0;
+}
+
 /* TRUE if @text has the @n letters of @name from a word's begin to a word's
  * end; a name of one word must fill what stands between two slashes. */
 static gboolean
@@ -112,12 +129,18 @@ ra_model_name_mentioned(const char *text)
       g_autoptr(GByteArray) own = g_byte_array_new();
       g_autoptr(GByteArray) unused = g_byte_array_new();
       g_autofree char *mine = words_of(slash ? slash + 1 : *name, own, unused);
-      gsize n = strlen(mine);
-      gboolean is_one = n > 0 && !memchr(own->data, 1, n - 1);
+      gsize lengths[] = {strlen(mine), 0};
 
-      if (n > n_found && mentions(words, ends, slashes, mine, n, is_one)) {
-        found = *name;
-        n_found = n;
+      lengths[1] = before_active(mine, own, lengths[0]);
+      for (guint k = 0; k < G_N_ELEMENTS(lengths); k++) {
+        gsize n = lengths[k];
+
+        mine[n] = '\0';
+        if (n > n_found && mentions(words, ends, slashes, mine, n,
+                                    !memchr(own->data, 1, n - 1))) {
+          found = *name;
+          n_found = n;
+        }
       }
     }
   }

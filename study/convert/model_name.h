@@ -33,8 +33,9 @@ char *ra_model_name_config(const char *name, const char *script,
  *
  * Finds the longest name of a published model, without its organisation, whose
  * words stand in @text one behind the other, whatever is between words:
- * `grpo_qwen3_30ba3b_swe2.yaml` has Qwen3-30B-A3B.  A name of one word, `gpt2`,
- * must be a whole folder.
+ * `grpo_qwen3_30ba3b_swe2.yaml` has Qwen3-30B-A3B, and so has `Qwen3-30B`, as
+ * the size of the active parameters may be left out.  A name of one word,
+ * `gpt2`, must be a whole folder.
  *
  * Returns: (transfer full) (nullable)
  */

@@ -69,6 +69,8 @@ result $? "which is an assumption"
 import /sft/qwen2.5-7b_2/step_100
 [ "$rc" -eq 2 ]
 result $? "a number behind a name makes it another"
+import /sft/Qwen3-30B-MoE-merge
+is Qwen/Qwen3-30B-A3B "the size of active parameters may be left out"
 import /sft/gpt2-mine/last
 [ "$rc" -eq 2 ]
 result $? "a name of one word is no part of another"
