@@ -55,7 +55,7 @@ typedef enum {
   RA_FAMILY_MINISTRAL,
   RA_FAMILY_MINISTRAL3,
   RA_FAMILY_SHAPE, /* from bare shape keys; tensor names as in llama */
-  RA_FAMILY_OTHER  /* graph/input/model_layers.c: `type` says which */
+  RA_FAMILY_OTHER  /* graph/input/model_family.h: `type` says */
 } RaModelFamily;
 
 typedef enum {
@@ -103,8 +103,7 @@ typedef enum {
   RA_QK_NORM_NONE,
   RA_QK_NORM_HEAD,  /* (head_dim), one for all heads */
   RA_QK_NORM_WIDE,  /* over the heads together: (heads * head_dim) */
-  RA_QK_NORM_HEADS, /* (heads, head_dim): each head its own */
-  RA_QK_NORM_BARE   /* no parameters */
+  RA_QK_NORM_VALUES /* RA_QK_NORM_HEAD, and one without parameters on values */
 } RaQkNorm;
 
 /* Kind of layer: layers of one kind have equal tensors, ops and caches. */
@@ -118,6 +117,7 @@ typedef struct {
   guint32 n_heads;    /* of attention; 0: RaModel.n_heads */
   guint32 n_kv_heads; /* 0: RaModel.n_kv_heads */
   guint32 head_dim;   /* 0: RaModel.head_dim */
+  guint32 one_matrix; /* 1: one matrix gives keys and values: gemma4 */
 } RaLayerKind;
 
 typedef struct {
@@ -145,8 +145,9 @@ typedef struct {
   RaQkNorm qk_norm;         /* on queries and keys, RMS but of OTHER */
   gboolean embedding_norm;  /* norm (hidden) after the embedding: bloom */
   guint8 n_norms;           /* norms of a layer with both parts: 2, but of
-                               OTHER also 1 (parallel parts) and 4 (before and
-                               after both); 0 counts as 2 */
+                               OTHER also 1 (parallel parts), 4 (before and
+                               after both) and 7 (and of experts beside a dense
+                               MLP: gemma4); 0 counts as 2 */
   guint32 n_experts;        /* routed experts of a MoE layer; 0: dense */
   guint32 experts_per_token; /* experts that a token visits; 0: dense */
   guint32 expert_ffn;        /* inner width of one expert, elements; 0: dense */

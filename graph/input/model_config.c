@@ -8,7 +8,6 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "graph/input/model_family.h"
-#include "graph/input/model_layers.h"
 
 /* ---- bare shapes ----------------------------------------------------- */
 
@@ -225,6 +224,10 @@ read_object(RaConfigReader *reader, RaModel *model)
 
   if (!other)
     model->family = read_type(reader);
+  if (!other && ra_config_reader_has(reader, "per_layer_config"))
+    ra_config_reader_fail(reader, "per_layer_config",
+                          "'per_layer_config' of this 'model_type', expected "
+                          "none: its layers are alike");
   if (!reader->failed)
     ra_model_read_family(reader, model);
   if (!reader->failed)

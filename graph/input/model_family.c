@@ -389,7 +389,7 @@ ra_model_read_family(RaConfigReader *reader, RaModel *model)
       [RA_FAMILY_MINISTRAL3] = read_llama};
   model->param_bytes = read_param_bytes(reader);
   if (model->family == RA_FAMILY_OTHER)
-    return; /* graph/input/model_layers.h has read it */
+    return; /* graph/input/model_layers.c has read it */
   g_return_if_fail((guint)model->family < G_N_ELEMENTS(readers));
   readers[model->family](reader, model);
 }

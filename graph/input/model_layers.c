@@ -1,147 +1,21 @@
-/* Families of Hugging Face models by one table of features. */
+/* Models of the families that are one table of features. */
 #include "config.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "graph/input/model_family.h"
-#include "graph/input/model_layers.h"
-
-/* Features of a family. */
-enum {
-  BIAS = 1 << 0,       /* key attention_bias: q, k, v, o; default false */
-  BIAS_ON = 1 << 1,    /* its default is true */
-  NO_OUT = 1 << 2,     /* it is of q, k, v alone */
-  USE_BIAS = 1 << 3,   /* key use_bias: all linear layers; with BIAS_ON true */
-  MLP_BIAS = 1 << 4,   /* key mlp_bias, default false; with ALL_BIAS always */
-  ALL_BIAS = 1 << 5,   /* biases of all linear layers, no key */
-  QK_HEAD = 1 << 6,    /* norms of heads' queries and keys */
-  QK_WIDE = 1 << 7,    /* norms over all heads */
-  QK_KEY = 1 << 8,     /* only if use_qk_norm is true */
-  LAYER = 1 << 9,      /* LayerNorm with offsets */
-  NO_OFFSET = 1 << 10, /* LayerNorm without */
-  PLAIN = 1 << 11,     /* MLP without a gate */
-  ONE_NORM = 1 << 12,  /* parallel parts */
-  FOUR_NORMS = 1 << 13,
-  TIED = 1 << 14,        /* tie_word_embeddings if absent */
-  GATE = 1 << 15,        /* attention has a gate of its width */
-  SINKS = 1 << 16,       /* attention has sinks */
-  LATENT = 1 << 17,      /* attention is latent */
-  INDEXER = 1 << 18,     /* and sparse, by an indexer */
-  DELTA = 1 << 19,       /* linear layers: gated delta net */
-  KIMI = 1 << 20,        /* linear layers: Kimi delta attention */
-  MAMBA = 1 << 21,       /* linear layers: Mamba-2 */
-  CONV = 1 << 22,        /* linear layers: short convolution */
-  MOE = 1 << 23,         /* experts */
-  ROUTER_BIAS = 1 << 24, /* the router has a bias */
-  EXPERT_BIAS = 1 << 25, /* experts have biases */
-  SHARED_GATE = 1 << 26, /* shared experts have a gate */
-  HEAD_BIAS = 1 << 27,   /* lm head has a bias; MOE: key lm_head_bias */
-  NOPE = 1 << 28,        /* layers that attend to all have no positions */
-  BLOCKS = 1 << 29,      /* a layer is a mixer or a feed-forward part */
-  CHUNKED = 1 << 30      /* windows are chunks: attention_chunk_size */
-};
-
-typedef struct {
-  const char *type;
-  guint32 features;
-  guint16 kv;      /* num_key_value_heads if absent; 0: as heads */
-  guint16 head;    /* head_dim if absent; 0: hidden / heads */
-  guint8 period;   /* without layer_types every such layer, from the last of
-                      the first, attends to all; 0: all layers are alike */
-  guint8 n_dense;  /* dense layers before experts if no key says */
-  guint16 experts; /* number if absent; 0: required */
-  guint16 chosen;  /* experts of a token if absent */
-} Other;
-
-/* clang-format off */
-static const Other others[] = {
-  /* type, features, kv, head, period, dense, experts, chosen */
-  {"deepseek_v2", LATENT | MOE | BIAS, 0, 0, 0, 0, 64, 6},
-  {"deepseek_v3", LATENT | MOE | BIAS, 0, 0, 0, 3, 256, 8},
-  {"kimi_k2", LATENT | MOE | BIAS, 0, 0, 0, 3, 256, 8},
-  {"deepseek_v32", LATENT | INDEXER | MOE | BIAS, 0, 0, 0, 3, 256, 8},
-  {"glm_moe_dsa", LATENT | INDEXER | MOE | BIAS, 0, 0, 0, 3, 256, 8},
-  {"glm4_moe_lite", LATENT | MOE | BIAS, 0, 0, 0, 1, 64, 4},
-  {"youtu", LATENT | BIAS | TIED, 0, 0, 0, 0, 0, 0},
-  {"minicpm3", LATENT | BIAS | TIED, 0, 0, 0, 0, 0, 0},
-  {"sarvam_mla", LATENT | MOE | BIAS, 0, 0, 0, 1, 128, 8},
-  {"kimi_linear", LATENT | KIMI | MOE | BIAS, 0, 0, 4, 1, 256, 8},
-  {"glm4_moe", MOE | BIAS | NO_OUT | QK_HEAD | QK_KEY, 8, 0, 0, 1, 128, 8},
-  {"glm4v_moe_text", MOE | BIAS | BIAS_ON | NO_OUT, 8, 0, 0, 1, 128, 8},
-  {"solar_open", MOE | BIAS | NO_OUT, 8, 128, 0, 0, 128, 8},
-  {"sarvam_moe", MOE | BIAS | NO_OUT | QK_HEAD | QK_KEY, 4, 0, 0, 1, 128, 6},
-  {"dots1", MOE | BIAS | QK_HEAD, 0, 0, 0, 0, 0, 0},
-  {"hy_v3", MOE | BIAS | QK_HEAD, 8, 128, 0, 1, 192, 8},
-  {"qwen2_moe", MOE | BIAS | BIAS_ON | NO_OUT | SHARED_GATE, 16, 0, 0, 0, 60,
-   4},
-  {"qwen3_next", MOE | BIAS | QK_HEAD | GATE | DELTA | SHARED_GATE, 2, 256, 4,
-   0, 512, 10},
-  {"qwen3_5_text", BIAS | QK_HEAD | GATE | DELTA, 4, 256, 4, 0, 0, 0},
-  {"qwen3_5_moe_text", MOE | BIAS | QK_HEAD | GATE | DELTA | SHARED_GATE, 2,
-   256, 4, 0, 256, 8},
-  {"gpt_oss", MOE | BIAS | BIAS_ON | SINKS | ROUTER_BIAS | EXPERT_BIAS, 8, 64,
-   2, 0, 128, 4},
-  {"minimax_m2", MOE | QK_WIDE, 8, 128, 0, 0, 256, 8},
-  {"olmoe", MOE | BIAS | QK_WIDE, 0, 0, 0, 0, 64, 8},
-  {"flex_olmo", MOE | BIAS | QK_WIDE, 0, 0, 0, 0, 7, 5},
-  {"granitemoe", MOE | BIAS, 0, 0, 0, 0, 8, 2},
-  {"granitemoeshared", MOE | BIAS, 0, 0, 0, 0, 8, 2},
-  {"granitemoe_swa", MOE | BIAS | SINKS, 0, 0, 0, 0, 8, 2},
-  {"granitemoehybrid", MOE | BIAS | MAMBA, 0, 0, 0, 0, 8, 2},
-  {"phimoe", MOE | BIAS | LAYER | HEAD_BIAS, 8, 0, 0, 0, 16, 2},
-  {"ernie4_5_moe", MOE | TIED | ROUTER_BIAS, 4, 0, 0, 1, 64, 6},
-  {"exaone_moe", MOE | QK_HEAD, 0, 0, 4, 1, 64, 8},
-  {"afmoe", MOE | BIAS | QK_HEAD | FOUR_NORMS | GATE | ROUTER_BIAS, 0, 128, 4,
-   1, 64, 6},
-  {"llama4_text", MOE | BIAS | NOPE | CHUNKED, 8, 128, 4, 0, 16, 1},
-  {"hunyuan_v1_moe", MOE | BIAS | QK_HEAD, 0, 0, 0, 0, 0, 0},
-  {"cohere2_moe", MOE | BIAS | NO_OFFSET | ONE_NORM | TIED, 0, 128, 4, 0, 8,
-   2},
-  {"nemotron_h", MOE | MAMBA | PLAIN | BLOCKS, 8, 128, 0, 0,
-   8, 2},
-  {"bamba", MAMBA | BIAS | MLP_BIAS, 8, 0, 0, 0, 0, 0},
-  {"lfm2", CONV | QK_HEAD | TIED, 8, 0, 0, 0, 0, 0},
-  {"lfm2_moe", CONV | MOE | QK_HEAD | TIED | ROUTER_BIAS, 8, 0, 0, 2, 0, 0},
-  {"gemma", BIAS | TIED, 16, 256, 0, 0, 0, 0},
-  {"gemma2", BIAS | TIED | FOUR_NORMS, 4, 256, 2, 0, 0, 0},
-  {"vaultgemma", BIAS | TIED, 4, 256, 2, 0, 0, 0},
-  {"gemma3_text", BIAS | TIED | FOUR_NORMS | QK_HEAD, 4, 256, 6, 0, 0, 0},
-  {"olmo2", BIAS | QK_WIDE, 0, 0, 0, 0, 0, 0},
-  {"olmo3", BIAS | QK_WIDE, 0, 0, 4, 0, 0, 0},
-  {"cohere", BIAS | NO_OFFSET | ONE_NORM | TIED, 0, 0, 0, 0, 0, 0},
-  {"cohere2", BIAS | NO_OFFSET | ONE_NORM | TIED, 0, 128, 4, 0, 0, 0},
-  {"phi", ALL_BIAS | LAYER | ONE_NORM | PLAIN | HEAD_BIAS, 0, 0, 0, 0, 0, 0},
-  {"ernie4_5", USE_BIAS | TIED, 2, 128, 0, 0, 0, 0},
-  {"hunyuan_v1_dense", BIAS | QK_HEAD, 0, 0, 0, 0, 0, 0},
-  {"arcee", BIAS | MLP_BIAS | PLAIN, 0, 0, 0, 0, 0, 0},
-  {"glm", BIAS | BIAS_ON | NO_OUT, 2, 128, 0, 0, 0, 0},
-  {"glm4", BIAS | BIAS_ON | NO_OUT | FOUR_NORMS, 2, 128, 0, 0, 0, 0},
-  {"glm4v_text", BIAS | BIAS_ON | NO_OUT | FOUR_NORMS, 2, 0, 0, 0, 0, 0},
-  {"exaone", BIAS | MLP_BIAS, 8, 0, 0, 0, 0, 0},
-  {"exaone4", QK_HEAD, 0, 0, 4, 0, 0, 0},
-  {"starcoder2", USE_BIAS | BIAS_ON | LAYER | PLAIN | TIED, 2, 0, 0, 0, 0, 0},
-  {"stablelm", BIAS | NO_OUT | LAYER, 0, 0, 0, 0, 0, 0},
-  {"gpt_neox", BIAS | BIAS_ON | ALL_BIAS | LAYER | PLAIN, 0, 0, 0, 0, 0, 0},
-  {"persimmon", ALL_BIAS | LAYER | PLAIN | QK_HEAD, 0, 0, 0, 0, 0, 0},
-  {"internlm3", BIAS | MLP_BIAS, 2, 128, 0, 0, 0, 0},
-  {"helium", BIAS | NO_OUT | MLP_BIAS, 0, 128, 0, 0, 0, 0},
-  {"cwm", MLP_BIAS, 8, 128, 4, 0, 0, 0},
-  {"iquestcoder", BIAS | MLP_BIAS, 8, 128, 0, 0, 0, 0},
-  {"olmo_hybrid", BIAS | QK_WIDE | DELTA, 0, 0, 4, 0, 0, 0},
-  {"granite_swa", BIAS | MLP_BIAS | TIED | SINKS, 4, 0, 0, 0, 0, 0},
-};
-/* clang-format on */
-
-const char *
-ra_model_other_type(guint index)
-{
-  return index < G_N_ELEMENTS(others) ? others[index].type : NULL;
-}
 
 static gboolean
 has(const Other *o, guint32 feature)
 {
   return (o->features & feature) != 0;
+}
+
+static gboolean
+is_gemma4(const Other *o)
+{
+  return strcmp(o->type, "gemma4_text") == 0;
 }
 
 static guint32
@@ -199,7 +73,7 @@ read_norms(RaConfigReader *reader, const Other *o, RaModel *m)
   m->norm_bias = has(o, LAYER);
   m->n_norms = has(o, ONE_NORM) ? 1 : has(o, FOUR_NORMS) ? 4 : 2;
   if (on && has(o, QK_HEAD))
-    m->qk_norm = RA_QK_NORM_HEAD;
+    m->qk_norm = is_gemma4(o) ? RA_QK_NORM_VALUES : RA_QK_NORM_HEAD;
   if (on && has(o, QK_WIDE))
     m->qk_norm = RA_QK_NORM_WIDE;
   if (!has(o, QK_HEAD | QK_WIDE) && strcmp(o->type, "llama4_text") != 0 &&
@@ -357,6 +231,10 @@ read_shared(RaConfigReader *reader, const Other *o, RaModel *m)
 
   if (strcmp(o->type, "llama4_text") == 0)
     all = m->expert_ffn;
+  if (is_gemma4(o)) { /* the dense MLP goes beside the experts */
+    all = m->ffn;
+    m->n_norms = 7;
+  }
   if (all > RA_MODEL_MAX_INNER) {
     ra_config_reader_fail(
         reader, "n_shared_experts|num_shared_experts|moe_num_shared_experts",
@@ -379,8 +257,9 @@ read_experts(RaConfigReader *reader, const Other *o, RaModel *m)
                      ? ra_config_reader_size(reader, keys, RA_MODEL_MAX_EXPERTS)
                      : size_or(reader, keys, RA_MODEL_MAX_EXPERTS, o->experts);
   m->experts_per_token = ra_config_reader_size_or(
-      reader, "num_experts_per_tok|num_experts_per_token|moe_k|moe_topk", 1,
-      MAX(m->n_experts, 1), o->chosen);
+      reader,
+      "num_experts_per_tok|num_experts_per_token|moe_k|moe_topk|top_k_experts",
+      1, MAX(m->n_experts, 1), o->chosen);
   if (!reader->failed && m->n_experts > 0 && m->experts_per_token == 0)
     ra_config_reader_size(reader, "num_experts_per_tok", m->n_experts);
   m->expert_ffn = ra_config_reader_size_or(reader, "moe_intermediate_size", 1,
@@ -684,6 +563,79 @@ read_indexers(RaConfigReader *reader, const RaModel *m, Layers *l)
   }
 }
 
+/* Gemma 4's layers that attend to all have other heads. */
+static void
+read_global(RaConfigReader *reader, const RaModel *m, RaLayerKind *layers)
+{
+  gboolean one = ra_config_reader_flag(reader, "attention_k_eq_v", FALSE);
+  guint32 dim = ra_config_reader_size_or(reader, "global_head_dim", 1,
+                                         RA_MODEL_MAX_HIDDEN, 512);
+  guint32 kv = ra_config_reader_size_or(reader, "num_global_key_value_heads", 1,
+                                        m->n_heads, m->n_kv_heads);
+
+  for (guint32 i = 0; i < m->n_layers; i++) {
+    if (layers[i].window > 0)
+      continue;
+    layers[i].head_dim = dim;
+    layers[i].one_matrix = one;
+    layers[i].n_kv_heads = one ? kv : 0;
+  }
+}
+
+/* Sizes of attention of one layer. */
+static void
+read_own_sizes(RaConfigReader *reader, const RaModel *m, RaLayerKind *kind)
+{
+  g_autoptr(GList) keys = json_object_get_members(reader->object);
+
+  for (GList *at = keys; at && !reader->failed; at = at->next)
+    if (!g_str_equal(at->data, "head_dim") &&
+        !g_str_equal(at->data, "num_key_value_heads"))
+      ra_config_reader_fail(reader, at->data,
+                            "'%s' of one layer, expected 'head_dim' or "
+                            "'num_key_value_heads': no other size is modelled "
+                            "layer by layer",
+                            (char *)at->data);
+  kind->head_dim = ra_config_reader_size_or(reader, "head_dim", 1,
+                                            RA_MODEL_MAX_HIDDEN, m->head_dim);
+  kind->n_kv_heads = ra_config_reader_size_or(
+      reader, "num_key_value_heads", 1, m->n_heads,
+      kind->n_kv_heads > 0 ? kind->n_kv_heads : m->n_kv_heads);
+}
+
+/* per_layer_config, in which transformers 5 saves such sizes under the layers'
+ * numbers, of as many digits as the last has. */
+static void
+read_own(RaConfigReader *reader, const RaModel *m, RaLayerKind *layers)
+{
+  RaConfigReader saved, inner;
+
+  if (!ra_config_reader_enter(reader, "per_layer_config", &saved))
+    return;
+  for (guint32 i = 0; i < m->n_layers && !reader->failed; i++) {
+    int width = snprintf(NULL, 0, "%u", m->n_layers - 1);
+    g_autofree char *key = g_strdup_printf("%0*u", width, i);
+
+    if (!ra_config_reader_enter(reader, key, &inner))
+      continue;
+    read_own_sizes(reader, m, &layers[i]);
+    ra_config_reader_leave(reader, &inner);
+  }
+  ra_config_reader_leave(reader, &saved);
+}
+
+static void
+check_own(RaConfigReader *reader, const RaModel *m, const RaLayerKind *layers)
+{
+  for (guint32 i = 0; i < m->n_layers && !reader->failed; i++)
+    if (layers[i].n_kv_heads > 0 && m->n_heads % layers[i].n_kv_heads != 0)
+      ra_config_reader_fail(
+          reader, "num_global_key_value_heads|per_layer_config",
+          "%u heads of keys of layer %u, expected a divisor of %u, "
+          "'num_attention_heads'",
+          layers[i].n_kv_heads, i, m->n_heads);
+}
+
 static void
 read_layers(RaConfigReader *reader, const Other *o, RaModel *m)
 {
@@ -704,6 +656,10 @@ read_layers(RaConfigReader *reader, const Other *o, RaModel *m)
   }
   read_mixers(reader, m, &l);
   read_indexers(reader, m, &l);
+  if (is_gemma4(o))
+    read_global(reader, m, layers);
+  read_own(reader, m, layers);
+  check_own(reader, m, layers);
   if (!reader->failed && l.windowed && l.window == 0 &&
       ra_config_reader_has(reader, "layer_types"))
     ra_config_reader_fail(reader, "layer_types",
@@ -718,6 +674,28 @@ read_layers(RaConfigReader *reader, const Other *o, RaModel *m)
 }
 
 /* ---- the whole file -------------------------------------------------- */
+
+/* Gemma 4's smallest models have embeddings of each layer, layers that attend
+ * to an earlier one's keys, and MLPs of two widths. */
+static void
+refuse_gemma4(RaConfigReader *reader)
+{
+  static const struct {
+    const char *key;
+    guint32 fallback;
+  } sizes[] = {{"hidden_size_per_layer_input", 256},
+               {"num_kv_shared_layers", 0}};
+
+  for (guint i = 0; i < G_N_ELEMENTS(sizes); i++)
+    if (size_or(reader, sizes[i].key, RA_MODEL_MAX_INNER, sizes[i].fallback))
+      ra_config_reader_fail(reader, sizes[i].key,
+                            "'%s' of a gemma4_text is not 0, expected 0: such "
+                            "layers are not modelled",
+                            sizes[i].key);
+  if (ra_config_reader_flag(reader, "use_double_wide_mlp", FALSE))
+    ra_config_reader_fail(reader, "use_double_wide_mlp",
+                          "'use_double_wide_mlp' is true, expected false");
+}
 
 /* lfm2 has two thirds of the width, up to a multiple. */
 static guint32
@@ -774,10 +752,8 @@ read_sizes(RaConfigReader *reader, const Other *o, RaModel *m)
 gboolean
 ra_model_read_other(RaConfigReader *reader, const char *type, RaModel *m)
 {
-  const Other *o = NULL;
+  const Other *o = ra_model_other(type);
 
-  for (guint i = 0; i < G_N_ELEMENTS(others) && !o; i++)
-    o = g_str_equal(others[i].type, type) ? &others[i] : NULL;
   if (!o)
     return FALSE;
   m->family = RA_FAMILY_OTHER;
@@ -790,7 +766,10 @@ ra_model_read_other(RaConfigReader *reader, const char *type, RaModel *m)
   read_norms(reader, o, m);
   if (has_linear(o))
     read_linear(reader, o, m);
-  if (has(o, MOE))
+  if (is_gemma4(o))
+    refuse_gemma4(reader);
+  if (is_gemma4(o) ? ra_config_reader_flag(reader, "enable_moe_block", FALSE)
+                   : has(o, MOE))
     read_experts(reader, o, m);
   if (!reader->failed)
     read_layers(reader, o, m);

@@ -193,8 +193,8 @@ static const Row other_layer[] = {
   {"self_attn.q_proj.bias[gate]", Q, WHEN_GATE_IN_Q, 1, SIZE_Q_NORM},
   {"self_attn.k_proj.weight", K, WHEN_ALWAYS, 0, 0},
   {"self_attn.k_proj.bias", K, WHEN_ALWAYS, 1, 0},
-  {"self_attn.v_proj.weight", V, WHEN_ALWAYS, 0, 0},
-  {"self_attn.v_proj.bias", V, WHEN_ALWAYS, 1, 0},
+  {"self_attn.v_proj.weight", V, WHEN_VALUES, 0, 0},
+  {"self_attn.v_proj.bias", V, WHEN_VALUES, 1, 0},
   {"self_attn.o_proj.weight", O, WHEN_ALWAYS, 0, 0},
   {"self_attn.o_proj.bias", O, WHEN_ALWAYS, 1, 0},
   {"self_attn.g_proj.weight", MIXER, WHEN_HEAD_GATE, 0, SIZE_HEADS_IN},
@@ -297,6 +297,11 @@ static const Row other_layer[] = {
   {"post_attention_layernorm.bias", NORM, WHEN_TWO_NORMS, 1, 0},
   {"pre_feedforward_layernorm.weight", NORM, WHEN_FOUR_NORMS, 0, 0},
   {"post_feedforward_layernorm.weight", NORM, WHEN_FOUR_NORMS, 0, 0},
+  {"pre_feedforward_layernorm_2.weight", NORM, WHEN_SEVEN_NORMS, 0, 0},
+  {"post_feedforward_layernorm_1.weight", NORM, WHEN_SEVEN_NORMS, 0, 0},
+  {"post_feedforward_layernorm_2.weight", NORM, WHEN_SEVEN_NORMS, 0, 0},
+  {"router.scale", MIXER, WHEN_SEVEN_NORMS, 0, SIZE_HIDDEN},
+  {"router.per_expert_scale", MIXER, WHEN_SEVEN_NORMS, 0, SIZE_EXPERTS},
   {NULL, 0, 0, 0, 0}
 };
 

@@ -25,6 +25,8 @@ typedef enum {
   WHEN_VALUE_HEAD,     /* head of a critic or reward model */
   WHEN_TWO_NORMS,      /* layer with a norm for each of two parts */
   WHEN_FOUR_NORMS,     /* and one behind each */
+  WHEN_SEVEN_NORMS,    /* and of experts and of the dense MLP beside them */
+  WHEN_VALUES,         /* attention whose values have a matrix of their own */
   WHEN_GATE,           /* attention with a gate of its width */
   WHEN_GATE_IN_Q,      /* whose gate is in the matrix of q: qwen3_next */
   WHEN_HEAD_GATE,      /* attention with a gate a head */
@@ -47,6 +49,7 @@ typedef enum {
 typedef enum {
   ONE,
   HIDDEN,
+  EXPERTS,      /* routed */
   HEAD_DIM,     /* of attention */
   HEADS,        /* query heads */
   Q_WIDTH,      /* heads * head_dim */
@@ -79,6 +82,7 @@ typedef enum {
 /* Shape of a row: that of its kind, or one of sizes[]. */
 typedef enum {
   SIZE_KIND,
+  SIZE_EXPERTS,
   SIZE_HEAD,
   SIZE_Q_NORM,
   SIZE_K_NORM,

@@ -11,6 +11,7 @@
 static const struct {
   guint8 rows, cols, split, grain;
 } sizes[] = {
+    [SIZE_EXPERTS] = {EXPERTS, ONE, RA_SPLIT_NONE, ONE},
     [SIZE_HEAD] = {HEAD_DIM, ONE, RA_SPLIT_NONE, ONE},
     [SIZE_Q_NORM] = {Q_WIDTH, ONE, RA_SPLIT_COLUMN, HEAD_DIM},
     [SIZE_K_NORM] = {K_WIDTH, ONE, RA_SPLIT_COLUMN, HEAD_DIM},
@@ -92,8 +93,7 @@ layer_has(const RaModel *model, const Row *row, const RaLayerKind *k)
 
   switch (row->when) {
   case WHEN_QK_NORM:
-    return attention && model->qk_norm != RA_QK_NORM_NONE &&
-           model->qk_norm != RA_QK_NORM_BARE;
+    return attention && model->qk_norm != RA_QK_NORM_NONE;
   case WHEN_DENSE:
     return k->ffn == RA_FFN_DENSE;
   case WHEN_MOE:
@@ -102,7 +102,11 @@ layer_has(const RaModel *model, const Row *row, const RaLayerKind *k)
   case WHEN_TWO_NORMS:
     return both && model->n_norms != 1;
   case WHEN_FOUR_NORMS:
-    return both && model->n_norms == 4;
+    return both && model->n_norms >= 4;
+  case WHEN_SEVEN_NORMS:
+    return moe && model->n_norms == 7;
+  case WHEN_VALUES:
+    return attention && !k->one_matrix;
   case WHEN_GATE:
     return attention && model->attention_gate == 1;
   case WHEN_GATE_IN_Q:
@@ -251,6 +255,7 @@ dim_of(const RaModel *model, guint32 kind, guint8 dim)
   const guint64 dims[] = {
       [ONE] = 1,
       [HIDDEN] = model->hidden,
+      [EXPERTS] = model->n_experts,
       [HEAD_DIM] = head_dim,
       [HEADS] = heads,
       [Q_WIDTH] = heads * head_dim,
@@ -288,7 +293,7 @@ set_size(const RaModel *model, guint32 kind, const Row *row, RaTensor *t)
 {
   Size size = row->size;
 
-  if (row->when == WHEN_QK_NORM && model->qk_norm == RA_QK_NORM_HEAD)
+  if (row->when == WHEN_QK_NORM && model->qk_norm != RA_QK_NORM_WIDE)
     size = SIZE_HEAD;
   set_dims(t, dim_of(model, kind, sizes[size].rows),
            dim_of(model, kind, sizes[size].cols),

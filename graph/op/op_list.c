@@ -186,6 +186,9 @@ add_qk_norms(RaOpBuilder *b)
     add_norm(b, b->tokens, b->kv_heads * dim);
     ra_op_add_tp(b, RA_OP_ALL_REDUCE, b->tokens * 2 * 4);
     return;
+  case RA_QK_NORM_VALUES:
+    add_norm(b, b->tokens * (b->q_heads + 2 * b->kv_heads), dim);
+    return;
   default:
     add_norm(b, b->tokens * (b->q_heads + b->kv_heads), dim);
   }
@@ -228,7 +231,8 @@ add_heads(RaOpBuilder *b)
 {
   const RaModel *m = b->model;
   uint64_t dim = ra_model_kind_head_dim(m, b->kind), q = b->q_heads * dim;
-  uint64_t kv = b->kv_heads * dim, qkv = q + 2 * kv;
+  uint64_t kv = b->kv_heads * dim;
+  uint64_t qkv = q + (m->kinds[b->kind].one_matrix ? 1 : 2) * kv;
   RaOpMatrices in = {.kind = {RA_TENSOR_Q, RA_TENSOR_K, RA_TENSOR_V},
                      .out = {q, kv, kv},
                      .n = 3,
@@ -262,7 +266,7 @@ static void
 add_attention(RaOpBuilder *b)
 {
   const RaModel *m = b->model;
-  gboolean back = b->phase == RA_PHASE_BACKWARD, behind = m->n_norms == 4;
+  gboolean back = b->phase == RA_PHASE_BACKWARD, behind = m->n_norms >= 4;
 
   if (m->kinds[b->kind].mixer == RA_MIXER_NONE)
     return;
@@ -496,7 +500,7 @@ add_mlp(RaOpBuilder *b)
 
   if (kind->ffn == RA_FFN_NONE)
     return;
-  if (back ? m->n_norms == 4 : norm)
+  if (back ? m->n_norms >= 4 : norm)
     add_norm(b, b->sp_tokens, m->hidden);
   if (tp && back)
     add_leave(b);
@@ -505,6 +509,8 @@ add_mlp(RaOpBuilder *b)
   if (moe) {
     add_experts(b);
     add_shared(b);
+    for (int i = 4; i < m->n_norms; i++)
+      add_norm(b, b->sp_tokens, m->hidden);
   } else {
     add_mlp_core(b, ceil_div(m->ffn, b->shard->tp));
   }
@@ -512,7 +518,7 @@ add_mlp(RaOpBuilder *b)
     add_enter(b);
   else if (tp)
     add_leave(b);
-  if (back ? norm : m->n_norms == 4)
+  if (back ? norm : m->n_norms >= 4)
     add_norm(b, b->sp_tokens, m->hidden);
   ra_op_add(b, RA_OP_ADD, b->sp_tokens, m->hidden, 0, 0);
 }

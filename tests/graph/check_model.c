@@ -123,6 +123,9 @@ static const struct {
    * token misses 40 * 248 experts of 3 * 2048 * 512, 24 * 56 of 3 * 2048 *
    * 1408, 62 * 248 of 3 * 3072 * 1536, 46 * 60 of 3 * 2048 * 1536. */
   {"qwen3.5-35b-a3b", 34660610688, 3454988928},
+  {"qwen3.5-0.8b", 752393024, 0},
+  {"qwen3.5-2b", 1881825088, 0},
+  {"qwen3.5-4b", 4205751296, 0},
   {"qwen3.5-9b", 8953803264, 0},
   /* Qwen3.5 with keys' heads K, values' S = 128 each and width h: a layer of
    * the delta net has h (2 K + 2 S) + 2 h (S / 128) + 4 (2 K + S) + S / 64 +
@@ -150,6 +153,13 @@ static const struct {
   {"gemma-2-2b", 2614341888, 0},
   {"gemma-3-1b", 999885952, 0},
   {"gemma-3-27b", 27009346304, 0},
+  /* transformers' class.  A token misses 30 * 120 experts of 3 * 2816 * 704,
+   * 21410611200: "26B-A4B"; "31B" */
+  {"gemma-4-26b-a4b", 25233141760, 3822530560},
+  {"gemma-4-31b", 30697345280, 0},
+  /* the defaults of transformers' class are its published shape; a token
+   * misses 79 * 184 experts of 3 * 4096 * 1536, 274357813248: "295B-A21B" */
+  {"hy3", 295033528320, 20675715072},
   {"pythia-1b", 1011781632, 0},
   /* of nobody: layer 2 * 64^2 + 2 * 32 * 64 + 3 * 64 * 128 + 128 = 36992; * 4
    * + 2 * 64 * 64 + 64 */

@@ -189,6 +189,22 @@ static const struct {
      " \"mamba_head_dim\": 8, \"ssm_state_size\": 16, \"n_groups\": 3, "
      "\"num_key_value_heads\": 2}",
      "not divisible by 3 heads or groups"},
+    {"{\"model_type\": \"gemma4_text\", " SIZES "}",
+     "'hidden_size_per_layer_input' of a gemma4_text is not 0"},
+    {"{\"model_type\": \"gemma4_text\", " SIZES
+     ", \"hidden_size_per_layer_input\": 0, \"num_kv_shared_layers\": 2}",
+     "'num_kv_shared_layers' of a gemma4_text is not 0"},
+    {"{\"model_type\": \"gemma4_text\", " SIZES
+     ", \"hidden_size_per_layer_input\": 0, \"sliding_window\": 8,"
+     " \"per_layer_config\": {\"1\": {\"num_key_value_heads\": 3}}}",
+     "3 heads of keys of layer 1, expected a divisor of 4"},
+    {"{\"model_type\": \"gemma4_text\", " SIZES
+     ", \"hidden_size_per_layer_input\": 0,"
+     " \"per_layer_config\": {\"1\": {\"intermediate_size\": 3}}}",
+     "'intermediate_size' of one layer"},
+    {"{\"model_type\": \"llama\", " SIZES
+     ", \"per_layer_config\": {\"1\": {\"head_dim\": 16}}}",
+     "'per_layer_config' of this 'model_type'"},
     {"{\"model_type\": \"gpt_oss\", " SIZES ", \"num_key_value_heads\": 8}",
      "4 heads are not divisible by 8 key/value heads"},
     {"{\"model_type\": \"glm4_moe\", " SIZES

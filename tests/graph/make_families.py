@@ -27,7 +27,7 @@ minicpm3 sarvam_mla kimi_linear glm4_moe solar_open sarvam_moe hy_v3 qwen2_moe
 qwen3_next qwen3_5_text qwen3_5_moe_text gpt_oss minimax_m2 olmoe flex_olmo
 granitemoe granitemoeshared granitemoe_swa granitemoehybrid phimoe ernie4_5_moe
 exaone_moe afmoe llama4_text cohere2_moe nemotron_h bamba lfm2 gemma gemma2
-vaultgemma gemma3_text olmo2 olmo3 cohere cohere2 phi ernie4_5 arcee glm glm4
+vaultgemma gemma3_text gemma4_text olmo2 olmo3 cohere cohere2 phi ernie4_5 arcee glm glm4
 exaone exaone4 starcoder2 stablelm gpt_neox persimmon internlm3 helium cwm
 iquestcoder olmo_hybrid granite_swa llama mistral mixtral qwen2 qwen3 qwen3_moe
 gpt2 bloom mpt seed_oss smollm3 granite phi3 ministral3 gemma3 qwen3_5
@@ -35,7 +35,8 @@ qwen3_5_moe qwen3_vl qwen2_5_vl llama4 mistral3 glm4v internvl llava
 kimi_k25""".split()
 
 # What the defaults of some classes leave out, as published files have it.
-ALWAYS = {"glm4_moe": {"head_dim": 128}}
+ALWAYS = {"glm4_moe": {"head_dim": 128},
+          "gemma4_text": {"hidden_size_per_layer_input": 0}}
 
 # Keys that are refused where they are true.
 REFUSED = {"mlp_bias": ("deepseek_v2", "deepseek_v32", "glm_moe_dsa", "hy_v3",
@@ -46,7 +47,10 @@ REFUSED = {"mlp_bias": ("deepseek_v2", "deepseek_v32", "glm_moe_dsa", "hy_v3",
 
 VARIANTS = [{}, {"tie_word_embeddings": None}, {"attention_bias": None},
             {"mlp_bias": None}, {"use_bias": None}, {"q_lora_rank": "null"},
-            {"use_qk_norm": None}, {"first_k_dense_replace": 5}]
+            {"use_qk_norm": None}, {"first_k_dense_replace": 5},
+            {"attention_k_eq_v": None},
+            {"enable_moe_block": True, "num_experts": 16, "top_k_experts": 2,
+             "moe_intermediate_size": 704}]
 
 TOWER = ("vision", "visual", "projector", "embed_vision", "merger")
 
