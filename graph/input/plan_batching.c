@@ -255,19 +255,18 @@ ra_call_kv_block_bytes(const RaPlan *plan, uint32_t call)
   return ra_call_plan_kv_block(p) * MAX(most, 1);
 }
 
-/* Bytes of `kv-memory` that windows and states of all sequences leave. */
-static uint64_t
-left_for_blocks(const RaPlan *plan, uint32_t call)
+uint64_t
+ra_call_state_blocks(const RaPlan *plan, uint32_t call)
 {
   const RaCallPlan *p = &plan->calls[call];
+  uint64_t block = ra_call_kv_block_bytes(plan, call);
   uint64_t most = 0, token, sequence;
 
   for (uint32_t s = 0; s < p->pp; s++) {
     stage_cache(plan, call, s, &token, &sequence);
     most = MAX(most, sequence);
   }
-  most *= ra_call_n_at_once(plan, call);
-  return p->kv_memory_bytes - MIN(most, p->kv_memory_bytes);
+  return (most + block - 1) / block;
 }
 
 RaBatching
@@ -286,9 +285,11 @@ ra_call_batching(const RaPlan *plan, uint32_t call)
       .group = p->prefix_sharing ? c->samples_per_prompt : 1,
       .reserve = p->kv_admission == 1,
   };
-  if (p->kv_memory_bytes > 0)
-    batching.n_blocks = left_for_blocks(plan, call) /
+  if (p->kv_memory_bytes > 0) {
+    batching.n_blocks = p->kv_memory_bytes /
                         ra_call_kv_block_bytes(plan, call) / p->n_micro_batches;
+    batching.state_blocks = ra_call_state_blocks(plan, call);
+  }
   return batching;
 }
 
@@ -299,5 +300,6 @@ ra_batching_blocks(const RaBatching *batching, uint64_t prompt,
   /* The last token's keys are never needed. */
   uint64_t tokens = prompt + response - (batching->reserve ? 0 : 1);
 
-  return (tokens + batching->block_tokens - 1) / batching->block_tokens;
+  return (tokens + batching->block_tokens - 1) / batching->block_tokens +
+         batching->state_blocks;
 }

@@ -121,6 +121,11 @@ uint64_t ra_call_plan_kv_room(const RaCallPlan *call, uint64_t tokens);
  * Depends on `kv-block` and the degrees of @call, not on its `batching`. */
 uint64_t ra_call_kv_block_bytes(const RaPlan *plan, uint32_t call);
 
+/* Blocks that a sequence takes beside those of its tokens, for the windows and
+ * states that it holds whatever its length: engines give both from one pool
+ * (vLLM's hybrid KV cache manager).  On the stage with most. */
+uint64_t ra_call_state_blocks(const RaPlan *plan, uint32_t call);
+
 /* Tokens of the longest sequence that the laws of lengths allow. */
 uint64_t ra_call_longest_tokens(const RaWorkload *workload);
 
@@ -134,6 +139,7 @@ typedef struct {
   uint32_t step_tokens;   /* computed in a step, >= max_sequences */
   uint32_t block_tokens;  /* tokens per block of keys and values, >= 1 */
   uint64_t n_blocks;      /* 0: no limit */
+  uint64_t state_blocks;  /* of a sequence beside those of its tokens */
   uint32_t group;         /* neighbouring sequences that share a prompt; 1: no
                              sharing */
   gboolean reserve;       /* admission reserves the whole sequence */

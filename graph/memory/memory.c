@@ -405,6 +405,8 @@ ra_call_kv_fixed_bytes(const RaMemory *memory, uint32_t call, uint32_t stage)
   const RaCallMemory *c = &memory->calls[call];
   uint64_t longest = ra_call_longest_tokens(memory->plan->workload), bytes = 0;
 
+  if (memory->plan->calls[call].kv_memory_bytes > 0)
+    return 0;
   for (uint32_t u = stage; u < c->n_pieces; u += memory->plan->calls[call].pp)
     bytes += ra_kv_sequence_bytes(&c->shard, &c->pieces[u], longest);
   return bytes * ra_call_n_at_once(memory->plan, call);

@@ -222,7 +222,8 @@ void ra_call_train_bytes(const RaMemory *memory, uint32_t call, uint32_t stage,
                          uint64_t *out_workspace_bytes);
 
 /* Bytes that all sequences of a replica decoding together hold on @stage
- * whatever their lengths: ra_kv_sequence_bytes() of each. */
+ * whatever their lengths: ra_kv_sequence_bytes() of each; 0 where they are in
+ * blocks of `kv-memory`. */
 uint64_t ra_call_kv_fixed_bytes(const RaMemory *memory, uint32_t call,
                                 uint32_t stage);
 

@@ -19,13 +19,14 @@ shared_blocks(const RaBatcher *b, uint32_t i)
              : 0;
 }
 
-/* Blocks that sequence @i has of its own at @tokens. */
+/* Blocks that sequence @i has of its own at @tokens, with its states from the
+ * first that is not a sample's share. */
 uint64_t
 ra_batcher_own_blocks(const RaBatcher *b, uint32_t i, uint64_t tokens)
 {
   uint64_t shared = shared_blocks(b, i), all = blocks_of(&b->batching, tokens);
 
-  return all - MIN(shared, all);
+  return all > shared ? b->batching.state_blocks + all - shared : 0;
 }
 
 /* Tokens whose blocks a running sequence holds. */

@@ -32,7 +32,9 @@ static uint64_t
 bytes_of(const Lone *lone, uint32_t call, double n, uint64_t prompt,
          uint64_t response)
 {
-  RaBatching batching = {.block_tokens = RA_BATCHING_KV_BLOCK};
+  RaBatching batching = {.block_tokens = RA_BATCHING_KV_BLOCK,
+                         .state_blocks =
+                             ra_call_state_blocks(&lone->plan, call)};
 
   return round_up(n * (double)ra_batching_blocks(&batching, prompt, response) *
                   (double)ra_call_kv_block_bytes(&lone->plan, call));

@@ -42,7 +42,8 @@ common_divisor(uint32_t a, uint32_t b)
   return b == 0 ? a : common_divisor(b, a % b);
 }
 
-/* Keys and values of the longest sequence on each GPU of generation. */
+/* Keys, values and states of the longest sequence on each GPU of generation.
+ */
 static double
 sequence_bytes(const RaSetup *setup, const RaRlLayout *layout)
 {
@@ -53,8 +54,10 @@ sequence_bytes(const RaSetup *setup, const RaRlLayout *layout)
   uint32_t tokens = setup->workload->prompt_length.max_tokens +
                     setup->workload->response_length.max_tokens;
 
-  return ceil((double)tokens / KV_BLOCK) * KV_BLOCK *
-         (double)ra_kv_token_bytes(&shard, &piece);
+  double block = KV_BLOCK * (double)MAX(ra_kv_token_bytes(&shard, &piece), 1);
+  double states = (double)ra_kv_sequence_bytes(&shard, &piece, tokens);
+
+  return (ceil(tokens / (double)KV_BLOCK) + ceil(states / block)) * block;
 }
 
 /* Bytes of each GPU for keys and values beside the weights of generation. */

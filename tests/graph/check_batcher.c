@@ -124,6 +124,7 @@ random_case(RaRng *rng, Reference *r)
   r->batching.block_tokens = 1 + (uint32_t)ra_rng_below(rng, 8);
   r->batching.group = 1 + (uint32_t)ra_rng_below(rng, 4);
   r->batching.reserve = ra_rng_below(rng, 4) == 0;
+  r->batching.state_blocks = ra_rng_below(rng, 3);
   for (uint32_t i = 0; i < r->n; i++) {
     r->prompt[i] = i % r->batching.group ? r->prompt[i - 1]
                                          : 1 + (uint32_t)ra_rng_below(rng, 30);

@@ -14,6 +14,7 @@ typedef enum {
   FAULT_NONE,
   FAULT_PREEMPT_FIRST, /* preempts the first admitted, not the last */
   FAULT_ALONE,         /* samples do not share their prompt */
+  FAULT_STATELESS,     /* sequences take no blocks for their states */
   FAULT_KEEP,          /* a preempted sequence keeps its computed tokens */
   N_FAULTS
 } ReferenceFault;
@@ -63,6 +64,8 @@ reference_blocks(const Reference *r, const uint64_t *computed)
     uint64_t shared = MIN(held, reference_shared(r, i));
 
     sum += held - shared;
+    if (held > shared && r->fault != FAULT_STATELESS)
+      sum += r->batching.state_blocks;
     group[g] = MAX(group[g], shared);
   }
   for (uint32_t g = 0; g < REFERENCE_MAX; g++)
