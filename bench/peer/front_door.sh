@@ -4,8 +4,9 @@
 #
 #     cd build && ../bench/peer/front_door.sh ~/verl ~/NeMo-RL >front-door.tsv
 #
-# Prints one row a file and one a framework, then bars; exit status 1 if a bar
-# is missed.  --keys adds the most frequent reasons.  Progress is on stderr.
+# Prints one row a file and one a framework, then bars over the frameworks that
+# were asked for first (verl to ReaLHF) and the others; exit status 1 if a bar is
+# missed.  --keys adds the most frequent reasons.  Progress is on stderr.
 #
 # A file is *.sh, *.yaml or *.yml outside hidden folders and outside tests/ (but
 # verl's tests/special_*, which are whole runs); of TRL, which has no scripts,
@@ -43,7 +44,7 @@
 # only names a recipe, which is a row of its own: neither counts.
 #
 # A file whose model is open (not set, `/path/to/model`, a checkpoint of the
-# author's) names none: it counts for --model, and not for "as they are".
+# author's) names none: it counts as not imported as it is.
 #
 # --model: where only a model's name is unknown, import again with the shipped
 # config whose size is nearest to the one in the name (8B if it has none).
@@ -258,8 +259,8 @@ gpu_of() { # FILE
 npu|ascend	-	the name: Ascend
 _amd_	-	the name: AMD
 qwen3_5_(27b|35b)_fsdp_turbo	-	its head: Ascend
-nemo.?rl/.*[0-9]n4g	gb200	tests/test_suites/README.md: 4 GPUs per node
-nemo.?rl/.*[0-9]n8g	h100-sxm	tests/test_suites/README.md: 8 GPUs per node
+(nemo.?rl|/RL)/.*[0-9]n4g	gb200	tests/test_suites/README.md: 4 GPUs per node
+(nemo.?rl|/RL)/.*[0-9]n8g	h100-sxm	tests/test_suites/README.md: 8 GPUs per node
 140GB	h200-sxm	the name
 80GB	h100-sxm	the name
 96gb|_h20_	h20	the name
@@ -408,6 +409,17 @@ awk -F'\t' '
     printf "bar\t%s\t%s\t%s\t%s\n", name, value, limit, ok ? "ok" : "short"
     missed += !ok
   }
+  # The bars of frameworks first to last, over the files of all of them.
+  function groups(names, first, last, least, least_with,    i, f, text, n, a, w) {
+    for (i = first; i <= last; i++) if ((f = names[i]) in seen) {
+      text = text (text ? ", " : "") f
+      n += rl[f]; a += as[f]; w += with[f]
+    }
+    if (!n) return
+    bar(text ": imported as they are", share(a, n), least " %", a * 100 >= least * n)
+    bar(text ": with --model", share(w, n), least_with " %",
+        w * 100 >= least_with * n)
+  }
   function share(a, b) { return b ? sprintf("%.1f %%", 100 * a / b) : "-" }
   $3 == "rl" && $4 == "open" { open[$2]++ }
   $3 == "rl" { rl[$2]++; as[$2] += $4 == "yes"; with[$2] += $5 == "yes"
@@ -424,17 +436,14 @@ awk -F'\t' '
       printf "%s\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\n", f, rl[f], open[f],
         as[f], with[f], others[f], taken[f], judged[f], not[f], larger[f]
     print ""
-    for (i = 1; i <= n; i++) if ((f = names[i]) in seen) {
-      least = i <= 4 ? 90 : 80
-      if (rl[f]) {
-        bar(f " imported as they are", share(as[f], rl[f] - open[f]),
-            least " %", as[f] * 100 >= least * (rl[f] - open[f]))
-        bar(f " with --model", share(with[f], rl[f]), "97 %",
-            with[f] * 100 >= 97 * rl[f])
-        bar(f " judged not to fit", share(not[f], judged[f]), "5 %",
-            not[f] * 100 <= 5 * judged[f])
-      }
-      bar(f " not RL, taken as RL", taken[f] + 0, 0, !taken[f])
+    groups(names, 1, 4, 90, 97)
+    groups(names, 5, 9, 80, 80)
+    for (i = 1; i <= n; i++) {
+      all_not += not[names[i]]; all_judged += judged[names[i]]
+      all_taken += taken[names[i]]
     }
+    bar("judged not to fit", share(all_not, all_judged), "5 %",
+        all_not * 100 <= 5 * all_judged)
+    bar("not RL, taken as RL", all_taken + 0, 0, !all_taken)
     exit missed > 0
   }' "$tmp/rows"

@@ -136,7 +136,7 @@ const RaMeaning ra_meanings_nemo_rl[] = {
     RA_MEANS_NOTHING(MEGATRON "cuda_graph_*"),
     RA_MEANS_LOST(TIME, DTENSOR "custom_parallel_plan", "off",
                   "tensor parallelism of all layers"),
-    RA_MEANS_LOST(TIME, "cluster.segment_size", "off", "a flat network"),
+    RA_MEANS_CODE("cluster.segment_size"),
     RA_MEANS_LOST(TIME, "async_rl.min_groups_for_streaming_train", NULL,
                   "training takes a whole batch"),
     RA_MEANS_LOST(TIME, GENERATION "refit_transport", "off|ipc|nccl",

@@ -145,6 +145,8 @@ typedef struct {
   RaRecipeAsync async;
   uint32_t max_prompt, max_response; /* tokens */
   uint32_t n_nodes, n_node_gpus;
+  uint32_t n_segment; /* nodes that NVLink joins, where trays are; 0: a rack */
+  const char *gpu;    /* static, nullable: GPU of nodes like these */
   RaRecipeCall calls[RA_N_RECIPE_CALLS];
   const char *system; /* nullable: of share/systems */
   GPtrArray *notes;   /* (element-type utf8) assumptions, owned */

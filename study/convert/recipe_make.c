@@ -15,6 +15,8 @@
 #include "traces/profile.h"
 
 #define DEFAULT_GPU "h100-sxm"
+#define TRAY_GPUS 4    /* of GB200 and GB300 */
+#define RACK_TRAYS 16u /* the largest power of two that its 18 trays have */
 #define MIB 1048576.0
 
 void
@@ -28,15 +30,42 @@ ra_imported_free(RaImported *files)
   g_free(files);
 }
 
+/* Trays of GB200 that NVLink joins, as one node: as many as the pools of all
+ * calls are whole numbers of, by powers of two, so that slices are aligned. */
+static void
+join_trays(RaRecipe *recipe)
+{
+  uint32_t most = recipe->n_segment > 0 ? recipe->n_segment : RACK_TRAYS;
+
+  for (uint32_t n = 1; 2 * n <= MIN(most, RACK_TRAYS); n *= 2) {
+    uint32_t twice = 2 * recipe->n_node_gpus;
+
+    if (recipe->n_nodes % 2 != 0)
+      return;
+    for (guint k = 0; k < RA_N_RECIPE_CALLS; k++)
+      if (recipe->calls[k].is_there && (recipe->calls[k].n_gpus % twice != 0 ||
+                                        recipe->calls[k].first_gpu % twice))
+        return;
+    recipe->n_nodes /= 2;
+    recipe->n_node_gpus = twice;
+  }
+}
+
 static char *
 write_cluster(RaRecipe *recipe, const RaRecipeOptions *options, GError **error)
 {
-  const char *gpu = options->gpu ? options->gpu : DEFAULT_GPU;
+  const char *gpu = options->gpu  ? options->gpu
+                    : recipe->gpu ? recipe->gpu
+                                  : DEFAULT_GPU;
   g_autoptr(GString) out = g_string_new(NULL);
 
-  ra_recipe_note(recipe,
-                 "cluster: %s%s, one 400 Gbit/s NIC per GPU, a flat network",
-                 gpu, options->gpu ? "" : " (--gpu changes it)");
+  if (g_str_has_prefix(gpu, "gb") && recipe->n_node_gpus == TRAY_GPUS)
+    join_trays(recipe);
+  ra_recipe_note(
+      recipe, "cluster: %s%s, one 400 Gbit/s NIC per GPU, a flat network", gpu,
+      options->gpu  ? ""
+      : recipe->gpu ? ", as nodes have 4 GPUs (--gpu changes it)"
+                    : " (--gpu changes it)");
   ra_quote_comment(out, "Imported from %s.", options->source);
   g_string_append_printf(out,
                          "# It states the number of GPUs; the rest of the "
@@ -111,6 +140,24 @@ model_of(const RaWorkload *workload, RaRecipeKind kind)
   return workload->models[workload->calls[index].model].model;
 }
 
+/* Parameters of a GPU of @call: experts are cut over other ranks than the rest.
+ */
+static double
+rank_params(const RaModel *model, const RaRecipeCall *call)
+{
+  double tp = MAX(1, call->tp), cut = MAX(1, call->ep);
+  guint32 n_of[RA_MODEL_MAX_KINDS];
+  double experts = 0;
+
+  cut *= call->etp > 0 ? call->etp : tp;
+  ra_model_count_kinds(model, 0, model->n_layers, n_of);
+  for (guint32 k = 0; k < ra_model_n_kinds(model); k++)
+    experts +=
+        n_of[k] * (double)ra_model_kind_n_params(model, k, RA_PART_EXPERTS, 1);
+  return ((ra_model_n_params(model) - experts) / tp + experts / cut) /
+         MAX(1, call->pp);
+}
+
 /* Bytes of a GPU that the other models have when the engine starts: weights
  * that do not rest on the host, of those that learn without zero 3 also
  * gradients and fp32 master weights; AdamW makes its moments in its first step.
@@ -132,8 +179,7 @@ held_at_start(const RaRecipe *recipe, const RaWorkload *workload)
       continue;
     if (trains)
       each = c->zero == 3 ? 4 : 2 + 4 + 4.0 / MAX(1, c->dp);
-    held += each * (double)ra_model_n_params(model_of(workload, k)) /
-            (shards * c->tp * c->pp);
+    held += each * rank_params(model_of(workload, k), c) / shards;
   }
   return held;
 }
@@ -151,8 +197,7 @@ kv_memory_bytes(const RaRecipe *recipe, const RaWorkload *workload,
   const RaModel *model = model_of(workload, RA_RECIPE_GENERATE);
   double free_bytes =
       device_bytes - (call->of_free ? held_at_start(recipe, workload) : 0);
-  double weights_bytes =
-      2.0 * (double)ra_model_n_params(model) / (call->tp * call->pp);
+  double weights_bytes = 2 * rank_params(model, call);
   double left_bytes = call->memory_frac * free_bytes - weights_bytes -
                       ra_recipe_step_bytes(model, call->tp, call->max_sequences,
                                            call->prefill_tokens);

@@ -160,6 +160,11 @@ read_pools(RaRecipe *recipe, RaSettings *s, gboolean *out_apart, GError **error)
        !ra_recipe_count(s, REWARD "gpus_per_node", 1, &rm_gpus, error)))
     return FALSE;
   is_one = n_nodes == 1;
+  if (!ra_settings_uint32(s, "cluster.segment_size", 0, 0, RA_RECIPE_COUNT_MAX,
+                          &recipe->n_segment, error))
+    return FALSE;
+  if (n_gpus == 4 && !is_one) /* tests/test_suites/README.md */
+    recipe->gpu = "gb200";
   *out_apart = !shared && recipe->task == RA_RECIPE_RL;
   if (!is_one)
     n_nodes -= MIN(n_nodes, rm_nodes);

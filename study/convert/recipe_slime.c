@@ -115,12 +115,11 @@ static const RaMeaning meanings[] = {
     RA_MEANS_NOTHING("mtp-*"),
     RA_MEANS_LOST(TIME, "sglang-speculative-algo*", "off", "no draft"),
     RA_MEANS_NOTHING("sglang-speculative-*"),
-    RA_MEANS_LOST(TIME, "sglang-enable-dp-attention", "off",
-                  "attention by tensor parallelism"),
-    RA_MEANS_NOTHING("sglang-dp-size"),
-    RA_MEANS_NOTHING("sglang-data-parallel-size"),
+    RA_MEANS_CODE("sglang-enable-dp-attention"),
+    RA_MEANS_CODE("sglang-dp-size"),
+    RA_MEANS_CODE("sglang-data-parallel-size"),
     RA_MEANS_LOST(TIME, "sglang-moe-dense-tp-size", "off",
-                  "dense layers of a MoE over all ranks of an engine"),
+                  "dense layers of a MoE over the ranks of attention"),
     RA_MEANS_LOST(TIME, "sglang-quantization", "off", "bf16"),
     RA_MEANS_LOST(TIME, "sglang-kv-cache-dtype", "auto|off", "bf16"),
     RA_MEANS_LOST(TIME, "sglang-enable-deterministic-inference", "off",
@@ -558,6 +557,39 @@ read_critic(RaRecipe *recipe, RaSettings *s, GError **error)
 
 /* ---- Generation ---------------------------------------------------------- */
 
+/* SGLang's data-parallel attention: an engine of T ranks has D groups of T / D,
+ * each with sequences of its own, a D-th of the chunk of prefill, and a part of
+ * the experts, which all T ranks share (sglang/srt/server_args.py). */
+static gboolean
+read_attention_groups(RaRecipe *recipe, RaSettings *s, GError **error)
+{
+  RaRecipeCall *call = call_of(recipe, RA_RECIPE_GENERATE);
+  const char *key = ra_settings_has(s, "sglang-dp-size")
+                        ? "sglang-dp-size"
+                        : "sglang-data-parallel-size";
+  uint32_t n;
+
+  if (!ra_recipe_count(s, key, 1, &n, error))
+    return FALSE;
+  if (n == 1 || !ra_recipe_is_on(s, "sglang-enable-dp-attention"))
+    return TRUE;
+  if (call->tp % n != 0)
+    return ra_settings_fail(s, key, error,
+                            "a divisor of the ranks of an engine");
+  if (ra_settings_has(s, "num-experts") && call->ep < n) {
+    ra_recipe_note(recipe,
+                   "generate: experts over %u groups of ranks, not all of "
+                   "them cut over all",
+                   n);
+    call->ep = n;
+    call->etp = call->tp / n;
+  }
+  call->tp /= n;
+  call->max_sequences = MAX(1, call->max_sequences / n);
+  call->prefill_tokens = MAX(call->max_sequences, call->prefill_tokens / n);
+  return TRUE;
+}
+
 static gboolean
 read_rollout(RaRecipe *recipe, RaSettings *s, GError **error)
 {
@@ -580,6 +612,8 @@ read_rollout(RaRecipe *recipe, RaSettings *s, GError **error)
   call->tp /= call->pp;
   if (call->ep > 1) /* SGLang: an expert's ranks are tp / ep */
     call->etp = MAX(1, call->tp / call->ep);
+  if (!read_attention_groups(recipe, s, error))
+    return FALSE;
   if (call->memory_frac <= 0)
     ra_recipe_note(recipe, "generate: keys and values in as much memory as "
                            "they need, as SGLang chooses its fraction itself");

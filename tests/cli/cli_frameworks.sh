@@ -65,6 +65,13 @@ says 'mini-batches = 2' slime-grpo-qwen3-8b
 is 4 actor_generate dp slime-grpo-qwen3-8b
 is host actor_train residency slime-grpo-qwen3-8b
 is full actor_train recompute slime-grpo-qwen3-8b
+# Engines of 2 GPUs with data-parallel attention: 8 replicas, with half of the
+# chunk of 8192 tokens each.
+changed slime-grpo-qwen3-8b.sh \
+  's/--sglang-mem/--sglang-enable-dp-attention --sglang-dp-size 2 --sglang-mem/'
+is 8 actor_generate dp x
+is 1 actor_generate tp x
+is 4096 actor_generate prefill-tokens x
 # One step an iteration: its log-probabilities are those of the loss.
 changed slime-grpo-qwen3-8b.sh 's/--global-batch-size 128/--global-batch-size 256/'
 [ -n "$(value ref_inference dp x.plan)" ] &&

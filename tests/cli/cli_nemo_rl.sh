@@ -237,6 +237,28 @@ is 'call actor_generate' mesh 'node0:gpu[4-7]'
 import nemo-rl.yaml $apart $own.num_nodes=2 $own.gpus_per_node=8
 refuses "num_nodes' is '2', expected some GPUs" "a cluster that only generates"
 
+# Nodes of 4 GPUs are trays of GB200 (tests/test_suites/README.md), which NVLink
+# joins: 4 trays, or 2 segments of 2; with engines on one of 3, singly.
+trays=(cluster.num_nodes=4 cluster.gpus_per_node=4)
+node() { # COUNT GPUS WHAT: of the cluster
+  grep -qx "nodes = $1" x.cluster &&
+    grep -qx "gpus-per-node = $2" x.cluster
+  result $? "$3: $1 nodes of $2 GPUs"
+}
+import nemo-rl.yaml "${trays[@]}"
+node 1 16 "trays in a rack"
+grep -qx 'gpu = gb200' x.cluster
+result $? "whose GPU is GB200"
+import nemo-rl.yaml "${trays[@]}" cluster.segment_size=2
+node 2 8 "segments"
+import nemo-rl.yaml "${trays[@]}" -- --gpu=h100-sxm
+node 4 4 "other GPUs"
+import nemo-rl.yaml "${trays[@]}" $apart $own.num_nodes=2 $own.gpus_per_node=4
+node 2 8 "pools"
+import nemo-rl.yaml "${trays[@]}" cluster.num_nodes=3 $apart \
+  $own.num_nodes=1 $own.gpus_per_node=4
+node 3 4 "pools of 2 trays and 1"
+
 # Ahead of training.
 ahead=("$apart" "$own.num_nodes=1" "$own.gpus_per_node=8"
   grpo.async_grpo.enabled=true)
@@ -291,7 +313,6 @@ time policy.draft.enabled true
 time policy.generation.vllm_kwargs.speculative_config.num_speculative_tokens 3
 time policy.megatron_cfg.mtp_num_layers 1
 time policy.megatron_cfg.cuda_graph_impl full_iteration
-time cluster.segment_size 16
 time data_plane.enabled true
 time env.should_use_nemo_gym true
 time policy.generation.refit_transport nixl
