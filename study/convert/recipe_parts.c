@@ -194,6 +194,9 @@ ra_recipe_optimizer(RaSettings *s, const RaRecipeOptimizer *keys,
       !ra_settings_bool(s, keys->aware, FALSE, &call->remainders, error))
     return FALSE;
   call->cpu_optimizer = cpu && fraction >= 0.5;
+  if (cpu && fraction <= 0)
+    ra_settings_about(s, keys->cpu,
+                      "nothing, as the fraction that it moves is 0");
   if (cpu && fraction > 0 && fraction < 1)
     ra_settings_about(s, keys->fraction,
                       call->cpu_optimizer ? "the whole state on the CPU"
