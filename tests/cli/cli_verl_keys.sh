@@ -151,7 +151,7 @@ meg	@.actor.megatron.optimizer_offload=True	taken
 meg	@.actor.megatron.use_distributed_optimizer=False	told
 meg	+@.actor.megatron.override_transformer_config.recompute_granularity=full	taken
 meg	+@.actor.megatron.override_transformer_config.num_layers_in_first_pipeline_stage=11	same: one stage
-meg	+@.actor.optim.override_optimizer_config.optimizer_cpu_offload=True	same: a fraction of 0
+meg	+@.actor.optim.override_optimizer_config.optimizer_cpu_offload=True	told
 meg	+@.actor.optim.override_optimizer_config.optimizer_cpu_offload=True +@.actor.optim.override_optimizer_config.optimizer_offload_fraction=1	taken
 meg	+@.actor.optim.override_optimizer_config.use_precision_aware_optimizer=True	taken
 meg	@.actor.megatron.use_megatron_fsdp=True	told
