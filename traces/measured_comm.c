@@ -44,25 +44,44 @@ is_newest(RaMeasuredReader *r, const char *version)
   return order >= 0;
 }
 
+static const struct {
+  const char *source, *name;
+  RaOpKind kind;
+} kinds[] = {{"all-reduce", "all_reduce", RA_OP_ALL_REDUCE},
+             {"all-gather", "all_gather", RA_OP_ALL_GATHER},
+             {"reduce-scatter", "reduce_scatter", RA_OP_REDUCE_SCATTER},
+             {"all-to-all", "alltoall", RA_OP_ALL_TO_ALL},
+             {"send.pairs", "alltoall", RA_OP_SEND}};
+
+/* Nodes of cards that meet over PCIe have no nccl-tests of their own.  Eight
+ * L40S in one box have, but their peer paths are poor (comm_nccl/SOURCE.md):
+ * over 4 and 8 they move 5 and 1.6 GB/s.  Their pairs, and their messages that
+ * are latency alone, are any such node's. */
+#define PCIE_GPU "a100-pcie"
+#define PCIE_LATENCY "l40s"
+#define PCIE_LATENCY_BYTES 32768.0
+
+/* TRUE if a row of @gpu over @n GPUs is one of the reader's. */
+static gboolean
+is_wanted(const RaMeasuredReader *r, const char *gpu, double n, double bytes)
+{
+  if (strcmp(r->gpu, PCIE_GPU) != 0)
+    return strcmp(r->gpu, gpu) == 0;
+  return strcmp(gpu, PCIE_LATENCY) == 0 &&
+         (n <= 2 || bytes <= PCIE_LATENCY_BYTES);
+}
+
 /* Half precision, the newest NCCL that the source has of the GPU. */
 static gboolean
 read_collective(const RaCsvLine *line, gpointer data, GError **error)
 {
-  static const struct {
-    const char *source, *name;
-    RaOpKind kind;
-  } kinds[] = {{"all-reduce", "all_reduce", RA_OP_ALL_REDUCE},
-               {"all-gather", "all_gather", RA_OP_ALL_GATHER},
-               {"reduce-scatter", "reduce_scatter", RA_OP_REDUCE_SCATTER},
-               {"all-to-all", "alltoall", RA_OP_ALL_TO_ALL},
-               {"send.pairs", "alltoall", RA_OP_SEND}};
   RaMeasuredReader *r = data;
   const char *const *f = line->field;
   double v[3];
 
   if (!ra_csv_numbers(line, 4, 3, v, error))
     return FALSE;
-  if (strcmp(f[0], r->gpu) != 0 || (*f[3] && strcmp(f[3], "half") != 0) ||
+  if (!is_wanted(r, f[0], v[0], v[1]) || (*f[3] && strcmp(f[3], "half") != 0) ||
       v[0] < 2 || v[1] < 1 || !is_newest(r, f[1]))
     return TRUE;
   for (guint i = 0; i < G_N_ELEMENTS(kinds); i++) {
@@ -311,6 +330,41 @@ read_pair(const RaCsvLine *line, gpointer data, GError **error)
   return TRUE;
 }
 
+/* All-reduces over four A100 cards, two pairs that meet over PCIe.  Its slowest
+ * hop has the rate of a ring, so that the same bytes on the bus take the same
+ * time over 8, in 6/7 of the vector; a ring gathers, or scatters, in half the
+ * time of both, and an all-to-all has no more to send through a card's slot. */
+static gboolean
+read_pcie(const RaCsvLine *line, gpointer data, GError **error)
+{
+  RaMeasuredReader *r = data;
+  double v[5];
+  uint64_t octave;
+
+  if (!ra_csv_numbers(line, 2, 5, v, error))
+    return FALSE;
+  if (strcmp(line->field[0], "a100_pairwise_nvlink") != 0 ||
+      strcmp(line->field[1], "all_reduce") != 0 || v[4] < 4 || v[0] < 4 ||
+      v[1] < PCIE_LATENCY_BYTES)
+    return TRUE;
+  octave = (uint64_t)(4 * ra_log2_linear(v[1]));
+  for (guint i = 0; i < G_N_ELEMENTS(kinds); i++) {
+    double us = kinds[i].kind == RA_OP_ALL_REDUCE ? v[2] : v[2] / 2;
+    uint64_t four = ra_measured_whole(v[1]);
+    uint64_t eight = ra_measured_whole(v[1] * 6 / 7);
+
+    if (strcmp(kinds[i].source, r->source) != 0 || kinds[i].kind == RA_OP_SEND)
+      continue;
+    ra_measured_add(
+        r, (RaOp){.kind = (uint8_t)kinds[i].kind, .dim = {four, 4, 4, 1}}, us,
+        octave, 4);
+    ra_measured_add(
+        r, (RaOp){.kind = (uint8_t)kinds[i].kind, .dim = {eight, 8, 8, 1}}, us,
+        octave, 8);
+  }
+  return TRUE;
+}
+
 gboolean
 ra_measured_messages(RaMeasuredReader *r, const char *const *data,
                      GError **error)
@@ -333,5 +387,8 @@ ra_measured_messages(RaMeasuredReader *r, const char *const *data,
     return ra_measured_files(data, folder, prefix, r, pair_columns, read_pair,
                              error);
   return ra_measured_files(data, folder, prefix, r, collective_columns,
-                           read_collective, error);
+                           read_collective, error) &&
+         (strcmp(r->gpu, PCIE_GPU) != 0 ||
+          ra_measured_files(data, "comm_vidur", "network", r, pair_columns,
+                            read_pcie, error));
 }

@@ -136,9 +136,8 @@ fit_links(RaCalibrateWork *work, const RaFitLaw *law, GError **error)
   work->profile->spec = own;
   state->from = links;
   if (state->median_frac >= 0)
-    state->held_out = g_strdup_printf(
-        "%s, of the %s; no other node whose GPUs meet over PCIe has rows",
-        law->held_out, links->name);
+    state->held_out = g_strdup_printf("%s, of the %s, as shares of its link",
+                                      law->held_out, links->name);
   return TRUE;
 }
 

@@ -187,6 +187,11 @@ files_of(const RaCalibrateLaw *state, const RaFitLaw *fit, const char *gpu)
                     "comm_nccl/aic_nccl_intranode.csv");
   if (g_str_has_prefix(fit->law, "memory."))
     return g_strdup_printf("kernels_vidur/%s_*.csv", gpu);
+  if (strcmp(gpu, "a100-pcie") == 0)
+    return g_strdup("comm_nccl/aic_nccl_intranode.csv, an l40s's, over 4 and 8 "
+                    "up to 32 KiB; beyond, comm_vidur/network*.csv, "
+                    "a100_pairwise_nvlink: all-reduces over 4, over 8 at equal "
+                    "bytes on the bus, other collectives in half their time");
   return g_strdup("comm_nccl/aic_nccl_intranode.csv");
 }
 

@@ -15,8 +15,9 @@
  * V2.1; Ada V2.1; H100 V1.04; RTX Blackwell V1.1) and data sheets; B200, B300,
  * GB200, GB300: what CUDA says of the device.  So are fp32 lanes of a
  * multiprocessor and the L2 cache, 0 where attention was measured amid a layer
- * whose weights pass through it.  PCIe cards take the collectives
- * of eight L40S in one box, the only such that were measured.
+ * whose weights pass through it.  PCIe cards take the collectives of the
+ * a100-pcie (traces/measured_comm.c), for want of nodes of their own; the RTX
+ * 4090, which reads no peer's memory, those of eight L40S in one box.
  *
  * Bases: the H100 for what came after it; for Ada's cards the A40's products
  * and layers (a card of their kind, whose law serves H100 and A100 best, too)
@@ -38,7 +39,7 @@ static const RaGpu gpus[] = {
    TRUE, "h100-sxm5 h100-80gb-hbm3 h100-sxm5-80gb h100-80gb", IN_MISC},
   {"a100-sxm", "a100", "a100", NULL, AMPERE, 108, 1410e6, 64, 40, 2, 400,
    FALSE, "a100-80gb a100-sxm4 a100-sxm4-80gb a100-80g a100-sxm-80gb", IN_MISC},
-  {"a40", "a40", "l40s", "a100-sxm", AMPERE, 84, 1740e6, 128, 6, 2, 300,
+  {"a40", "a40", "a100-pcie", "a100-sxm", AMPERE, 84, 1740e6, 128, 6, 2, 300,
    FALSE, "a40-48gb", "NVIDIA A40 data sheet, 2021",
    {48 * GIB, 696e9, 149.7e12, 0, 32e9, 32e9, LATENCY_S}},
   {"rtx4090", "rtx4090", "l40s", "l40s h100-sxm", ADA, 128, 2520e6, 128, 0, 2,
@@ -55,8 +56,8 @@ static const RaGpu gpus[] = {
   {"h20", "h20", "h20", "h100-sxm", HOPPER, 78, 1980e6, 128, 60, 3, 400, TRUE,
    "h20-96gb h20-sxm", "NVIDIA HGX H20 data sheet, 2023",
    {96 * GIB, 4000e9, 148e12, 296e12, 450e9, 64e9, LATENCY_S}},
-  {"h100-pcie", "h100-pcie", "l40s", "h100-sxm", HOPPER, 114, 1755e6, 128, 50,
-   3, 350, FALSE, "h100-pcie-80gb", IN_MISC},
+  {"h100-pcie", "h100-pcie", "a100-pcie", "h100-sxm", HOPPER, 114, 1755e6, 128,
+   50, 3, 350, FALSE, "h100-pcie-80gb", IN_MISC},
   {"b200-sxm", "b200", "b200", "h100-sxm", BLACKWELL, 148, 1965e6, 128, 126, 3,
    1000, TRUE, "b200-180gb b200-192gb", IN_MISC},
   {"b300-sxm", "b300", "b300", "h100-sxm", BLACKWELL, 148, 1965e6, 128, 126, 3,
@@ -68,17 +69,18 @@ static const RaGpu gpus[] = {
   {"l40s", "l40s", "l40s",
    "a40 a100-sxm h100-sxm", ADA, 142, 2520e6, 128, 96, 2, 350, FALSE,
    "l40s-48gb", IN_MISC},
-  {"l4", "l4", "l40s",
+  {"l4", "l4", "a100-pcie",
    "l40s a40 a100-sxm h100-sxm", ADA, 58, 2040e6, 128, 48, 2, 72, FALSE,
    "l4-24gb", IN_MISC},
-  {"a30", "a30", "l40s", "a100-sxm", AMPERE, 56, 1440e6, 64, 24, 2, 165, FALSE,
-   "a30-24gb", IN_MISC},
+  {"a30", "a30", "a100-pcie", "a100-sxm", AMPERE, 56, 1440e6, 64, 24, 2, 165,
+   FALSE, "a30-24gb", IN_MISC},
   {"a100-sxm-40g", "a100-40g", "a100", "a100-sxm", AMPERE, 108, 1410e6, 64,
    40, 2, 400, FALSE, "a100-40gb a100-sxm4-40gb a100-sxm-40gb",
    "NVIDIA A100 data sheet, 2020",
    {40 * GIB, 1555e9, 312e12, 0, 300e9, 32e9, LATENCY_S}},
-  {"a100-pcie", "a100-pcie", "l40s", "a100-sxm", AMPERE, 108, 1410e6, 64, 40,
-   2, 300, FALSE, "a100-pcie-80gb", "NVIDIA A100 data sheet, 2021: 80 GB PCIe",
+  {"a100-pcie", "a100-pcie", "a100-pcie", "a100-sxm", AMPERE, 108, 1410e6, 64,
+   40, 2, 300, FALSE, "a100-pcie-80gb",
+   "NVIDIA A100 data sheet, 2021: 80 GB PCIe",
    {80 * GIB, 1935e9, 312e12, 0, 32e9, 32e9, LATENCY_S}},
 };
 /* clang-format on */

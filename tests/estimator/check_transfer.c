@@ -5,6 +5,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/folder.h"
 #include "estimator/calibrate/transfer.h"
 #include "estimator/estimator.h"
 #include "tests/support/check_main.h"
@@ -302,6 +303,73 @@ START_TEST(test_names)
 }
 END_TEST
 
+static void
+write_file(const char *folder, const char *below, const char *name,
+           const char *text)
+{
+  g_autofree char *dir = g_build_filename(folder, below, NULL);
+  g_autofree char *path = g_build_filename(dir, name, NULL);
+
+  ck_assert_int_eq(g_mkdir_with_parents(dir, 0700), 0);
+  ck_assert(g_file_set_contents(path, text, -1, NULL));
+}
+
+/* Cards that meet over PCIe: the L40S's pairs and short messages, and beyond
+ * them what four A100 cards take, 8 in 6/7 of the vector ((2 3 / 4) / (2 7 /
+ * 8)), and a gather in half the time of an all-reduce. */
+START_TEST(test_pcie)
+{
+  static const struct {
+    double bytes, ranks, us;
+  } expected[] = {
+      {1 << 20, 2, 70}, {1024, 8, 20}, {7e6, 4, 200}, {6e6, 8, 200}};
+  g_autofree char *folder = g_dir_make_tmp("reallot-pcie-XXXXXX", NULL);
+  const char *data[] = {folder, NULL};
+  g_autoptr(GArray) rows = NULL;
+  g_autoptr(GArray) own = NULL;
+
+  write_file(folder, "comm_nccl", "aic_nccl_intranode.csv",
+             "gpu,nccl_dir,collective,dtype,num_gpus,bytes,time_us\n"
+             "l40s,2.27.3,all_gather,half,2,1048576,70\n"
+             "l40s,2.27.3,all_gather,half,8,1024,20\n"
+             "l40s,2.27.3,all_gather,half,8,1048576,900\n"
+             "a100,2.27.3,all_gather,half,8,1024,9\n");
+  write_file(folder, "comm_vidur", "network.csv",
+             "system,collective,num_workers,devices_per_node,bytes,median_us\n"
+             "a100_pairwise_nvlink,all_reduce,4,4,7000000,400\n"
+             "a100_pairwise_nvlink,all_reduce,2,2,7000000,60\n"
+             "h100_pairwise_nvlink,all_reduce,4,4,7000000,300\n"
+             "a100_dgx,all_reduce,4,4,7000000,50\n");
+  rows = ra_measured_rows(data, "all-gather", "a100-pcie", NULL);
+  ck_assert_ptr_nonnull(rows);
+  ck_assert_uint_eq(rows->len, G_N_ELEMENTS(expected));
+  for (guint i = 0; i < rows->len; i++) {
+    const RaMeasured *row = &g_array_index(rows, RaMeasured, i);
+
+    ck_assert_int_eq(row->op.kind, RA_OP_ALL_GATHER);
+    ck_assert_double_eq_tol((double)row->op.dim[0], expected[i].bytes, 0.5);
+    ck_assert_double_eq_tol((double)row->op.dim[1], expected[i].ranks, 0.5);
+    ck_assert_double_eq_tol(row->measured_s, expected[i].us * 1e-6, 1e-12);
+  }
+  /* The box itself has its own rows alone. */
+  own = ra_measured_rows(data, "all-gather", "l40s", NULL);
+  ck_assert_uint_eq(own->len, 3);
+  ra_folder_remove(folder);
+}
+END_TEST
+
+/* A card on PCIe 5 takes the share of its slot that the A100 got of PCIe 4:
+ * comm_vidur has such a node of H100, which nothing was fitted on; 66846720
+ * bytes over 4 take 2055 us there. */
+START_TEST(test_pcie_5)
+{
+  g_autoptr(RaProfile) p = profile_text_shipped("h100-pcie");
+  RaOp op = {.kind = RA_OP_ALL_REDUCE, .count = 1, .dim = {66846720, 4, 4, 1}};
+
+  ck_assert_double_eq_tol(op_s(p, op), 2055e-6, 0.08 * 2055e-6);
+}
+END_TEST
+
 static Suite *
 transfer_suite(void)
 {
@@ -315,6 +383,8 @@ transfer_suite(void)
   tcase_add_test(tc, test_bound);
   tcase_add_test(tc, test_scores);
   tcase_add_test(tc, test_names);
+  tcase_add_test(tc, test_pcie);
+  tcase_add_test(tc, test_pcie_5);
   suite_add_tcase(suite, tc);
   return suite;
 }

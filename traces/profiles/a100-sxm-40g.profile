@@ -1684,7 +1684,7 @@ source = comm_nccl/aic_nccl_intranode.csv, all-reduce, half precision; robust fi
 range = 2 to 8 GPUs of a node; 512 B..512 MiB
 rows = 36
 outliers = 4
-held-out = each size left out in turn, of the a100-sxm; no other node whose GPUs meet over PCIe has rows
+held-out = each size left out in turn, of the a100-sxm, as shares of its link
 error-median = 0.023
 error-p90 = 0.107
 
@@ -1718,7 +1718,7 @@ source = comm_nccl/aic_nccl_intranode.csv, all-gather, half precision; robust fi
 range = 2 to 8 GPUs of a node; 512 B..512 MiB
 rows = 36
 outliers = 5
-held-out = each size left out in turn, of the a100-sxm; no other node whose GPUs meet over PCIe has rows
+held-out = each size left out in turn, of the a100-sxm, as shares of its link
 error-median = 0.029
 error-p90 = 0.108
 
@@ -1752,7 +1752,7 @@ source = comm_nccl/aic_nccl_intranode.csv, reduce-scatter, half precision; robus
 range = 2 to 8 GPUs of a node; 512 B..512 MiB
 rows = 36
 outliers = 0
-held-out = each size left out in turn, of the a100-sxm; no other node whose GPUs meet over PCIe has rows
+held-out = each size left out in turn, of the a100-sxm, as shares of its link
 error-median = 0.020
 error-p90 = 0.089
 
@@ -1786,7 +1786,7 @@ source = comm_nccl/aic_nccl_intranode.csv, all-to-all, half precision; robust fi
 range = 2 to 8 GPUs of a node; 512 B..512 MiB
 rows = 36
 outliers = 0
-held-out = each size left out in turn, of the a100-sxm; no other node whose GPUs meet over PCIe has rows
+held-out = each size left out in turn, of the a100-sxm, as shares of its link
 error-median = 0.033
 error-p90 = 0.190
 
@@ -1870,7 +1870,7 @@ source = comm_vidur/network*.csv, else comm_nccl/aic_nccl_intranode.csv, send_re
 range = 2 KiB..64 MiB in a node; across nodes of 400 Gbit/s a GPU
 rows = 880
 outliers = 0
-held-out = each quarter of an octave of sizes left out in turn; inside a node, of the a100-sxm; no other node whose GPUs meet over PCIe has rows
+held-out = each quarter of an octave of sizes left out in turn; inside a node, of the a100-sxm, as shares of its link
 error-median = 0.018
 error-p90 = 0.076
 

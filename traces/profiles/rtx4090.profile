@@ -322,7 +322,7 @@ source = comm_nccl/aic_nccl_intranode.csv, all-reduce, half precision; robust fi
 range = 2 to 8 GPUs of a node; 512 B..512 MiB
 rows = 63
 outliers = 18
-held-out = each size left out in turn, of the l40s; no other node whose GPUs meet over PCIe has rows
+held-out = each size left out in turn, of the l40s, as shares of its link
 error-median = 0.022
 error-p90 = 0.177
 
@@ -357,7 +357,7 @@ source = comm_nccl/aic_nccl_intranode.csv, all-gather, half precision; robust fi
 range = 2 to 8 GPUs of a node; 512 B..512 MiB
 rows = 63
 outliers = 12
-held-out = each size left out in turn, of the l40s; no other node whose GPUs meet over PCIe has rows
+held-out = each size left out in turn, of the l40s, as shares of its link
 error-median = 0.030
 error-p90 = 0.240
 
@@ -392,7 +392,7 @@ source = comm_nccl/aic_nccl_intranode.csv, reduce-scatter, half precision; robus
 range = 2 to 8 GPUs of a node; 512 B..512 MiB
 rows = 63
 outliers = 13
-held-out = each size left out in turn, of the l40s; no other node whose GPUs meet over PCIe has rows
+held-out = each size left out in turn, of the l40s, as shares of its link
 error-median = 0.029
 error-p90 = 0.206
 
@@ -427,7 +427,7 @@ source = comm_nccl/aic_nccl_intranode.csv, all-to-all, half precision; robust fi
 range = 2 to 8 GPUs of a node; 512 B..512 MiB
 rows = 63
 outliers = 14
-held-out = each size left out in turn, of the l40s; no other node whose GPUs meet over PCIe has rows
+held-out = each size left out in turn, of the l40s, as shares of its link
 error-median = 0.031
 error-p90 = 0.188
 
@@ -523,7 +523,7 @@ source = comm_vidur/network*.csv, else comm_nccl/aic_nccl_intranode.csv, send_re
 range = 2 KiB..64 MiB in a node; across nodes of 400 Gbit/s a GPU
 rows = 21
 outliers = 5
-held-out = each quarter of an octave of sizes left out in turn; inside a node, of the l40s; no other node whose GPUs meet over PCIe has rows
+held-out = each quarter of an octave of sizes left out in turn; inside a node, of the l40s, as shares of its link
 error-median = 0.019
 error-p90 = 0.133
 
