@@ -420,6 +420,21 @@ ra_options_clear(RaOptions *options)
   g_strfreev(options->outputs);
 }
 
+gboolean
+ra_options_trace(const RaOptions *options, GError **error)
+{
+  const char *flag = options->sets       ? "--set"
+                     : options->workload ? "--workload"
+                     : options->cluster  ? "--cluster"
+                     : options->profile  ? "--profile"
+                                         : NULL;
+
+  if (flag)
+    g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
+                "%s: expected a plan, found a trace", flag);
+  return !flag;
+}
+
 RaSetupFlags
 ra_options_setup(const RaOptions *options)
 {

@@ -96,6 +96,9 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(RaOptions, ra_options_clear)
 /* Flags for a setup; borrows from @options. */
 RaSetupFlags ra_options_setup(const RaOptions *options);
 
+/* Checks that a command that found a trace was given no flag of a plan. */
+gboolean ra_options_trace(const RaOptions *options, GError **error);
+
 /* Parses a whole number within [@min, @max]; @text NULL: untouched.  @flag is
  * the name in messages, such as `--width`. */
 gboolean ra_option_uint64(const char *flag, const char *text, uint64_t min,

@@ -105,17 +105,8 @@ load_trace(const RaOptions *options, GError **error)
                 ra_file_kind_name(kind));
     return NULL;
   }
-  if (options->sets || options->workload || options->cluster ||
-      options->profile) {
-    g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
-                "%s: expected a plan, found a trace",
-                options->sets       ? "--set"
-                : options->workload ? "--workload"
-                : options->cluster  ? "--cluster"
-                                    : "--profile");
-    return NULL;
-  }
-  return ra_trace_load_any(path, error);
+  return ra_options_trace(options, error) ? ra_trace_load_any(path, error)
+                                          : NULL;
 }
 
 static void

@@ -5,12 +5,14 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/text.h"
 #include "cli/commands.h"
 #include "cli/output.h"
 #include "cli/progress.h"
 #include "cli/seeds.h"
 #include "cli/sensitivity.h"
 #include "cli/simulate_report.h"
+#include "study/report/viewer.h"
 
 #define MAX_SEEDS 100000
 #define MAX_THREADS 1024
@@ -32,6 +34,12 @@ save_trace(const RaSetup *setup, RaReplay *replay, const char *path,
   g_autoptr(RaTrace) trace = ra_replay_trace(setup, replay);
 
   ra_trace_set_head(trace, "command", "reallot simulate");
+  if (g_str_has_suffix(path, ".json")) {
+    gsize n_bytes;
+    g_autofree char *text = ra_viewer_text(replay, trace, &n_bytes);
+
+    return ra_file_write(path, text, n_bytes, error);
+  }
   return ra_trace_save(trace, path, error);
 }
 

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "graph/op/op.h"
+#include "sim/breakdown.h"
 #include "sim/record.h"
 #include "sim/record_decode.h"
 
@@ -131,36 +132,58 @@ set_op(const RaTaskGraph *graph, RaTaskId task, RaTraceRow *row)
   return shape;
 }
 
+static void
+add_task(RaTrace *trace, const RaSim *sim, const RaTaskGraph *graph,
+         char **ranks, const Amount *amounts, RaTaskId task)
+{
+  const RaSimResult *result = ra_sim_result(sim);
+  RaTraceRow row = row_of(graph, task, ranks);
+  g_autofree char *shape = NULL;
+  char name[NAME_BYTES];
+
+  ra_task_name(graph, task, name, sizeof name);
+  row.name = name;
+  row.begin_s = result->begin_s[task];
+  row.end_s = result->end_s[task];
+  if (graph->work[task] != RA_NONE) {
+    row.flop = amounts[graph->work[task]].flop;
+    row.bytes = amounts[graph->work[task]].bytes;
+  }
+  if (graph->fidelity == RA_FIDELITY_OP)
+    shape = set_op(graph, task, &row);
+  ra_trace_add(trace, &row);
+}
+
 /* All tasks, or those without steps. */
 static void
 add_tasks(RaTrace *trace, const RaSim *sim, const RaTaskGraph *graph,
           char **ranks, gboolean have_steps)
 {
-  const RaSimResult *result = ra_sim_result(sim);
   g_autofree Amount *amounts = amounts_of(graph);
-  char name[NAME_BYTES];
 
-  for (RaTaskId i = 0; i < graph->n_tasks; i++) {
-    RaTraceRow row = row_of(graph, i, ranks);
-    g_autofree char *shape = NULL;
-
-    if (graph->kind[i] == RA_TASK_JOIN ||
-        (have_steps && ra_sim_has_steps(sim, i)))
-      continue;
-    ra_task_name(graph, i, name, sizeof name);
-    row.name = name;
-    row.begin_s = result->begin_s[i];
-    row.end_s = result->end_s[i];
-    if (graph->work[i] != RA_NONE) {
-      row.flop = amounts[graph->work[i]].flop;
-      row.bytes = amounts[graph->work[i]].bytes;
-    }
-    if (graph->fidelity == RA_FIDELITY_OP)
-      shape = set_op(graph, i, &row);
-    ra_trace_add(trace, &row);
-  }
+  for (RaTaskId i = 0; i < graph->n_tasks; i++)
+    if (graph->kind[i] != RA_TASK_JOIN &&
+        !(have_steps && ra_sim_has_steps(sim, i)))
+      add_task(trace, sim, graph, ranks, amounts, i);
   ra_trace_sort(trace);
   set_head(trace, graph, graph->fidelity == RA_FIDELITY_OP);
+}
+
+RaTrace *
+ra_record_path(const RaSim *sim, const RaTaskGraph *graph)
+{
+  g_autofree Amount *amounts = amounts_of(graph);
+  g_auto(GStrv) ranks = ranks_of(graph);
+  RaTrace *trace = ra_trace_new();
+  uint32_t n;
+  g_autofree RaTaskId *tasks = ra_critical_tasks(sim, graph, &n);
+  const RaSimResult *result = ra_sim_result(sim);
+
+  while (n-- > 0)
+    if (graph->kind[tasks[n]] != RA_TASK_JOIN &&
+        result->end_s[tasks[n]] > result->begin_s[tasks[n]])
+      add_task(trace, sim, graph, ranks, amounts, tasks[n]);
+  return trace;
 }
 
 RaTrace *

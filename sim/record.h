@@ -31,6 +31,18 @@
  */
 RaTrace *ra_record(const RaSim *sim, const RaTaskGraph *graph);
 
+/**
+ * ra_record_path:
+ * @sim: after a successful ra_sim_run()
+ * @graph: its graph
+ *
+ * The rows of ra_record() that are on the critical path (ra_critical_tasks()),
+ * in order of time, without a head.
+ *
+ * Returns: (transfer full): ra_trace_free() it
+ */
+RaTrace *ra_record_path(const RaSim *sim, const RaTaskGraph *graph);
+
 typedef struct _RaRecorder RaRecorder;
 
 /**

@@ -107,6 +107,7 @@ libstudy_a_SOURCES += %D%/setup.c %D%/setup.h
 libstudy_a_SOURCES += %D%/contest/rejected.c %D%/contest/rejected.h
 libstudy_a_SOURCES += %D%/contest/sizing.c %D%/contest/sizing.h
 libstudy_a_SOURCES += %D%/report/starter.c %D%/report/starter.h
+libstudy_a_SOURCES += %D%/report/viewer.c %D%/report/viewer.h
 libstudy_a_SOURCES += %D%/sweep/spread.c %D%/sweep/spread.h
 libstudy_a_SOURCES += %D%/sweep/study.c %D%/sweep/study.h
 libstudy_a_SOURCES += %D%/sweep/study_axis.c

@@ -15,12 +15,13 @@
 #include <string.h>
 
 #include "base/text.h"
-#include "traces/trace.h"
+#include "traces/chrome.h"
 #include "traces/trace_impl.h"
 #include "traces/trace_lanes.h"
 
 #define NO_THREAD UINT32_MAX
 #define DEFAULT_GPUS_PER_NODE 8
+#define PATH_NAME "critical path"
 
 guint
 ra_trace_gpus_per_node(const RaTrace *trace)
@@ -45,8 +46,17 @@ typedef struct {
   const char *name; /* the stream's */
 } Thread;
 
+/* Where a row of the critical path is shown; tid 0: nowhere. */
+typedef struct {
+  uint32_t pid;
+  uint64_t tid;
+} Place;
+
 typedef struct {
   const RaTrace *trace;
+  const RaTrace *path; /* nullable: the marks' */
+  GHashTable *begins;  /* begin_ns -> its row of the path + 1 */
+  Place *places;       /* (rows of the path) */
   RaTraceLanes *lanes;
   GHashTable *streams; /* const char * (by address) -> number + 1 */
   uint32_t n_streams;
@@ -146,7 +156,7 @@ take_thread(Export *export, uint32_t lane, uint32_t stream, const char *name,
 /* All of an event but where it is. */
 static void
 format_event(GString *out, const RaTraceRow *row, uint64_t begin_ns,
-             uint64_t end_ns)
+             uint64_t end_ns, gboolean is_critical)
 {
   g_string_assign(out, "{\"ph\":\"X\",");
   append_member(out, "name", row->name);
@@ -170,7 +180,25 @@ format_event(GString *out, const RaTraceRow *row, uint64_t begin_ns,
   }
   append_number(out, "flop", row->flop);
   append_number(out, "bytes", row->bytes);
-  g_string_append_c(out, '}');
+  g_string_append(out, is_critical ? ",\"critical\":true}" : "}");
+}
+
+/* Row of the path that @row is, or is the first step of; G_MAXUINT: none. */
+static guint
+path_row(const Export *export, const RaTraceRow *row, uint64_t begin_ns)
+{
+  guint found = GPOINTER_TO_UINT(
+      export->begins ? g_hash_table_lookup(export->begins, &begin_ns) : NULL);
+  const RaTraceRow *of;
+
+  if (found == 0)
+    return G_MAXUINT;
+  of = ra_trace_row(export->path, found - 1);
+  return g_str_has_prefix(row->name, of->name) &&
+                 strcmp(row->ranks, of->ranks) == 0 &&
+                 strcmp(row->stream, of->stream) == 0
+             ? found - 1
+             : G_MAXUINT;
 }
 
 static void
@@ -179,15 +207,17 @@ append_row(Export *export, const RaTraceRow *row, GString *event)
   uint64_t begin_ns = to_ns(row->begin_s), end_ns = to_ns(row->end_s);
   uint32_t stream =
       GPOINTER_TO_UINT(g_hash_table_lookup(export->streams, row->stream));
-  guint n;
+  guint n, critical = path_row(export, row, begin_ns);
   const uint32_t *lanes = ra_trace_lanes_of(export->lanes, row->ranks, &n);
 
-  format_event(event, row, begin_ns, end_ns);
+  format_event(event, row, begin_ns, end_ns, critical != G_MAXUINT);
   for (guint i = 0; i < n; i++) {
     Thread *thread =
         take_thread(export, lanes[i], stream - 1, row->stream, begin_ns);
 
     thread->end_ns = end_ns;
+    if (critical != G_MAXUINT && i == 0)
+      export->places[critical] = (Place){thread->pid, thread->tid};
     g_string_append_len(export->out, event->str, (gssize)event->len);
     g_string_append_printf(export->out,
                            ",\"pid\":%u,\"tid\":%" G_GUINT64_FORMAT "},\n",
@@ -312,6 +342,142 @@ init_export(Export *export)
   }
 }
 
+/* ---- Marks --------------------------------------------------------------- */
+
+RaChromeMarks *
+ra_chrome_marks_new(void)
+{
+  RaChromeMarks *marks = g_new0(RaChromeMarks, 1);
+
+  marks->tracks = g_ptr_array_new();
+  return marks;
+}
+
+void
+ra_chrome_marks_free(RaChromeMarks *marks)
+{
+  if (!marks)
+    return;
+  for (guint i = 0; i < marks->tracks->len; i++) {
+    RaChromeTrack *track = marks->tracks->pdata[i];
+
+    g_free(track->name);
+    g_strfreev(track->series);
+    g_array_unref(track->times_s);
+    g_array_unref(track->values);
+    g_free(track);
+  }
+  g_ptr_array_unref(marks->tracks);
+  ra_trace_free(marks->path);
+  g_free(marks);
+}
+
+RaChromeTrack *
+ra_chrome_marks_add(RaChromeMarks *marks, const char *name, uint32_t gpu,
+                    char **series)
+{
+  RaChromeTrack *track = g_new0(RaChromeTrack, 1);
+
+  track->name = g_strdup(name);
+  track->gpu = gpu;
+  track->series = g_strdupv(series);
+  track->times_s = g_array_new(FALSE, FALSE, sizeof(double));
+  track->values = g_array_new(FALSE, FALSE, sizeof(double));
+  g_ptr_array_add(marks->tracks, track);
+  return track;
+}
+
+/* The path has a process of its own, behind the nodes by number. */
+static void
+init_path(Export *export)
+{
+  guint n = export->path ? ra_trace_n_rows(export->path) : 0;
+
+  if (n == 0)
+    return;
+  export->n_pids++;
+  export->places = g_new0(Place, n);
+  export->begins =
+      g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free, NULL);
+  for (guint i = 0; i < n; i++) {
+    guint64 begin_ns = to_ns(ra_trace_row(export->path, i)->begin_s);
+
+    g_hash_table_insert(export->begins, g_memdup2(&begin_ns, sizeof begin_ns),
+                        GUINT_TO_POINTER(i + 1));
+  }
+}
+
+/* An end of arrow @id; one binds to the event that its time is within. */
+static void
+append_arrow(GString *out, const char *phase, guint id, uint64_t time_ns,
+             const Place *place)
+{
+  g_string_append_printf(out,
+                         "{\"ph\":%s,\"id\":%u,\"name\":\"" PATH_NAME
+                         "\",\"cat\":\"critical\",\"ts\":",
+                         phase, id);
+  append_us(out, time_ns);
+  g_string_append_printf(out, ",\"pid\":%u,\"tid\":%" G_GUINT64_FORMAT "},\n",
+                         place->pid, place->tid);
+}
+
+static void
+append_path(Export *export, GString *event)
+{
+  uint32_t pid = export->n_pids;
+  uint64_t tid = (uint64_t)pid + 1 + export->threads->len;
+  const RaTraceRow *last = NULL;
+
+  append_metadata(export->out, "process_name", pid, 0, PATH_NAME);
+  append_sort_index(export->out, "process_sort_index", pid, 0, 0);
+  append_metadata(export->out, "thread_name", pid, tid, PATH_NAME);
+  for (guint i = 0; i < ra_trace_n_rows(export->path); i++) {
+    const RaTraceRow *row = ra_trace_row(export->path, i);
+    const Place *to = &export->places[i], *from = i > 0 ? to - 1 : NULL;
+
+    format_event(event, row, to_ns(row->begin_s), to_ns(row->end_s), TRUE);
+    g_string_append_len(export->out, event->str, (gssize)event->len);
+    g_string_append_printf(
+        export->out, ",\"pid\":%u,\"tid\":%" G_GUINT64_FORMAT "},\n", pid, tid);
+    if (from && from->tid && to->tid && from->tid != to->tid) {
+      uint64_t end_ns = to_ns(last->end_s);
+
+      append_arrow(export->out, "\"s\"", i,
+                   MAX(to_ns(last->begin_s), end_ns - 1), from);
+      append_arrow(export->out, "\"f\",\"bp\":\"e\"", i, to_ns(row->begin_s),
+                   to);
+    }
+    last = row;
+  }
+}
+
+static void
+append_track(Export *export, const RaChromeTrack *track)
+{
+  guint n = g_strv_length(track->series);
+  uint32_t pid = track->gpu / export->gpus_per_node + 1;
+  GString *out = export->out;
+
+  for (guint i = 0; i < track->times_s->len; i++) {
+    g_string_append(out, "{\"ph\":\"C\",");
+    append_member(out, "name", track->name);
+    g_string_append_printf(out, ",\"pid\":%u,\"tid\":0,\"ts\":", pid);
+    append_us(out, to_ns(g_array_index(track->times_s, double, i)));
+    g_string_append(out, ",\"args\":{");
+    for (guint k = 0; k < n; k++) {
+      char text[G_ASCII_DTOSTR_BUF_SIZE];
+
+      g_string_append(out, k ? "," : "");
+      append_string(out, track->series[k]);
+      g_string_append_printf(
+          out, ":%s",
+          g_ascii_formatd(text, sizeof text, "%.6g",
+                          g_array_index(track->values, double, i *n + k)));
+    }
+    g_string_append(out, "}},\n");
+  }
+}
+
 /* The end: what is no event. */
 static void
 append_tail(Export *export)
@@ -333,7 +499,7 @@ append_tail(Export *export)
 
 char *
 ra_trace_to_chrome(const RaTrace *trace, guint gpus_per_node,
-                   gsize *out_n_bytes)
+                   const RaChromeMarks *marks, gsize *out_n_bytes)
 {
   g_return_val_if_fail(trace != NULL && out_n_bytes != NULL, NULL);
   g_return_val_if_fail(gpus_per_node >= 1, NULL);
@@ -341,21 +507,30 @@ ra_trace_to_chrome(const RaTrace *trace, guint gpus_per_node,
   GString *event = g_string_new(NULL);
   Export export = {
       .trace = trace,
+      .path = marks ? marks->path : NULL,
       .lanes = ra_trace_lanes_new(trace, gpus_per_node),
       .gpus_per_node = gpus_per_node,
       .out = g_string_new("{\"traceEvents\":[\n"),
   };
 
   init_export(&export);
+  init_path(&export);
   for (guint i = 0; i < ra_trace_n_rows(trace); i++)
     append_row(&export, ra_trace_row(trace, i), event);
   append_names(&export);
+  if (export.places)
+    append_path(&export, event);
+  for (guint i = 0; marks && i < marks->tracks->len; i++)
+    append_track(&export, marks->tracks->pdata[i]);
   append_tail(&export);
   g_string_free(event, TRUE);
   g_hash_table_unref(export.streams);
   g_array_free(export.threads, TRUE);
   g_free(export.first);
   g_free(export.pids);
+  g_free(export.places);
+  if (export.begins)
+    g_hash_table_unref(export.begins);
   ra_trace_lanes_free(export.lanes);
   *out_n_bytes = export.out->len;
   return g_string_free(export.out, FALSE);

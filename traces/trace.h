@@ -131,8 +131,8 @@ RaTrace *ra_trace_parse(const char *name, const char *text, gsize n_bytes,
  * @error: %RA_ERROR_IO `path: reason`
  *
  * Writes the rows in their present order: call ra_trace_sort() first.  The
- * ending .json asks for ra_trace_to_chrome(), any other for the text that
- * ra_trace_load() reads.
+ * ending .json asks for ra_trace_to_chrome() without marks, any other for the
+ * text that ra_trace_load() reads.
  */
 gboolean ra_trace_save(const RaTrace *trace, const char *path, GError **error);
 
@@ -164,27 +164,5 @@ void ra_ranks_format(const uint32_t *ranges, gsize n, GString *out);
 /* GPUs of a node, by which viewers group lanes: as the head says, 8 where it
  * does not; 0: what it says is no whole number of at least 1. */
 guint ra_trace_gpus_per_node(const RaTrace *trace);
-
-/**
- * ra_trace_to_chrome:
- * @gpus_per_node: >= 1
- * @out_n_bytes: (out): length of the text
- *
- * Trace Event Format (JSON object form) for Perfetto and chrome://tracing:
- *
- *     process         a node; "host" for rows without GPUs
- *     thread          a lane (traces/trace_lanes.h) and stream
- *     complete event  ("X") a row, in every thread that it runs on
- *     otherData       head fields
- *
- * Viewers cannot show rows of one thread that overlap: the later one is in a
- * further thread of the same name, "(2)".
- *
- * Cost: O(rows x threads of a row).
- *
- * Returns: (transfer full): UTF-8 text
- */
-char *ra_trace_to_chrome(const RaTrace *trace, guint gpus_per_node,
-                         gsize *out_n_bytes);
 
 #endif

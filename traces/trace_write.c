@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/text.h"
-#include "traces/trace.h"
+#include "traces/chrome.h"
 #include "traces/trace_impl.h"
 
 /* Below this, in seconds, a time in nanoseconds is a whole number that a
@@ -133,7 +133,7 @@ ra_trace_save(const RaTrace *trace, const char *path, GError **error)
   guint n_gpus = ra_trace_gpus_per_node(trace);
   g_autofree char *text =
       g_str_has_suffix(path, ".json")
-          ? ra_trace_to_chrome(trace, MAX(n_gpus, 1), &n_bytes)
+          ? ra_trace_to_chrome(trace, MAX(n_gpus, 1), NULL, &n_bytes)
           : ra_trace_format(trace, &n_bytes);
 
   return ra_file_write(path, text, n_bytes, error);

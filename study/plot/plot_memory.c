@@ -17,8 +17,9 @@
 #define DEFAULT_WIDTH_PX 1200
 #define DEFAULT_HEIGHT_PX 500
 #define FONT_PT 9
-#define NAME_PX 15.0    /* of the legend, in the size of the other texts */
-#define AROUND_PX 95.0  /* of the height, title and axis */
+#define NAME_PX 15.0   /* of the legend, in the size of the other texts */
+#define AROUND_PX 95.0 /* of the height, title and axis */
+#define TRACK_MOMENTS 100000u /* of all lanes: 10 MB of text */
 #define LEAST_FRAC 0.01 /* of the peak: below, a holder is among the others */
 
 /* A band of the picture. */
@@ -347,6 +348,53 @@ ra_plot_memory_data(const RaReplay *replay, uint32_t n_rows, uint32_t *out_gpu)
   data = make_data(&h);
   clear_history(&h);
   return data;
+}
+
+static void
+add_track(RaChromeMarks *marks, const RaReplay *replay, const History *h,
+          uint32_t lane)
+{
+  guint n = h->bands->len;
+  g_autoptr(GPtrArray) names = g_ptr_array_new_with_free_func(g_free);
+  g_autofree char *name = NULL;
+  g_autofree double *last = g_new0(double, n + 1);
+  RaChromeTrack *track;
+
+  for (guint b = 0; b < n; b++)
+    g_ptr_array_add(names, band_name(h, b));
+  g_ptr_array_add(names, g_strdup("allocator slack"));
+  g_ptr_array_add(names, NULL);
+  name = g_strdup_printf("memory of gpu %" PRIu32 " (GiB)",
+                         replay->graph->lanes[lane].first_gpu);
+  track = ra_chrome_marks_add(marks, name, replay->graph->lanes[lane].first_gpu,
+                              (char **)names->pdata);
+  for (guint r = 0; r < h->n_rows; r++) {
+    g_autofree double *now = g_new(double, n + 1);
+
+    for (guint b = 0; b <= n; b++)
+      now[b] = (b < n ? h->rows[(gsize)r * n + b] : h->slack[r]) / GIB;
+    if (r > 0 && memcmp(now, last, (n + 1) * sizeof *now) == 0)
+      continue;
+    memcpy(last, now, (n + 1) * sizeof *now);
+    g_array_append_val(track->times_s, h->times_s[r]);
+    g_array_append_vals(track->values, last, n + 1);
+  }
+}
+
+void
+ra_plot_memory_tracks(const RaReplay *replay, RaChromeMarks *marks)
+{
+  g_autoptr(RaMemoryTable) table = ra_memory_table_new(replay->graph);
+  uint32_t n_lanes = replay->graph->n_lanes;
+
+  for (uint32_t lane = 0; lane < n_lanes; lane++) {
+    History h = {.memory = NULL};
+
+    fill_history(&h, replay, table, lane, 0, 0,
+                 CLAMP(TRACK_MOMENTS / n_lanes, 50, 1000));
+    add_track(marks, replay, &h, lane);
+    clear_history(&h);
+  }
 }
 
 gboolean

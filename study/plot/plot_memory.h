@@ -16,6 +16,7 @@
 #define RA_STUDY_PLOT_PLOT_MEMORY_H
 
 #include "study/replay.h"
+#include "traces/chrome.h"
 
 typedef struct {
   const char *path;      /* ends in .svg, .png or .pdf */
@@ -53,5 +54,9 @@ gboolean ra_plot_memory(const RaSetup *setup, const RaReplay *replay,
  */
 char *ra_plot_memory_data(const RaReplay *replay, uint32_t n_rows,
                           uint32_t *out_gpu);
+
+/* Adds to @marks a track of memory by holder for every lane of GPUs, with 50 to
+ * 1,000 moments each, as few lanes as there are; equal neighbours are one. */
+void ra_plot_memory_tracks(const RaReplay *replay, RaChromeMarks *marks);
 
 #endif

@@ -48,9 +48,44 @@ works compare a.trace.tsv a.trace.tsv
 
 # The ending says the format.
 "$reallot" simulate "$tiny" -n 1 -t a.json >/dev/null
-"$reallot" trace export a.trace.tsv -o b.json
-head -c 1 a.json | grep -q '{' && cmp -s a.json b.json
-result $? "-t x.json is what trace export makes"
+"$reallot" trace export "$tiny" -n 1 -o b.json
+sed 's/reallot simulate/reallot trace export/' a.json | cmp -s - b.json
+result $? "-t x.json is what trace export makes of the plan"
+# Without its marks it is what trace export makes of the trace: the same rows, and
+# as many threads.
+"$reallot" trace export a.trace.tsv -o c.json
+rows() { # FILE: rows of nodes and hosts, without marks, by time
+  sed -n 's/,"critical":true//; s/,"pid":.*//; /"ph":"X"/p' "$1" | sort
+}
+# The path's own are twice there, so the sets are compared.
+[ "$(rows b.json | uniq)" = "$(rows c.json | uniq)" ] &&
+  ! grep -q -e '"ph":"[Csf]"' -e critical c.json
+result $? "a trace has its rows and no marks"
+# The path covers the iteration once; the fullest moment of the fullest GPU is the
+# peak that simulate reports, to the 6 digits of a counter.
+awk 'BEGIN { at = "0.000" }
+  /"process_name"/ && /"critical path"/ { match($0, /"pid":[0-9]+/)
+    pid = substr($0, RSTART, RLENGTH) }
+  /"ph":"X"/ { match($0, /"ts":[0-9.]+/); ts = substr($0, RSTART + 5, RLENGTH - 5)
+    match($0, /"dur":[0-9.]+/); dur = substr($0, RSTART + 6, RLENGTH - 6)
+    if (ts + dur > end) end = ts + dur
+    if (pid && index($0, pid ",")) { sum += dur; if (ts != at) gaps++
+      at = sprintf("%.3f", ts + dur) } }
+  END { exit !(pid && !gaps && sum - end < 0.01 && end - sum < 0.01) }' b.json
+result $? "the critical path has no gap and ends with the iteration"
+[ "$(grep -c '"ph":"s"' b.json)" -gt 0 ] &&
+  [ "$(grep -c '"ph":"s"' b.json)" = "$(grep -c '"ph":"f"' b.json)" ]
+result $? "arrows have two ends"
+peak=$("$reallot" simulate "$tiny" -n 1 --format=tsv |
+  awk -F'\t' '/^# memory$/ { getline; getline; print $2 / 1073741824 }')
+awk -v peak="$peak" '/"ph":"C"/ { sub(/.*"args":\{/, ""); gsub(/"[^"]*":/, "")
+    n = split($0, gib, /[,}]/); sum = 0
+    for (i = 1; i <= n; i++) sum += gib[i]
+    if (sum > most) most = sum }
+  END { exit !(most > 0.99999 * peak && most < 1.00001 * peak) }' b.json
+result $? "memory over time has the peak, $peak GiB"
+fails "--set: expected a plan, found a trace" trace export a.trace.tsv \
+  --set plan.x=1
 
 # --- side by side ---
 

@@ -4,7 +4,7 @@
 #include "config.h"
 
 #include "tests/fuzz/fuzz.h"
-#include "traces/trace.h"
+#include "traces/chrome.h"
 #include "traces/trace_lanes.h"
 
 gboolean fuzz_accepted;
@@ -45,8 +45,8 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes)
   g_assert(n_text == n_twice && memcmp(text, twice, n_text) == 0);
   /* A million GPUs in nodes of 8 are a hundred thousand processes: no fault,
    * but a second. */
-  chrome =
-      ra_trace_to_chrome(trace, n_gpus(trace) <= 4096 ? 8 : 1 << 20, &n_chrome);
+  chrome = ra_trace_to_chrome(trace, n_gpus(trace) <= 4096 ? 8 : 1 << 20, NULL,
+                              &n_chrome);
   g_assert(g_utf8_validate_len(chrome, n_chrome, NULL));
   return 0;
 }

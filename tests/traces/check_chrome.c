@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "tests/support/check_main.h"
-#include "traces/trace.h"
+#include "traces/chrome.h"
 
 /* A thread of the parsed file. */
 typedef struct {
@@ -89,7 +89,8 @@ parse(const RaTrace *trace, guint gpus_per_node)
       .processes = g_hash_table_new_full(NULL, NULL, NULL, g_free),
   };
   gsize n_bytes;
-  g_autofree char *text = ra_trace_to_chrome(trace, gpus_per_node, &n_bytes);
+  g_autofree char *text =
+      ra_trace_to_chrome(trace, gpus_per_node, NULL, &n_bytes);
   g_autoptr(GError) error = NULL;
   JsonArray *events;
   JsonObject *root;
@@ -250,7 +251,7 @@ START_TEST(test_escapes)
 
   ra_trace_set_head(trace, name, "\x01\xff");
   add(trace, name, "0", "compute", 0, 1);
-  text = ra_trace_to_chrome(trace, 8, &n_bytes);
+  text = ra_trace_to_chrome(trace, 8, NULL, &n_bytes);
   ck_assert(json_parser_load_from_data(parser, text, (gssize)n_bytes, NULL));
   root = json_node_get_object(json_parser_get_root(parser));
   ck_assert_str_eq(
