@@ -560,6 +560,8 @@ make_setup(const Maker *m, const RaImported *files,
   if (!setup->profile)
     return NULL;
   setup->cluster->device = setup->profile->spec;
+  if (ra_published_link(m->row) > 0)
+    setup->cluster->device.intra_bytes_per_s = ra_published_link(m->row);
   give_host_times(m, setup->workload);
   setup->estimator = ra_estimator_new(setup->profile, setup->cluster, error);
   if (!setup->estimator ||

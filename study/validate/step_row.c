@@ -224,6 +224,21 @@ ra_published_gpu(const RaStepRow *row, GError **error)
   return NULL;
 }
 
+/* Kinds for export have NVLink of 400 GB/s in both directions (NVIDIA, data
+ * sheets of A800 and H800) in place of 600 and 900, and are else the same. */
+double
+ra_published_link(const RaStepRow *row)
+{
+  static const char *const kinds[] = {"A800-80GB", "H800-80GB"};
+  const char *gpu = row->cell[RA_STEP_CELL_GPU];
+
+  for (guint i = 0; i < G_N_ELEMENTS(kinds); i++) {
+    if (g_str_has_prefix(gpu, kinds[i]) && !strstr(gpu, "PCIe"))
+      return 200e9;
+  }
+  return 0;
+}
+
 gboolean
 ra_published_has_profile(const RaStepRow *row)
 {

@@ -82,6 +82,10 @@ gboolean ra_published_lags(const RaStepRow *row);
  * reason in @error if there is none. */
 const char *ra_published_gpu(const RaStepRow *row, GError **error);
 
+/* Bytes/s of the row's GPUs to peers of the node, one direction, where that is
+ * not its profile's; else 0. */
+double ra_published_link(const RaStepRow *row);
+
 /* TRUE if the GPUs are NVIDIA's and of one kind with a profile. */
 gboolean ra_published_has_profile(const RaStepRow *row);
 

@@ -166,6 +166,35 @@ START_TEST(test_plan)
 }
 END_TEST
 
+/* NVLink of the exported kinds, one direction of 400 GB/s; a card on PCIe has
+ * its profile's 32 GB/s, and so has an A100 its 300. */
+START_TEST(test_link)
+{
+  static const struct {
+    const char *gpu;
+    double bytes_per_s;
+  } cases[] = {{"A800-80GB", 200e9},
+               {"H800-80GB", 200e9},
+               {"A800-80GB-PCIe (NVLink pairs)", 32e9},
+               {"A100-80GB", 300e9}};
+
+  for (guint i = 0; i < G_N_ELEMENTS(cases); i++) {
+    GError *error = NULL;
+    g_auto(GStrv) parts = g_strsplit(rows_text, "H100-80GB", 2);
+    g_autofree char *text = g_strjoinv(cases[i].gpu, parts);
+    char *data = make_data(text);
+    g_autoptr(GArray) rows = ra_published_rows(data, &error);
+    g_autoptr(RaSetup) setup =
+        ra_published_setup(&g_array_index(rows, RaStepRow, 0), NULL, &error);
+
+    ck_assert_msg(setup != NULL, "%s", error ? error->message : "");
+    ck_assert_double_eq_tol(setup->cluster->device.intra_bytes_per_s,
+                            cases[i].bytes_per_s, 1);
+    remove_data(data);
+  }
+}
+END_TEST
+
 /* Phases of a step in turn add up to it, but for the reward, which hosts
  * compute beside the log-probabilities; and each is there. */
 START_TEST(test_times)
@@ -224,6 +253,7 @@ step_row_suite(void)
   tcase_add_test(tcase, test_micro);
   tcase_add_test(tcase, test_split);
   tcase_add_test(tcase, test_plan);
+  tcase_add_test(tcase, test_link);
   tcase_add_test(tcase, test_times);
   tcase_add_test(tcase, test_level);
   suite_add_tcase(suite, tcase);
