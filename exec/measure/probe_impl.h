@@ -127,11 +127,8 @@ void ra_probe_meet_world(RaProbe *probe);
 /* Gathers the times of other processes on process 0, by its clock. */
 void ra_probe_gather_times(RaProbe *probe);
 
-/* Reads (n) fp32 of the device through its caches; also a norm of gradients. */
-static inline void
-ra_probe_read_floats(const RaProbeRank *r, gsize n, const float *x)
-{
-  r->backend->sum_squares(1, &n, &x);
-}
+/* Reads (n) fp32 through the caches: a number of each line on a host; on a
+ * device all of them, by its norm of gradients. */
+void ra_probe_read_floats(const RaProbeRank *r, gsize n, const float *x);
 
 #endif
