@@ -270,6 +270,19 @@ GArray *ra_space_rejected(const RaSpace *space, uint32_t call);
 gboolean ra_space_add(RaSpace *space, const RaPlan *plan, RaPoint *out_point);
 
 /**
+ * ra_space_add_beside:
+ * @space: no table of its costs exists yet, or it was called for @point before
+ * @point: of the space
+ *
+ * Plans that differ from @point in the recomputation of one call that is no
+ * generation, or have twice or half as many micro-batches there, become points
+ * of the space.  Rules of candidates choose one of these by memory alone.
+ *
+ * Returns: (transfer full) (element-type RaPoint): these plans
+ */
+GArray *ra_space_add_beside(RaSpace *space, const RaPoint *point);
+
+/**
  * ra_space_residency:
  * @call: a call with a model, all of whose calls are placed
  *

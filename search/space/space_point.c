@@ -228,6 +228,63 @@ ra_space_add(RaSpace *space, const RaPlan *plan, RaPoint *out_point)
   return TRUE;
 }
 
+/* --- what is beside a plan --- */
+
+/* TRUE if the sequences of @call divide into the plan's micro-batches. */
+static gboolean
+divides(const RaSpace *space, uint32_t call, const RaCallPlan *p)
+{
+  const RaCall *c = &space->workload->calls[call];
+  uint32_t pieces = ra_call_plan_n_pieces(c, p);
+  uint64_t batch = c->n_sequences / ((uint64_t)pieces * p->dp);
+
+  return p->n_micro_batches > 0 && batch % p->n_micro_batches == 0 &&
+         (p->schedule != RA_SCHEDULE_INTERLEAVED ||
+          p->n_micro_batches % p->pp == 0);
+}
+
+/* Twice and half as many micro-batches, or (0) as many. */
+static uint32_t
+other_micro_batches(uint32_t n, guint way)
+{
+  return way == 0 ? n : way == 1 ? 2 * n : n % 2 == 0 ? n / 2 : 0;
+}
+
+static void
+add_beside(RaSpace *space, const RaPoint *point, uint32_t call, GArray *out)
+{
+  const RaCandidate own = *ra_space_candidate(space, call, point->calls[call]);
+  gboolean trains = space->workload->calls[call].kind == RA_CALL_TRAIN;
+
+  for (int r = RA_RECOMPUTE_NONE; r <= RA_RECOMPUTE_FULL; r++)
+    for (guint way = 0; way < 3; way++) {
+      RaCallPlan plan = own.plan;
+      RaPoint other = *point;
+
+      plan.mesh = ra_space_mesh_at(space, &own, point->calls[call].position);
+      plan.n_micro_batches = other_micro_batches(plan.n_micro_batches, way);
+      plan.recompute = trains ? r : plan.recompute;
+      if ((!trains && r > RA_RECOMPUTE_NONE) || !divides(space, call, &plan) ||
+          (plan.cp > 1 && way > 0) || same_strategy(&plan, &own.plan))
+        continue;
+      choose(space, call, &plan, own.pins, &other.calls[call]);
+      g_array_append_val(out, other);
+    }
+}
+
+GArray *
+ra_space_add_beside(RaSpace *space, const RaPoint *point)
+{
+  const RaWorkload *w = space->workload;
+  GArray *out = g_array_new(FALSE, FALSE, sizeof(RaPoint));
+
+  for (guint c = 0; c < w->n_calls; c++)
+    if (w->calls[c].model != RA_NONE && w->calls[c].kind != RA_CALL_GENERATE)
+      add_beside(space, point, c, out);
+  ra_space_number_layouts(space);
+  return out;
+}
+
 /* --- residencies --- */
 
 /* The residency that a call in the layout of @call pins, or the model's. */

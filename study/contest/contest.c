@@ -21,6 +21,10 @@
 /* They take off what the last plan was over, four and sixteen times that. */
 #define TIGHTER_TRIES 3
 
+/* Plans replayed at each step down at stage fidelity, and most such steps. */
+#define REPLAY_NEAR 16
+#define REPLAY_STEPS 8
+
 static double
 now_s(void)
 {
@@ -69,6 +73,8 @@ add_starts(RaField *field, RaContest *contest)
         !ra_space_add(field->space, field->setup->plan, &point))
       continue;
     c->is_start = TRUE;
+    c->point = point;
+    g_array_unref(ra_space_add_beside(field->space, &point));
     g_array_append_val(field->starts, point);
     g_array_append_val(field->whose, i);
   }
@@ -238,6 +244,7 @@ enter_point(RaContest *contest, const char *name, const RaField *field,
 
   plan->cluster = field->cluster; /* whose nodes may be wider */
   c->is_found = TRUE;
+  c->point = *point;
   c->text = ra_plan_write(plan, &words, error);
   ra_space_plan_free(plan);
   c->call_s = call_s;
@@ -247,19 +254,16 @@ enter_point(RaContest *contest, const char *name, const RaField *field,
 /* Plans that differ from @point in one call. */
 static gboolean
 enter_near(RaContest *contest, const char *from, const RaField *field,
-           const RaPoint *point, const RaContestOptions *options,
+           const RaPoint *point, guint n, const RaContestOptions *options,
            GError **error)
 {
-  g_autoptr(GArray) near = NULL;
+  g_autoptr(GArray) near = ra_neighbours(field->costs, point, n);
 
-  if (options->n_near == 0)
-    return TRUE;
-  near = ra_neighbours(field->costs, point, options->n_near);
   for (guint i = 0; i < near->len; i++) {
-    const RaNeighbour *n = &g_array_index(near, RaNeighbour, i);
+    const RaNeighbour *one = &g_array_index(near, RaNeighbour, i);
     g_autofree char *name = g_strdup_printf("%s.%u", from, i + 2);
 
-    if (!enter_point(contest, name, field, &n->point, n->score.iteration_s,
+    if (!enter_point(contest, name, field, &one->point, one->score.iteration_s,
                      options, error))
       return FALSE;
   }
@@ -297,7 +301,8 @@ enter_found(RaContest *contest, RaContestRound *round, const char *name,
   round->best_s = score.run_s;
   return enter_point(contest, name, field, &point, score.iteration_s, options,
                      error) &&
-         enter_near(contest, name, field, &point, options, error) &&
+         enter_near(contest, name, field, &point, options->n_near, options,
+                    error) &&
          ra_contest_measure(contest, first, setup, options, error);
 }
 
@@ -352,18 +357,16 @@ score_starts(RaContest *contest, RaField *field,
   }
 }
 
-/* The best that may win of those that were found, or of the families that the
- * search began at; RA_NONE. */
+/* The best that may win and is a point of the space; RA_NONE. */
 static uint32_t
-best_of(const RaContest *contest, gboolean is_found)
+best_of(const RaContest *contest)
 {
   uint32_t best = RA_NONE;
 
   for (guint i = 0; i < contest->contenders->len; i++) {
     const RaContender *c = at(contest, i);
 
-    if (ra_contest_may_win(contest, i) &&
-        (is_found ? c->is_found : c->is_start) &&
+    if (ra_contest_may_win(contest, i) && (c->is_found || c->is_start) &&
         (best == RA_NONE || ra_objective_better(&contest->objective, &c->worth,
                                                 &at(contest, best)->worth)))
       best = i;
@@ -371,29 +374,90 @@ best_of(const RaContest *contest, gboolean is_found)
   return best;
 }
 
-/* A family may be ahead at stage fidelity, as its call times are others: then
- * what is beside its plan, from where the tables see no way down. */
+/* The best of those since @first stays, if it is better than @best. */
 static gboolean
-enter_beside(RaContest *contest, const RaField *field, const RaSetup *setup,
-             const RaContestOptions *options, GError **error)
+keep_better(RaContest *contest, guint first, uint32_t *best)
 {
-  uint32_t found = best_of(contest, TRUE), family = best_of(contest, FALSE);
-  guint first = contest->contenders->len;
-  g_autofree char *name = NULL;
+  uint32_t found = *best;
 
-  if (family == RA_NONE || ra_until_is_over(options->whole) ||
-      (options->stop && g_atomic_int_get(options->stop)) ||
-      (found != RA_NONE &&
-       !ra_objective_better(&contest->objective, &at(contest, family)->worth,
-                            &at(contest, found)->worth)))
-    return TRUE;
-  name = g_strdup_printf("search-%s", at(contest, family)->name);
-  for (guint i = 0; i < field->starts->len; i++)
-    if (g_array_index(field->whose, guint, i) == family &&
-        !enter_near(contest, name, field,
-                    &g_array_index(field->starts, RaPoint, i), options, error))
+  for (guint i = first; i < contest->contenders->len; i++)
+    if (ra_contest_may_win(contest, i) &&
+        ra_objective_better(&contest->objective, &at(contest, i)->worth,
+                            &at(contest, found)->worth))
+      found = i;
+  if (found == *best) {
+    g_array_set_size(contest->contenders, first);
+    return FALSE;
+  }
+  if (found != first) {
+    RaContender other = *at(contest, first);
+
+    *at(contest, first) = *at(contest, found);
+    *at(contest, found) = other;
+  }
+  g_array_set_size(contest->contenders, first + 1);
+  *best = first;
+  return TRUE;
+}
+
+/* Has the tables know the costs of what is beside @point, a start. */
+static void
+know_beside(const RaField *field, const RaPoint *point)
+{
+  g_autoptr(RaEvaluator) evaluator = ra_evaluator_new(field->costs);
+  g_autoptr(GArray) beside = ra_space_add_beside(field->space, point);
+  RaScore score;
+
+  for (guint i = 0; i < beside->len; i++)
+    ra_evaluate(evaluator, &g_array_index(beside, RaPoint, i), &score);
+}
+
+/* Half of the time that is left: the rest is for the finalists. */
+static RaUntil
+half_of(const RaContestOptions *options)
+{
+  RaUntil half = {options->stop, options->whole ? options->whole->end_us : 0};
+
+  if (half.end_us > 0)
+    half.end_us = (g_get_monotonic_time() + half.end_us) / 2;
+  return half;
+}
+
+/* The best at stage fidelity need not be what the tables take for the best, as
+ * calls of one mesh overlap there.  From it down to where no neighbour is
+ * better by replay, while there is time. */
+static gboolean
+descend_by_replay(RaContest *contest, const RaField *field,
+                  const RaSetup *setup, const RaContestOptions *options,
+                  GError **error)
+{
+  RaUntil half = half_of(options);
+  RaContestOptions timed = *options;
+  uint32_t best = best_of(contest);
+  gboolean better = best != RA_NONE && options->n_near > 0;
+
+  timed.whole = &half;
+
+  for (guint step = 1; better && step <= REPLAY_STEPS; step++) {
+    g_autofree char *name = g_strdup_printf("search-down.%u", step);
+    RaPoint point = at(contest, best)->point;
+    guint first = contest->contenders->len;
+
+    if (ra_until_is_over(&half))
+      return TRUE;
+    if (at(contest, best)->is_start)
+      know_beside(field, &point);
+    if (!enter_near(contest, name, field, &point, REPLAY_NEAR, options,
+                    error) ||
+        !ra_contest_measure(contest, first, setup, &timed, error))
       return FALSE;
-  return ra_contest_measure(contest, first, setup, options, error);
+    better = keep_better(contest, first, &best);
+    if (better) {
+      g_free(at(contest, best)->name);
+      at(contest, best)->name = g_steal_pointer(&name);
+    }
+  }
+  return TRUE;
 }
 
 /* Plans that fit by the tables may not fit at stage fidelity, whose peaks are
@@ -491,7 +555,7 @@ run_round(RaContest *contest, RaSetup *setup, RaSetup *tables,
   first = contest->contenders->len;
   return enter_found(contest, round, "search", &field, setup, options, error) &&
          run_tighter(contest, round, &field, first, setup, options, error) &&
-         enter_beside(contest, &field, setup, options, error);
+         descend_by_replay(contest, &field, setup, options, error);
 }
 
 /* --- all of it --- */

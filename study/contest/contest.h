@@ -88,6 +88,7 @@ typedef struct {
   char *text;        /* owned, nullable: text of the plan */
   gboolean is_found; /* by the search, not by a family */
   gboolean is_start; /* starting point of some search */
+  RaPoint point;     /* of the space, if found or a start */
   double call_s;     /* time of an iteration at call fidelity, from the search's
                         tables; NAN: not known */
   RaWorth worth;     /* at stage fidelity */
