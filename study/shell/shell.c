@@ -120,7 +120,7 @@ check_text(const char *name, const char *text, gsize n_bytes, GError **error)
   }
   for (gsize i = 0; i < n_bytes; i++) {
     line += text[i] == '\n';
-    if (text[i] >= 0 && text[i] < '\a') {
+    if ((guchar)text[i] < '\a') {
       g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
                   "%s:%u: a control character, expected a script", name, line);
       return FALSE;
