@@ -57,6 +57,8 @@ search	ppo-70b-16	--workload=ppo-llama3-70b.workload --cluster=h100-16n.cluster
 search	ppo-7b-1	--workload=ppo-llama2-7b.workload --cluster=h100-1n.cluster
 search	rloo-8b-4	--workload=rloo-llama3-8b.workload --cluster=h100-4n.cluster
 search	remax-7b-4	--workload=remax-llama2-7b.workload --cluster=h100-4n.cluster
+search	sft-mixtral-4	--workload=sft-mixtral-8x7b-32k.workload --cluster=h100-4n.cluster
+search	dpo-70b-b200-8	--workload=dpo-llama3-70b.workload --cluster=b200-8n.cluster
 search	sft-mixtral-16	--workload=sft-mixtral-8x7b-32k.workload --cluster=h100-16n.cluster
 search	grpo-7b-a40	--workload=grpo-qwen2.5-7b.workload --cluster=h100-4n.cluster --set cluster.gpu=a40 --set cluster.nodes=2 --set cluster.nics-per-node=2 --set workload.mini-batches=8
 tune	verl-qwen2-7b	verl-grpo-qwen2-7b.sh

@@ -18,8 +18,9 @@
 #define CHAINS_FRAC 0.7
 #define LEAST_CHAINS_S 0.1
 
-/* They take off what the last plan was over, four and sixteen times that. */
-#define TIGHTER_TRIES 3
+/* They divide memory by what the last plan needs over what there is, then by
+ * the fourth and the sixteenth power of it. */
+#define TIGHTER_TRIES 6
 
 /* Plans replayed at each step down at stage fidelity, and most such steps. */
 #define REPLAY_NEAR 16
@@ -461,7 +462,8 @@ descend_by_replay(RaContest *contest, const RaField *field,
 }
 
 /* Plans that fit by the tables may not fit at stage fidelity, whose peaks are
- * others: then chains run again in as much less memory. */
+ * others: then chains run again in less memory, in more of it where none of
+ * theirs fits. */
 static gboolean
 run_tighter(RaContest *contest, RaContestRound *round, RaField *field,
             guint first, const RaSetup *setup, const RaContestOptions *options,
@@ -469,6 +471,8 @@ run_tighter(RaContest *contest, RaContestRound *round, RaField *field,
 {
   RaDevice *device = &field->setup->cluster->device;
   double memory_bytes = device->memory_bytes, tight_bytes = memory_bytes;
+  double over_bytes = memory_bytes; /* in which one was found that is over */
+  guint n_found = 0;
 
   for (guint i = 0; i < TIGHTER_TRIES; i++) {
     const RaContender *last = at(contest, first);
@@ -477,18 +481,21 @@ run_tighter(RaContest *contest, RaContestRound *round, RaField *field,
     if (last->refusal || last->fits || ra_until_is_over(options->whole) ||
         (options->stop && g_atomic_int_get(options->stop)))
       return TRUE;
-    tight_bytes -= (last->peak_bytes - memory_bytes) * (1 << 2 * i);
-    name = g_strdup_printf("search-tight%s", i == 0   ? ""
-                                             : i == 1 ? "-2"
-                                                      : "-3");
+    if (tight_bytes == over_bytes)
+      tight_bytes *= pow(memory_bytes / last->peak_bytes, 1 << 2 * n_found);
+    else /* in which none was found */
+      tight_bytes = sqrt(tight_bytes * over_bytes);
     device->memory_bytes = tight_bytes;
-    first = contest->contenders->len;
     ra_mcmc_result_clear(&round->found);
     field->best_s = (double)INFINITY; /* it may not fit there */
     run_chains(round, field, options, chains_s(field, options) / 2);
     device->memory_bytes = memory_bytes;
     if (!round->found.found)
-      return TRUE;
+      continue;
+    over_bytes = tight_bytes;
+    first = contest->contenders->len;
+    name = n_found++ ? g_strdup_printf("search-tight-%u", n_found)
+                     : g_strdup("search-tight");
     if (!enter_found(contest, round, name, field, setup, options, error))
       return FALSE;
   }
