@@ -90,7 +90,7 @@ while IFS=$'\t' read -r what case arguments; do
     -v begin="$begin" -v end="$(date +%s.%N)" 'BEGIN {
       ratio = f == "-" || b == "-" ? "-" : sprintf("%.4f", f / b)
       printf "%s\t%s\t%s\t%s\t%s\t%.1f\n", what, name, f, b, ratio, end - begin }'
-done <<<"$cases" | tee /dev/stderr | awk -F'\t' 'NR > 1 {
+done <<<"$cases" | tee /dev/stderr | awk -F'\t' '{
     if ($5 != "-") { sum[$1] += log($5); n[$1]++; behind += $5 > 1.001 }
     if ($3 == "-" && $4 == "-") none++
   }
