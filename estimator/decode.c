@@ -44,6 +44,16 @@ ra_estimator_device_line(const RaEstimator *estimator, const RaModel *model,
     uint64_t until;
     RaOp near;
 
+    if (ops[i].kind == RA_OP_LATENT_DECODE &&
+        ra_estimator_roof(estimator, &ops[i])) {
+      if (ops[i].dim[2] < batch->kv_tokens)
+        continue;
+      slope +=
+          ops[i].count *
+          ra_roof_line(ra_estimator_roof(estimator, &ops[i]), &ops[i], &until);
+      *out_until_tokens = MIN(*out_until_tokens, until);
+      continue;
+    }
     ra_op_nearest(&ops[i], &near);
     /* Full windows see no more tokens. */
     if (near.kind != RA_OP_DECODE_ATTENTION || near.dim[2] < batch->kv_tokens)

@@ -128,6 +128,17 @@ experts_init(RaEstimator *estimator, const RaProfile *profile,
   return TRUE;
 }
 
+static gboolean
+roofs_init(RaEstimator *estimator, const RaProfile *profile,
+           const RaDevice *device, GError **error)
+{
+  for (guint i = 0; i < RA_N_ROOFS; i++)
+    if (!ra_roof_law_init(&estimator->roofs[i], profile, device, (RaRoof)i,
+                          error))
+      return FALSE;
+  return TRUE;
+}
+
 RaEstimator *
 ra_estimator_new(const RaProfile *profile, const RaCluster *cluster,
                  GError **error)
@@ -150,6 +161,7 @@ ra_estimator_new(const RaProfile *profile, const RaCluster *cluster,
   if (!memory_init(estimator, profile, device, error) ||
       !gemm_init(estimator, profile, device, error) ||
       !experts_init(estimator, profile, device, error) ||
+      !roofs_init(estimator, profile, device, error) ||
       !ra_attention_law_init(&estimator->attention, profile, device, error) ||
       !ra_decode_attention_law_init(&estimator->decode_attention, profile,
                                     device, error) ||
@@ -171,6 +183,9 @@ ra_estimator_renew(RaEstimator *e, const RaProfile *profile,
     ok = gemm_init(e, profile, device, NULL);
   } else if (g_str_has_prefix(law, "experts.")) {
     ok = experts_init(e, profile, device, NULL);
+  } else if (g_str_has_prefix(law, "latent-") ||
+             g_str_has_prefix(law, "scan")) {
+    ok = roofs_init(e, profile, device, NULL);
   } else if (g_str_has_prefix(law, "memory.")) {
     ok = memory_init(e, profile, device, NULL);
   } else if (g_str_has_prefix(law, "attention")) {
@@ -324,6 +339,16 @@ product_s(const RaEstimator *estimator, const RaOp *op)
          (op->flags & RA_OP_RAGGED ? RA_GEMM_RAGGED_FACTOR : 1);
 }
 
+const RaRoofLaw *
+ra_estimator_roof(const RaEstimator *estimator, const RaOp *op)
+{
+  RaRoof roof = ra_roof_of(op);
+
+  return roof < RA_N_ROOFS && estimator->roofs[roof].is_there
+             ? &estimator->roofs[roof]
+             : NULL;
+}
+
 static double law_s(const RaEstimator *estimator, const RaOp *op);
 
 /* Time of an op without a law of its own (estimator/nearest.h). */
@@ -340,6 +365,26 @@ nearest_s(const RaEstimator *estimator, const RaOp *op)
     return ra_memory_op_s(memory, op);
   return scan ? MAX(law_s(estimator, &near), ra_memory_op_s(memory, op))
               : law_s(estimator, &near);
+}
+
+/* Latent and linear attention.  No table has their backward passes: each takes
+ * as much longer than its forward as that of the op nearest to it. */
+static double
+roof_s(const RaEstimator *estimator, const RaOp *op)
+{
+  const RaRoofLaw *law = ra_estimator_roof(estimator, op);
+  RaOp forward = *op;
+  double near_s;
+
+  if (!law)
+    return nearest_s(estimator, op);
+  if (op->kind != RA_OP_LATENT_BACKWARD && op->kind != RA_OP_SCAN_BACKWARD)
+    return ra_roof_s(law, op);
+  forward.kind = op->kind == RA_OP_SCAN_BACKWARD ? RA_OP_SCAN : RA_OP_LATENT;
+  near_s = nearest_s(estimator, &forward);
+  return near_s > 0
+             ? ra_roof_s(law, &forward) * nearest_s(estimator, op) / near_s
+             : 0;
 }
 
 /* Seconds of AdamW for a parameter on a rank's share of its node's cores: 2.57
@@ -450,7 +495,7 @@ law_s(const RaEstimator *estimator, const RaOp *op)
   case RA_OP_HOST:
     return (double)op->dim[0] * 1e-9;
   default: /* latent attention, indexers, scans */
-    return nearest_s(estimator, op);
+    return roof_s(estimator, op);
   }
 }
 

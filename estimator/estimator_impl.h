@@ -11,6 +11,7 @@
 #include "estimator/memo.h"
 #include "estimator/memory_op.h"
 #include "estimator/overlap.h"
+#include "estimator/roof.h"
 
 /* The law of a memory-bound op. */
 typedef enum {
@@ -40,6 +41,7 @@ struct _RaEstimator {
   RaExpertsLaw experts[RA_N_EXPERTS_LAWS]; /* bf16, fp8, block, narrow */
   gboolean has_experts;                    /* that of bf16 is in the profile */
   gboolean has_fp32;                       /* gemm_fp32 was measured */
+  RaRoofLaw roofs[RA_N_ROOFS];             /* those that the profile has */
   RaAttentionLaw attention;                /* whole sequences */
   RaDecodeAttentionLaw decode_attention;   /* one token a sequence */
   RaMemoryLaw memory[RA_N_MEMORY_LAWS];    /* by RaMemoryLawKind */
@@ -67,6 +69,10 @@ void ra_estimator_renew(RaEstimator *estimator, const RaProfile *profile,
 /* The law of a memory-bound @op; RA_MEMORY_OTHER for ops without one of their
  * own. */
 RaMemoryLawKind ra_estimator_memory_kind(const RaOp *op);
+
+/* The roof law of @op; NULL: it has none, or the profile lacks it. */
+const RaRoofLaw *ra_estimator_roof(const RaEstimator *estimator,
+                                   const RaOp *op);
 
 /* The law of @op, an expert layer, if there is any. */
 const RaExpertsLaw *ra_estimator_experts(const RaEstimator *estimator,

@@ -27,6 +27,10 @@ product_table(const RaEstimator *e, const RaOp *op)
 static const RaResidual *
 table_of(const RaEstimator *e, const RaOp *op)
 {
+  const RaRoofLaw *roof = ra_estimator_roof(e, op);
+
+  if (roof)
+    return &roof->residual;
   switch ((RaOpKind)op->kind) {
   case RA_OP_LATENT:
   case RA_OP_LATENT_BACKWARD:
@@ -89,6 +93,16 @@ ra_estimator_extrapolation(const RaEstimator *estimator, const RaOp *op,
                            ? knots->knots[0]
                            : knots->knots[knots->n_knots - 1];
   return TRUE;
+}
+
+gboolean
+ra_estimator_has_law(const RaEstimator *estimator, const RaOp *op)
+{
+  gboolean mixer = op->kind >= RA_OP_LATENT && op->kind <= RA_OP_SCAN_STEP;
+  gboolean back =
+      op->kind == RA_OP_LATENT_BACKWARD || op->kind == RA_OP_SCAN_BACKWARD;
+
+  return !mixer || (!back && ra_estimator_roof(estimator, op));
 }
 
 gboolean

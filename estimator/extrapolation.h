@@ -35,6 +35,10 @@ gboolean ra_estimator_extrapolation(const RaEstimator *estimator,
                                     const RaOp *op,
                                     RaExtrapolation *out_outside);
 
+/* TRUE if @op is costed by a law of its own kind; FALSE: by the nearest one
+ * (estimator/nearest.h), with an error that is not known. */
+gboolean ra_estimator_has_law(const RaEstimator *estimator, const RaOp *op);
+
 /* ra_collective_formula() of @op: TRUE if a closed form extends measurements to
  * @op, with the algorithm and protocol that it chooses. */
 gboolean ra_estimator_formula(const RaEstimator *estimator, const RaOp *op,

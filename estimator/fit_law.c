@@ -30,6 +30,20 @@ static const RaFitCoefficient experts[] = {
     {"serial-frac", 0.3, 0.001, 1},   {"skew-frac", 1, 0.01, 10},
 };
 
+static const RaFitCoefficient roof[] = {
+    {"floor-s", 1e-5, 1e-6, 1e-3}, {"bandwidth-frac", 0.7, 0.02, 3},
+    {"peak-frac", 0.5, 0.01, 1.5}, {"serial-frac", 0.3, 0.001, 1},
+    {"step-s", 1e-6, 1e-9, 1e-4},
+};
+#define N_ROOF_DECODE 4
+
+static const RaFitCoefficient scan[] = {
+    {"floor-s", 1e-5, 1e-6, 1e-3},
+    {"bandwidth-frac", 0.7, 0.02, 3},
+    {"step-s", 1e-6, 1e-9, 1e-4},
+};
+#define N_SCAN_DECODE 2
+
 static const RaFitCoefficient prefill[] = {
     {"floor-s", 1e-5, 1e-6, 1e-4}, {"head-dim-half", 60, 0.5, 1000},
     {"tile-s", 4e-6, 1e-8, 1e-4},  {"row-s", 1e-8, 1e-11, 1e-6},
@@ -85,6 +99,14 @@ static const RaFitAxes experts_tables[] = {
     {RA_FEATURE_LOAD, RA_FEATURE_LOCAL, RA_FEATURE_AREA, RA_FEATURE_SKEW,
      RA_N_FEATURES},
     {RA_FEATURE_LOAD, RA_FEATURE_LOCAL, RA_FEATURE_SKEW, RA_N_FEATURES}};
+static const RaFitAxes roof_tables[] = {
+    {RA_FEATURE_LENGTH, RA_FEATURE_SEQUENCES, RA_FEATURE_Q_HEADS,
+     RA_N_FEATURES},
+    {RA_FEATURE_LENGTH, RA_FEATURE_HEADS, RA_N_FEATURES},
+    {RA_FEATURE_LENGTH, RA_FEATURE_HEADS, RA_FEATURE_SEQUENCES, RA_N_FEATURES}};
+static const RaFitAxes step_tables[] = {
+    {RA_FEATURE_SEQUENCES, RA_FEATURE_Q_HEADS, RA_N_FEATURES},
+    {RA_FEATURE_HEADS, RA_N_FEATURES}};
 static const RaFitAxes gemm_tables[] = {
     {RA_FEATURE_M, RA_FEATURE_N, RA_FEATURE_K, RA_N_FEATURES}};
 /* Axes by what one kernel schedules, or what the launch distinguishes: heads of
@@ -198,6 +220,50 @@ static const RaFitLaw laws[] = {
      .text = "paged cache",
      .range = "batch 1..2048; length 2..131072; heads 1..64; head_dim 64, 128",
      .held_out = "each number of query heads left out in turn"},
+    {.law = "latent-attention",
+     .source = "latent-attention",
+     .coefficients = roof,
+     .n_coefficients = G_N_ELEMENTS(roof),
+     .stride = 1,
+     .lines = 1,
+     .tables = roof_tables,
+     .n_tables = G_N_ELEMENTS(roof_tables),
+     .text = "causal, the kernel alone",
+     .range = "batch 1..256; length 1..16384; heads 1..128",
+     .held_out = "each number of heads left out in turn"},
+    {.law = "latent-decode",
+     .source = "latent-decode",
+     .coefficients = roof,
+     .n_coefficients = N_ROOF_DECODE,
+     .stride = 1,
+     .lines = 1,
+     .tables = roof_tables,
+     .n_tables = G_N_ELEMENTS(roof_tables),
+     .text = "absorbed, the kernel alone",
+     .range = "batch 1..1024; length 2..131072; heads 1..128",
+     .held_out = "each number of heads left out in turn"},
+    {.law = "scan",
+     .source = "scan",
+     .coefficients = scan,
+     .n_coefficients = G_N_ELEMENTS(scan),
+     .stride = 2,
+     .lines = 1,
+     .tables = roof_tables,
+     .n_tables = G_N_ELEMENTS(roof_tables),
+     .text = "gated delta net, chunk_gated_delta_rule",
+     .range = "batch 1..64; length 1..32768; 2..64 heads of 128",
+     .held_out = "each shape of heads left out in turn"},
+    {.law = "scan-step",
+     .source = "scan-step",
+     .coefficients = scan,
+     .n_coefficients = N_SCAN_DECODE,
+     .stride = 1,
+     .lines = 1,
+     .tables = step_tables,
+     .n_tables = G_N_ELEMENTS(step_tables),
+     .text = "gated delta net, fused_recurrent_gated_delta_rule",
+     .range = "batch 1..1024; 2..64 heads of 128",
+     .held_out = "each shape of heads left out in turn"},
     MEMORY("norm", "both norms (RMSNorm), resolution 1 us"),
     MEMORY("rope", "attn_rope, resolution 1 us"),
     MEMORY("activation", "mlp_act (SwiGLU), resolution 1 us"),

@@ -26,6 +26,10 @@ static const char *const compute_laws[RA_N_OPS] = {
     [RA_OP_SAMPLE] = "memory.sample",
     [RA_OP_LOSS] = "memory.loss",
     [RA_OP_OPTIMIZER] = "memory.optimizer",
+    [RA_OP_LATENT] = "latent-attention",
+    [RA_OP_LATENT_DECODE] = "latent-decode",
+    [RA_OP_SCAN] = "scan",
+    [RA_OP_SCAN_STEP] = "scan-step",
     [RA_OP_SEND] = "send",
     [RA_OP_REALLOC] = "realloc",
     [RA_OP_OFFLOAD] = "host-copy",
@@ -75,6 +79,9 @@ ra_fit_law_of(const RaOp *op)
   /* Passes of an eager framework are sums, not the kernel of the law. */
   if (op->flags & RA_OP_UNFUSED)
     return "memory.add";
+  if ((op->kind == RA_OP_SCAN || op->kind == RA_OP_SCAN_STEP) &&
+      !(op->flags & RA_OP_DELTA))
+    return NULL; /* Mamba-2's */
   if (op->flags & RA_OP_ROUTED)
     return NULL; /* in the time of the experts beside it */
   return compute_laws[op->kind];
@@ -90,6 +97,10 @@ stand_in(const RaProfile *profile, const char *name)
     return other;
   if (strcmp(name, "inter-node.all-to-all") == 0)
     return "inter-node";
+  if (strcmp(name, "latent-attention") == 0)
+    return "attention";
+  if (strcmp(name, "latent-decode") == 0)
+    return "decode-attention";
   return ra_profile_law(profile, "gemm.bf16") ? "gemm.bf16" : "gemm.fp32";
 }
 

@@ -38,6 +38,7 @@ libestimator_a_SOURCES += %D%/residual.c %D%/residual.h
 libestimator_a_SOURCES += %D%/resolve.c %D%/resolve.h
 libestimator_a_SOURCES += %D%/segment.c
 libestimator_a_SOURCES += %D%/robust.c %D%/robust.h
+libestimator_a_SOURCES += %D%/roof.c %D%/roof.h
 libestimator_a_SOURCES += %D%/kinds.c %D%/kinds.h
 libestimator_a_SOURCES += %D%/calibrate/calibrate.c %D%/calibrate/calibrate.h
 libestimator_a_SOURCES += %D%/calibrate/calibrate_constant.c

@@ -56,9 +56,3 @@ ra_op_nearest(const RaOp *op, RaOp *out_op)
     return FALSE;
   }
 }
-
-gboolean
-ra_op_has_law(RaOpKind kind)
-{
-  return kind < RA_OP_LATENT || kind > RA_OP_SCAN_STEP;
-}

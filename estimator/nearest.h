@@ -11,7 +11,9 @@
  *                        time of its bytes, by the law of elementwise ops
  *     steps, convolutions  their bytes alone, by that law
  *
- * The error of these is not known: no row of theirs is in a fit yet.
+ * A profile may have laws of latent attention and of scans (estimator/roof.h);
+ * then this says only how much longer their backward passes take.  The error of
+ * all these is not known.
  */
 #ifndef RA_ESTIMATOR_NEAREST_H
 #define RA_ESTIMATOR_NEAREST_H
@@ -26,8 +28,5 @@
  * Returns: %TRUE if @out_op is another op than @op
  */
 gboolean ra_op_nearest(const RaOp *op, RaOp *out_op);
-
-/* TRUE if ops of @kind have a law of their own in profiles. */
-gboolean ra_op_has_law(RaOpKind kind);
 
 #endif

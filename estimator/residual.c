@@ -46,11 +46,31 @@ ra_feature_is_coarse(RaFeature feature)
   return feature >= RA_FEATURE_LOAD && feature <= RA_FEATURE_AREA;
 }
 
+/* The same of a scan: heads of values, each with a state. */
+static double
+scan_feature(RaFeature feature, const uint64_t *d)
+{
+  switch (feature) {
+  case RA_FEATURE_LENGTH:
+    return d[0] > 0 ? (double)d[1] / (double)d[0] : 0;
+  case RA_FEATURE_SEQUENCES:
+    return (double)d[0];
+  case RA_FEATURE_HEADS:
+    return (double)d[0] * (double)d[3];
+  case RA_FEATURE_Q_HEADS:
+    return (double)d[3];
+  default:
+    return 0;
+  }
+}
+
 double
 ra_feature(RaFeature feature, const RaOp *op)
 {
   const uint64_t *d = op->dim;
 
+  if (op->kind >= RA_OP_SCAN && op->kind <= RA_OP_SCAN_STEP)
+    return scan_feature(feature, d);
   switch (feature) {
   case RA_FEATURE_M:
     return (double)d[0];

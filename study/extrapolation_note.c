@@ -108,12 +108,13 @@ add_formulas(GPtrArray *formulas, const RaEstimator *estimator, const RaOp *ops,
 
 /* Ops that have no law of their own, by their names. */
 static void
-add_nearest(GPtrArray *names, const RaOp *ops, guint n_ops)
+add_nearest(GPtrArray *names, const RaEstimator *estimator, const RaOp *ops,
+            guint n_ops)
 {
   for (guint i = 0; i < n_ops; i++) {
     const char *name = ra_op_name((RaOpKind)ops[i].kind);
 
-    if (!ra_op_has_law((RaOpKind)ops[i].kind) &&
+    if (!ra_estimator_has_law(estimator, &ops[i]) &&
         !g_ptr_array_find(names, name, NULL))
       g_ptr_array_add(names, (gpointer)name);
   }
@@ -147,7 +148,7 @@ ra_extrapolation_note(const RaProfile *profile, const RaEstimator *estimator,
 
     add_assumed(assumed, profile, estimator, ops, n_ops);
     add_formulas(formulas, estimator, ops, n_ops);
-    add_nearest(nearest, ops, n_ops);
+    add_nearest(nearest, estimator, ops, n_ops);
     for (guint i = 0; i < n_ops; i++) {
       RaExtrapolation one;
 

@@ -331,6 +331,7 @@ tests_graph_check_trips_SOURCES = %D%/graph/check_trips.c %D%/support/plan_text.
 check_programs += %D%/graph/check_turns
 tests_graph_check_turns_SOURCES = %D%/graph/check_turns.c %D%/support/turns_reference.h %D%/support/plan_text.c %D%/support/plan_text.h \
 	%D%/support/profile_text.c %D%/support/profile_text.h
+check_programs += %D%/estimator/check_roof
 check_programs += %D%/estimator/check_transfer
 tests_estimator_check_transfer_SOURCES = %D%/estimator/check_transfer.c %D%/support/profile_text.c \
 	%D%/support/profile_text.h
@@ -599,6 +600,7 @@ tests_estimator_check_overlap_SOURCES = %D%/estimator/check_overlap.c $(estimato
 tests_sim_check_serve_SOURCES = %D%/sim/check_serve.c $(estimator_fixture)
 tests_estimator_check_residual_SOURCES = %D%/estimator/check_residual.c $(estimator_fixture)
 tests_estimator_check_gather_SOURCES = %D%/estimator/check_gather.c $(estimator_fixture)
+tests_estimator_check_roof_SOURCES = %D%/estimator/check_roof.c $(estimator_fixture)
 tests_estimator_check_estimator_SOURCES = %D%/estimator/check_estimator.c $(estimator_fixture)
 tests_traces_check_roofline_SOURCES = %D%/traces/check_roofline.c $(estimator_fixture)
 tests_study_check_rl_step_SOURCES = %D%/study/check_rl_step.c

@@ -143,6 +143,24 @@ static const RaCoefficientSpec overlap[] = {
   {"comm-frac", SLOWDOWN, "slowdown of communication by computation"},
 };
 
+static const RaCoefficientSpec roof[] = {
+  {"floor-s", SECONDS, "added to every kernel, in a graph replay"},
+  {"bandwidth-frac", SHARE, "share of the memory's bandwidth"},
+  {"peak-frac", SHARE, "share of peak FLOP/s"},
+  {"serial-frac", UNIT_FRAC, "share of the lesser of compute and memory time "
+                             "that does not overlap with the greater"},
+  {"step-s", SECONDS, "each block of keys of a sequence"},
+};
+#define N_ROOF_DECODE 4 /* a decode step has no steps */
+
+/* FLOP of a scan are too few to bind on any GPU. */
+static const RaCoefficientSpec scan[] = {
+  {"floor-s", SECONDS, "added to every kernel, in a graph replay"},
+  {"bandwidth-frac", SHARE, "share of the memory's bandwidth"},
+  {"step-s", SECONDS, "each chunk of a sequence"},
+};
+#define N_SCAN_DECODE 2
+
 static const RaCoefficientSpec experts[] = {
   {"floor-s", SECONDS, "added to every layer, in a graph replay"},
   {"expert-s", SECONDS, "each expert that has rows"},
@@ -173,6 +191,14 @@ static const RaLawSpec laws[] = {
    "ra_experts_s", "expert layers in fp8 with block scales"},
   {"experts.nvfp4", TRUE, NULL, COEFFICIENTS(experts),
    "ra_experts_s", "expert layers in NVFP4, shares of the fp8 peak"},
+  {"latent-attention", TRUE, NULL, COEFFICIENTS(roof),
+   "ra_roof_s", "latent attention (MLA) of whole sequences"},
+  {"latent-decode", TRUE, NULL, roof, N_ROOF_DECODE,
+   "ra_roof_s", "latent attention, one token a sequence, on the latent cache"},
+  {"scan", TRUE, NULL, COEFFICIENTS(scan),
+   "ra_roof_s", "linear attention by a delta rule, in chunks"},
+  {"scan-step", TRUE, NULL, scan, N_SCAN_DECODE,
+   "ra_roof_s", "its decode step, on the states"},
   {"gemm.fp32", TRUE, "gemm.bf16", COEFFICIENTS(gemm),
    "ra_gemm_s",
    "matrix multiplications in fp32; default: twice the time in bf16"},

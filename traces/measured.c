@@ -16,6 +16,10 @@ const char *const ra_measured_sources[] = {"gemm.bf16",
                                            "experts.nvfp4",
                                            "attention",
                                            "decode-attention",
+                                           "latent-attention",
+                                           "latent-decode",
+                                           "scan",
+                                           "scan-step",
                                            "norm",
                                            "rope",
                                            "activation",
@@ -180,6 +184,68 @@ read_attention(const RaCsvLine *line, gpointer data, GError **error)
   return TRUE;
 }
 
+static const char *const latent_columns[] = {"batch", "seq_q_eq_kv", "heads",
+                                             "latency_us", NULL};
+static const char *const latent_decode_columns[] = {"batch", "kv_len", "heads",
+                                                    "latency_us", NULL};
+
+/* DeepSeek-V3's latent attention (kernels_mla/SOURCE.md). */
+static gboolean
+read_latent(const RaCsvLine *line, gpointer data, GError **error)
+{
+  static const uint64_t whole[] = {128 + 64, 128}, absorbed[] = {512, 64};
+  RaMeasuredReader *r = data;
+  gboolean decode = g_str_has_suffix(r->source, "decode");
+  const uint64_t *width = decode ? absorbed : whole;
+  double v[4], pairs;
+
+  if (!ra_csv_numbers(line, 0, 4, v, error))
+    return FALSE;
+  for (guint i = 0; i < 3; i++)
+    if (v[i] < 1)
+      return TRUE; /* a shape that is not published */
+  pairs = decode ? v[0] * v[1] : v[0] * v[1] * (v[1] + 1) / 2;
+  RaOp op = {.kind = decode ? RA_OP_LATENT_DECODE : RA_OP_LATENT,
+             .dim = {ra_measured_whole(v[0]),
+                     ra_measured_whole(decode ? v[0] : v[0] * v[1]),
+                     ra_measured_whole(v[0] * v[1]), ra_measured_whole(pairs),
+                     ra_measured_whole(v[2]), width[0], width[1]}};
+  ra_measured_add(r, op, v[3], op.dim[4], 0);
+  return TRUE;
+}
+
+static const char *const linear_columns[] = {
+    "batch",      "tokens",     "num_k_heads", "head_k_dim", "num_v_heads",
+    "head_v_dim", "latency_us", "kernel",      NULL};
+
+/* The kernel of a gated delta net's recurrence, of the several that a mixer
+ * runs; 64 tokens are a chunk in flash-linear-attention. */
+static gboolean
+read_linear(const RaCsvLine *line, gpointer data, GError **error)
+{
+  RaMeasuredReader *r = data;
+  gboolean step = g_str_has_suffix(r->source, "step");
+  double v[7];
+
+  if (!g_str_has_prefix(line->field[7], step
+                                            ? "fused_recurrent_gated_delta_rule"
+                                            : "chunk_gated_delta_rule"))
+    return TRUE;
+  if (!ra_csv_numbers(line, 0, 7, v, error))
+    return FALSE;
+  for (guint i = 0; i < 6; i++)
+    if (v[i] < 1)
+      return TRUE; /* a shape that is not published */
+  RaOp op = {.kind = step ? RA_OP_SCAN_STEP : RA_OP_SCAN,
+             .flags = RA_OP_DELTA,
+             .dim = {ra_measured_whole(v[0]), ra_measured_whole(v[1]),
+                     ra_measured_whole(v[2]), ra_measured_whole(v[4]),
+                     ra_measured_whole(v[3]), ra_measured_whole(v[5]),
+                     step ? 0 : 64}};
+  ra_measured_add(r, op, v[6], op.dim[2] * 1000 + op.dim[3], 0);
+  return TRUE;
+}
+
 /* RaCsvRow: the reader's own, which then knows where the row stands. */
 static gboolean
 read_placed(const RaCsvLine *line, gpointer data, GError **error)
@@ -263,6 +329,20 @@ read_source(RaMeasuredReader *r, const char *const *data, GError **error)
       return FALSE;
     return r->rows->len > 0 || strcmp(r->source, "gemm.bf16") != 0 ||
            ra_measured_layers(r, data, error);
+  }
+  if (g_str_has_prefix(r->source, "latent-")) {
+    gboolean decode = g_str_has_suffix(r->source, "decode");
+
+    prefix =
+        g_strdup_printf("mla%s_%s_bf16", decode ? "decode" : "prefill", r->gpu);
+    return ra_measured_files(data, "kernels_mla", prefix, r,
+                             decode ? latent_decode_columns : latent_columns,
+                             read_latent, error);
+  }
+  if (g_str_has_prefix(r->source, "scan")) {
+    prefix = g_strdup_printf("gdn_%s_bf16", r->gpu);
+    return ra_measured_files(data, "kernels_linear", prefix, r, linear_columns,
+                             read_linear, error);
   }
   if (g_str_has_suffix(r->source, "attention")) {
     gboolean decode = *r->source == 'd';

@@ -174,6 +174,13 @@ files_of(const RaCalibrateLaw *state, const RaFitLaw *fit, const char *gpu)
                            gpu, source + 5);
   if (g_str_has_prefix(source, "experts."))
     return g_strdup_printf("kernels_moe/moe_%s_%s*.csv", gpu, source + 8);
+  if (g_str_has_prefix(source, "latent-"))
+    return g_strdup_printf("kernels_mla/mla%s_%s_bf16*.csv",
+                           strcmp(source, "latent-decode") == 0 ? "decode"
+                                                                : "prefill",
+                           gpu);
+  if (g_str_has_prefix(source, "scan"))
+    return g_strdup_printf("kernels_linear/gdn_%s_bf16*.csv", gpu);
   if (strcmp(source, "attention") == 0)
     return g_strdup_printf("kernels_attention/prefill_%s_bf16*.csv", gpu);
   if (strcmp(source, "decode-attention") == 0)

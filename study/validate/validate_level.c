@@ -53,6 +53,14 @@ static const RaValidateOps experts_fp8block = {
     .laws = {"experts.fp8block"}, .lines = 1, .line_name = {"model", "split"}};
 static const RaValidateOps experts_nvfp4 = {
     .laws = {"experts.nvfp4"}, .lines = 1, .line_name = {"model", "split"}};
+static const RaValidateOps latent = {
+    .laws = {"latent-attention"}, .lines = 1, .line_name = {"heads"}};
+static const RaValidateOps latent_decode = {
+    .laws = {"latent-decode"}, .lines = 1, .line_name = {"heads"}};
+static const RaValidateOps scan = {
+    .laws = {"scan"}, .lines = 1, .line_name = {"shape"}};
+static const RaValidateOps scan_step = {
+    .laws = {"scan-step"}, .lines = 1, .line_name = {"shape"}};
 static const RaValidateOps gemm_random = {.laws = {"gemm.bf16", "gemm.fp8"},
                                           .line_name = {"fold"}};
 static const RaValidateOps prefill = {.laws = {"attention"},
@@ -255,6 +263,34 @@ static const RaValidateLevel levels[] = {
      BARS(0.04, 0.15),
      .convention = "folds: each number of query heads",
      OPS(decode)},
+    {.id = "latent-attention",
+     .title = "Latent attention, prefill",
+     .source = "kernels_mla",
+     .modes = RA_VALIDATE_BOTH,
+     BARS(0.063, 0.20),
+     .convention = "folds: each number of heads",
+     OPS(latent)},
+    {.id = "latent-decode",
+     .title = "Latent attention, decode",
+     .source = "kernels_mla",
+     .modes = RA_VALIDATE_BOTH,
+     BARS(0.028, 0.15),
+     .convention = "folds: each number of heads",
+     OPS(latent_decode)},
+    {.id = "scan",
+     .title = "Gated delta net, prefill",
+     .source = "kernels_linear",
+     .modes = RA_VALIDATE_BOTH,
+     BARS(0.17, 0.35),
+     .convention = "folds: each shape of heads",
+     OPS(scan)},
+    {.id = "scan-step",
+     .title = "Gated delta net, decode",
+     .source = "kernels_linear",
+     .modes = RA_VALIDATE_BOTH,
+     BARS(0.17, 0.35),
+     .convention = "folds: each shape of heads",
+     OPS(scan_step)},
     {.id = "attention-random",
      .title = "Attention, rows at random",
      .source = "kernels_attention",

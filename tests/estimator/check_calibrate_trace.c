@@ -117,6 +117,8 @@ network_value(const char *law, const char *name)
       {"inter-node.fabric", "link-bytes-per-s", 0},
       {"inter-node.fabric", "host-bytes-per-s", 0},
       {"inter-node.fabric", "path-frac", 0.5}, /* of nothing */
+      {"latent-attention", "step-s", 1e-6},
+      {"scan", "step-s", 2e-6},
       {"realloc", "step-s", 4e-5},
       {"realloc", "intra-bandwidth-frac", 0.65},
       {"realloc", "inter-bandwidth-frac", 0.8},
@@ -247,6 +249,28 @@ add_attention(GArray *ops, uint64_t shift)
 }
 
 static void
+add_mixers(GArray *ops, uint64_t shift)
+{
+  for (uint64_t s = 1; s <= 64; s *= 8)
+    for (uint64_t length = 16; length <= 16384; length *= 4)
+      for (uint64_t heads = 2; heads <= 128; heads *= 4) {
+        uint64_t l = length + shift, tokens = s * l;
+
+        add(ops, (RaOp){.kind = RA_OP_LATENT,
+                        .dim = {s, tokens, tokens, s * (l * (l + 1) / 2), heads,
+                                192, 128}});
+        add(ops, (RaOp){.kind = RA_OP_LATENT_DECODE,
+                        .dim = {s, s, tokens, tokens, 4 * heads, 512, 64}});
+        add(ops, (RaOp){.kind = RA_OP_SCAN,
+                        .flags = RA_OP_DELTA,
+                        .dim = {s, tokens, heads, heads, 128, 128, 64}});
+        add(ops, (RaOp){.kind = RA_OP_SCAN_STEP,
+                        .flags = RA_OP_DELTA,
+                        .dim = {s + shift, s + shift, heads, heads, 128, 128}});
+      }
+}
+
+static void
 add_memory_ops(GArray *ops, uint64_t shift)
 {
   for (uint64_t t = 1; t <= 65536; t *= 4)
@@ -294,6 +318,7 @@ every_op(uint64_t shift)
   add_products(ops, shift);
   add_experts(ops, shift);
   add_attention(ops, shift);
+  add_mixers(ops, shift);
   add_memory_ops(ops, shift);
   add_messages(ops, shift);
   return ops;
@@ -444,7 +469,7 @@ START_TEST(test_back)
     ck_assert_uint_gt(ra_profile_law(found, name)->n_rows, 5);
     ck_assert_str_eq(ra_profile_law(found, name)->outliers, "0");
   }
-  ck_assert_uint_eq(n_fitted, 27);
+  ck_assert_uint_eq(n_fitted, 31);
   for (guint kind = 0; kind < RA_N_OPS; kind++) {
     if (!(distance(truth, base, others, kind) > 0))
       continue;
@@ -455,7 +480,7 @@ START_TEST(test_back)
                   ra_op_name((RaOpKind)kind),
                   distance(truth, found, others, kind));
   }
-  ck_assert_uint_eq(n_kinds, 20);
+  ck_assert_uint_eq(n_kinds, 24);
 }
 END_TEST
 

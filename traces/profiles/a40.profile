@@ -226,6 +226,33 @@ held-out = a100-sxm's, transferred likewise to the h100-sxm, on that one's rows
 error-median = 0.294
 error-p90 = 0.573
 
+[law latent-attention]
+floor-s = 9.416e-06
+bandwidth-frac = 0.667
+peak-frac = 0.5322
+serial-frac = 0.6098
+step-s = 3.036e-06
+transferred = a100-sxm
+source = kernels_mla/mlaprefill_a100_bf16*.csv, causal, the kernel alone; robust fit
+range = batch 1..256; length 1..16384; heads 1..128
+rows = 468
+held-out = a100-sxm's, transferred likewise to the h100-sxm, on that one's rows
+error-median = 0.260
+error-p90 = 0.477
+
+[law latent-decode]
+floor-s = 1.447e-05
+bandwidth-frac = 0.2952
+peak-frac = 0.2082
+serial-frac = 0.001
+transferred = a100-sxm
+source = kernels_mla/mladecode_a100_bf16*.csv, absorbed, the kernel alone; robust fit
+range = batch 1..1024; length 2..131072; heads 1..128
+rows = 984
+held-out = a100-sxm's, transferred likewise to the h100-sxm, on that one's rows
+error-median = 0.461
+error-p90 = 2.062
+
 [law attention]
 sms = 84 # NVIDIA's architecture whitepaper of the GPU
 flash = 2 # what vLLM takes: 3 on Hopper (4, taken for it, on Blackwell's servers), else 2

@@ -130,6 +130,56 @@ held-out = not measured: no second GPU has rows of it
 error-median = -
 error-p90 = -
 
+[law latent-attention]
+floor-s = 1.501e-05
+bandwidth-frac = 0.5836
+peak-frac = 0.6384
+serial-frac = 0.5527
+step-s = 1.415e-06
+transferred = h100-sxm
+source = kernels_mla/mlaprefill_h100_bf16*.csv, causal, the kernel alone; robust fit
+range = batch 1..256; length 1..16384; heads 1..128
+rows = 588
+held-out = h100-sxm's, transferred likewise to the a100-sxm, on that one's rows
+error-median = 0.193
+error-p90 = 0.502
+
+[law latent-decode]
+floor-s = 1.408e-05
+bandwidth-frac = 0.8959
+peak-frac = 1.491
+serial-frac = 0.4808
+transferred = h100-sxm
+source = kernels_mla/mladecode_h100_bf16*.csv, absorbed, the kernel alone; robust fit
+range = batch 1..1024; length 2..131072; heads 1..128
+rows = 984
+held-out = h100-sxm's, transferred likewise to the a100-sxm, on that one's rows
+error-median = 0.578
+error-p90 = 0.954
+
+[law scan]
+floor-s = 9.989e-06
+bandwidth-frac = 2.542
+step-s = 2.334e-06
+transferred = h100-sxm
+source = kernels_linear/gdn_h100_bf16*.csv, gated delta net, chunk_gated_delta_rule; robust fit
+range = batch 1..64; length 1..32768; 2..64 heads of 128
+rows = 2798
+held-out = not measured: no second GPU has rows of it
+error-median = -
+error-p90 = -
+
+[law scan-step]
+floor-s = 3.581e-06
+bandwidth-frac = 0.9768
+transferred = h100-sxm
+source = kernels_linear/gdn_h100_bf16*.csv, gated delta net, fused_recurrent_gated_delta_rule; robust fit
+range = batch 1..1024; 2..64 heads of 128
+rows = 269
+held-out = not measured: no second GPU has rows of it
+error-median = -
+error-p90 = -
+
 [law attention]
 sms = 78 # NVIDIA's architecture whitepaper of the GPU
 flash = 3 # what vLLM takes: 3 on Hopper (4, taken for it, on Blackwell's servers), else 2

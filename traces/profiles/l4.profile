@@ -130,6 +130,56 @@ held-out = not measured: no second GPU has rows of it
 error-median = -
 error-p90 = -
 
+[law latent-attention]
+floor-s = 8.325e-06
+bandwidth-frac = 0.6743
+peak-frac = 0.4732
+serial-frac = 0.4273
+step-s = 2.193e-06
+transferred = l40s
+source = kernels_mla/mlaprefill_l40s_bf16*.csv, causal, the kernel alone; robust fit
+range = batch 1..256; length 1..16384; heads 1..128
+rows = 468
+held-out = not measured: no second GPU has rows of it
+error-median = -
+error-p90 = -
+
+[law latent-decode]
+floor-s = 1.316e-05
+bandwidth-frac = 0.808
+peak-frac = 0.2773
+serial-frac = 0.08312
+transferred = l40s
+source = kernels_mla/mladecode_l40s_bf16*.csv, absorbed, the kernel alone; robust fit
+range = batch 1..1024; length 2..131072; heads 1..128
+rows = 984
+held-out = not measured: no second GPU has rows of it
+error-median = -
+error-p90 = -
+
+[law scan]
+floor-s = 2.452e-05
+bandwidth-frac = 0.4952
+step-s = 1.235e-09
+transferred = l40s
+source = kernels_linear/gdn_l40s_bf16*.csv, gated delta net, chunk_gated_delta_rule; robust fit
+range = batch 1..64; length 1..32768; 2..64 heads of 128
+rows = 2710
+held-out = not measured: no second GPU has rows of it
+error-median = -
+error-p90 = -
+
+[law scan-step]
+floor-s = 2.711e-06
+bandwidth-frac = 1.934
+transferred = l40s
+source = kernels_linear/gdn_l40s_bf16*.csv, gated delta net, fused_recurrent_gated_delta_rule; robust fit
+range = batch 1..1024; 2..64 heads of 128
+rows = 281
+held-out = not measured: no second GPU has rows of it
+error-median = -
+error-p90 = -
+
 [law attention]
 sms = 58 # NVIDIA's architecture whitepaper of the GPU
 flash = 2 # what vLLM takes: 3 on Hopper (4, taken for it, on Blackwell's servers), else 2

@@ -1,0 +1,139 @@
+/* The law of kernels under a roof. */
+#include "config.h"
+
+#include "estimator/resolve.h"
+#include "estimator/roof.h"
+
+#define KEY_BLOCK                                                              \
+  128 /* keys that a block of an attention kernel takes at a time
+                         (FlashAttention, FlashMLA) */
+
+static const char *const names[RA_N_ROOFS] = {
+    "latent-attention", "latent-decode", "scan", "scan-step"};
+
+/* Names of dim[]: of latent attention, and of scans. */
+enum { SEQUENCES, TOKENS, KV_TOKENS, PAIRS, CHUNK = 6 };
+
+RaRoof
+ra_roof_of(const RaOp *op)
+{
+  switch ((RaOpKind)op->kind) {
+  case RA_OP_LATENT:
+  case RA_OP_LATENT_BACKWARD:
+    return RA_ROOF_LATENT;
+  case RA_OP_LATENT_DECODE:
+    return RA_ROOF_LATENT_DECODE;
+  case RA_OP_SCAN:
+  case RA_OP_SCAN_BACKWARD:
+    return op->flags & RA_OP_DELTA ? RA_ROOF_SCAN : RA_N_ROOFS;
+  case RA_OP_SCAN_STEP:
+    return op->flags & RA_OP_DELTA ? RA_ROOF_SCAN_STEP : RA_N_ROOFS;
+  default:
+    return RA_N_ROOFS;
+  }
+}
+
+gboolean
+ra_roof_law_init(RaRoofLaw *law, const RaProfile *profile,
+                 const RaDevice *device, RaRoof roof, GError **error)
+{
+  const char *name = names[roof];
+  gboolean steps = roof == RA_ROOF_LATENT || roof == RA_ROOF_SCAN;
+  RaResolver r;
+
+  *law = (RaRoofLaw){.roof = roof};
+  law->is_there = ra_profile_law(profile, name) != NULL;
+  if (!law->is_there)
+    return TRUE;
+  ra_resolver_init(&r, profile, name, error);
+  law->floor_s = ra_resolve(&r, "floor-s");
+  law->step_s = steps ? ra_resolve(&r, "step-s") : 0;
+  law->s_per_byte =
+      ra_rate_s(device->memory_bytes_per_s * ra_resolve(&r, "bandwidth-frac"));
+  if (roof < RA_ROOF_SCAN) { /* FLOP of a scan are too few to bind */
+    law->s_per_flop =
+        ra_rate_s(device->bf16_flop_per_s * ra_resolve(&r, "peak-frac"));
+    law->serial_frac = ra_resolve(&r, "serial-frac");
+  }
+  return ra_resolver_ok(&r) &&
+         ra_residual_init(&law->residual, profile, name, error);
+}
+
+/* Steps that a block takes after each other. */
+static double
+steps_of(const RaRoofLaw *law, const RaOp *op)
+{
+  uint64_t n = MAX(op->dim[SEQUENCES], 1);
+
+  if (law->roof == RA_ROOF_LATENT)
+    return (double)((op->dim[KV_TOKENS] / n + KEY_BLOCK - 1) / KEY_BLOCK);
+  if (law->roof == RA_ROOF_SCAN)
+    return (double)((op->dim[TOKENS] / n + op->dim[CHUNK] - 1) /
+                    MAX(op->dim[CHUNK], 1));
+  return 0;
+}
+
+static double
+smooth_s(const RaRoofLaw *law, const RaOp *op)
+{
+  double compute_s = ra_op_flop(op) * law->s_per_flop;
+  double memory_s = ra_op_bytes(op) * law->s_per_byte;
+  double s = law->floor_s + steps_of(law, op) * law->step_s +
+             MAX(compute_s, memory_s) +
+             law->serial_frac * MIN(compute_s, memory_s);
+
+  return s * ra_residual_factor(&law->residual, op);
+}
+
+/* @op with @tokens keys in the cache. */
+static double
+decode_s(const RaRoofLaw *law, const RaOp *op, uint64_t tokens)
+{
+  RaOp at = *op;
+
+  at.dim[KV_TOKENS] = at.dim[PAIRS] = tokens;
+  return smooth_s(law, &at);
+}
+
+/* The quarter of an octave of tokens that @tokens is in: from @out_low on, and
+ * below the sum; 1 below 4. */
+static uint64_t
+quarter_of(uint64_t tokens, uint64_t *out_low)
+{
+  uint64_t octave = 1, width;
+
+  while (octave <= tokens / 2)
+    octave *= 2;
+  width = MAX(octave / 4, 1);
+  *out_low = octave + (tokens - octave) / width * width;
+  return width;
+}
+
+double
+ra_roof_line(const RaRoofLaw *law, const RaOp *op, uint64_t *out_until_tokens)
+{
+  uint64_t low, width;
+
+  *out_until_tokens = UINT64_MAX;
+  if (op->dim[SEQUENCES] == 0 || op->dim[KV_TOKENS] == 0)
+    return 0;
+  width = quarter_of(op->dim[KV_TOKENS], &low);
+  *out_until_tokens = low + width;
+  return (decode_s(law, op, low + width) - decode_s(law, op, low)) /
+         (double)width;
+}
+
+double
+ra_roof_s(const RaRoofLaw *law, const RaOp *op)
+{
+  uint64_t low, until;
+  double slope;
+
+  if (op->dim[SEQUENCES] == 0 || op->dim[TOKENS] == 0)
+    return 0;
+  if (law->roof != RA_ROOF_LATENT_DECODE || op->dim[KV_TOKENS] == 0)
+    return smooth_s(law, op);
+  slope = ra_roof_line(law, op, &until);
+  quarter_of(op->dim[KV_TOKENS], &low);
+  return decode_s(law, op, low) + slope * (double)(op->dim[KV_TOKENS] - low);
+}

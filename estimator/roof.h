@@ -1,0 +1,78 @@
+/* The law of a kernel that is bound by FLOP, by memory, or by the steps that a
+ * block of it takes after each other: latent attention, its decode step,
+ * linear attention by a delta rule, and its decode step.
+ *
+ *     RaRoofLaw law;
+ *     if (ra_roof_law_init(&law, profile, device, RA_ROOF_LATENT, &error))
+ *       s = ra_roof_s(&law, &op);
+ */
+#ifndef RA_ESTIMATOR_ROOF_H
+#define RA_ESTIMATOR_ROOF_H
+
+#include "estimator/residual.h"
+#include "graph/input/cluster.h"
+#include "traces/profile.h"
+
+typedef enum {
+  RA_ROOF_LATENT,        /* "latent-attention" */
+  RA_ROOF_LATENT_DECODE, /* "latent-decode" */
+  RA_ROOF_SCAN,          /* "scan" */
+  RA_ROOF_SCAN_STEP,     /* "scan-step" */
+  RA_N_ROOFS
+} RaRoof;
+
+typedef struct {
+  RaRoof roof;
+  gboolean is_there;   /* FALSE: the profile lacks the law */
+  double floor_s;      /* added to every kernel */
+  double step_s;       /* of each step; 0 for decode steps */
+  double s_per_flop;   /* of the tensor cores; 0 for scans */
+  double s_per_byte;   /* memory */
+  double serial_frac;  /* share of the lesser part that is not hidden; of
+                          latent attention */
+  RaResidual residual; /* table of ln(measured / law) */
+} RaRoofLaw;
+
+/* The roof of @op; RA_N_ROOFS: it has none.  A backward op has that of its
+ * forward. */
+RaRoof ra_roof_of(const RaOp *op);
+
+/* @error: %RA_ERROR_INPUT: a coefficient is missing.  A profile without the law
+ * is no error: `is_there` is FALSE. */
+gboolean ra_roof_law_init(RaRoofLaw *law, const RaProfile *profile,
+                          const RaDevice *device, RaRoof roof, GError **error);
+
+/**
+ * ra_roof_s:
+ * @law: is there
+ * @op: of its roof, forward
+ *
+ * Device seconds, from the FLOP and bytes of the op:
+ *
+ *     compute = FLOP / (peak_flop_per_s peak_frac)
+ *     memory  = bytes / (memory_bytes_per_s bandwidth_frac)
+ *     steps   = key blocks of 128 of a sequence; chunks of a sequence
+ *     law     = floor + steps step_s + max(compute, memory)
+ *               + serial_frac min(compute, memory)
+ *     t       = law exp(r),  r from the table
+ *
+ * Latent decode is linear in the tokens of the cache between the quarters of
+ * its octaves, so that steps of a generation are (ra_roof_line()).
+ * Valid: bf16; 1..131072 tokens a sequence, 1..1024 sequences, 1..128 heads.
+ * Source: coefficients, the profile.   Cost: 60 to 150 ns, no allocation.
+ *
+ * Returns: seconds, >= 0; 0 without sequences or tokens
+ */
+double ra_roof_s(const RaRoofLaw *law, const RaOp *op);
+
+/**
+ * ra_roof_line:
+ * @op: an %RA_OP_LATENT_DECODE
+ * @out_until_tokens: (out): tokens of the cache up to which the slope holds
+ *
+ * Returns: seconds that each further token of the cache adds
+ */
+double ra_roof_line(const RaRoofLaw *law, const RaOp *op,
+                    uint64_t *out_until_tokens);
+
+#endif

@@ -1,0 +1,158 @@
+/* Laws of latent and linear attention, by hand and against their formula. */
+#include "config.h"
+
+#include "estimator/roof.h"
+#include "tests/support/check_main.h"
+#include "tests/support/estimator_fixture.h"
+
+/* Seconds of an op whose seven sizes are given. */
+static double
+roof_s(const Bench *b, RaOpKind kind, const uint64_t *dim)
+{
+  RaOp op = {.kind = (uint8_t)kind,
+             .dtype = RA_DTYPE_BF16,
+             .count = 1,
+             .flags = kind >= RA_OP_SCAN ? RA_OP_DELTA : 0};
+
+  for (guint i = 0; i < RA_OP_DIMS; i++)
+    op.dim[i] = dim[i];
+  return ra_estimator_op_s(b->estimator, &op);
+}
+
+static Bench *
+bench(void)
+{
+  return bench_new(profile_text_load(
+      "latent-attention.floor-s=0.3", "latent-attention.step-s=0.05",
+      "latent-attention.serial-frac=0.25", "latent-decode.floor-s=0.7",
+      "scan.floor-s=0.2", "scan.step-s=0.0125", "scan-step.floor-s=0.1", NULL));
+}
+
+/* 2 sequences of 256 tokens, 4 heads of 192 and 128: 2 * 256 * 257 / 2 = 65792
+ * pairs.  FLOP 2 * 65792 * 4 * 320 = 168427520 at 1e12 a second, bytes 2 * (512
+ * * 4 + 512 * 4) * 320 = 2621440 at 1e9: memory.  Two blocks of 128 keys. */
+START_TEST(test_latent)
+{
+  g_autoptr(Bench) b = bench();
+  const uint64_t dim[] = {2, 512, 512, 65792, 4, 192, 128};
+  double compute = 168427520 / 1e12, memory = 2621440 / 1e9;
+
+  bench_check(roof_s(b, RA_OP_LATENT, dim),
+              0.3 + 2 * 0.05 + memory + 0.25 * compute);
+  bench_check_differs(roof_s(b, RA_OP_LATENT, dim),
+                      0.3 + 0.05 + memory + 0.25 * compute);
+}
+END_TEST
+
+/* The cache of 3 sequences has 100 tokens: between 96 and 112, quarters of the
+ * octave of 64.  With t tokens FLOP are 2 t 8 (1024 + 64), bytes 2 (3 * 8 (576
+ * + 512) + 576 t): memory, which is linear, so the line is exact everywhere. */
+START_TEST(test_decode)
+{
+  g_autoptr(Bench) b = bench();
+  const uint64_t dim[] = {3, 3, 100, 100, 8, 512, 64};
+  RaRoofLaw law;
+  RaOp op = {.kind = RA_OP_LATENT_DECODE, .dtype = RA_DTYPE_BF16, .count = 1};
+  uint64_t until;
+
+  bench_check(roof_s(b, RA_OP_LATENT_DECODE, dim),
+              0.7 + 2 * (3 * 8 * 1088 + 576 * 100) / 1e9);
+  ck_assert(ra_roof_law_init(&law, b->profile, &b->cluster.device,
+                             RA_ROOF_LATENT_DECODE, NULL));
+  for (guint i = 0; i < RA_OP_DIMS; i++)
+    op.dim[i] = dim[i];
+  /* the difference of two times of 0.7 s, each rounded to 1e-16 of it */
+  ck_assert_double_eq_tol(ra_roof_line(&law, &op, &until), 2 * 576 / 1e9,
+                          1e-16);
+  ck_assert_uint_eq(until, 112);
+  op.dim[2] = op.dim[3] = 3; /* below 4 every token is a knot */
+  ra_roof_line(&law, &op, &until);
+  ck_assert_uint_eq(until, 4);
+}
+END_TEST
+
+/* With a table the law bends at its knots alone: as far as the line holds it is
+ * straight, to rounding, and from there on it goes on without a jump. */
+START_TEST(test_line)
+{
+  g_autoptr(RaProfile) profile = profile_text_shipped("h100-sxm");
+  g_autoptr(Bench) b = bench_new(g_steal_pointer(&profile));
+  RaRoofLaw law;
+
+  ck_assert(ra_roof_law_init(&law, b->profile, &b->cluster.device,
+                             RA_ROOF_LATENT_DECODE, NULL));
+  ck_assert(law.is_there && law.residual.grid);
+  for (uint64_t n = 1; n <= 256; n *= 4) {
+    for (uint64_t tokens = 5 * n; tokens < 100000 * n;
+         tokens = tokens * 7 / 3) {
+      RaOp op = {.kind = RA_OP_LATENT_DECODE,
+                 .dtype = RA_DTYPE_BF16,
+                 .count = 1,
+                 .dim = {n, n, tokens, tokens, 16, 512, 64}};
+      double from_s = ra_roof_s(&law, &op), slope, far_s;
+      uint64_t until;
+
+      slope = ra_roof_line(&law, &op, &until);
+      ck_assert_uint_gt(until, tokens);
+      op.dim[2] = op.dim[3] = until - 1;
+      bench_check(ra_roof_s(&law, &op),
+                  from_s + slope * (double)(until - 1 - tokens));
+      far_s = from_s + slope * (double)(until - tokens);
+      op.dim[2] = op.dim[3] = until;
+      bench_check(ra_roof_s(&law, &op), far_s);
+    }
+  }
+}
+END_TEST
+
+/* 5 sequences of 130 tokens, chunks of 64: 3 steps.  Decode steps have none. */
+START_TEST(test_scan)
+{
+  g_autoptr(Bench) b = bench();
+  RaOp op = {.kind = RA_OP_SCAN,
+             .dtype = RA_DTYPE_BF16,
+             .flags = RA_OP_DELTA,
+             .count = 1,
+             .dim = {5, 650, 4, 8, 128, 128, 64}};
+
+  bench_check(ra_estimator_op_s(b->estimator, &op),
+              0.2 + 3 * 0.0125 + ra_op_bytes(&op) / 1e9);
+  op.flags = 0; /* Mamba-2's has the nearest law, without floor and steps */
+  ck_assert_double_lt(ra_estimator_op_s(b->estimator, &op), 0.2);
+  op.flags = RA_OP_DELTA;
+  op.kind = RA_OP_SCAN_STEP;
+  op.dim[1] = 5;
+  op.dim[6] = 0;
+  bench_check(ra_estimator_op_s(b->estimator, &op),
+              0.1 + ra_op_bytes(&op) / 1e9);
+}
+END_TEST
+
+/* A backward pass is as much longer than its forward as that of the nearest op:
+ * on the ideal device 5 GEMMs of attention for 2, where products bind. */
+START_TEST(test_backward)
+{
+  g_autoptr(Bench) b = bench();
+  const uint64_t dim[] = {1, 65536, 65536, 2147516416, 64, 192, 128};
+  double forward = roof_s(b, RA_OP_LATENT, dim);
+
+  bench_check(roof_s(b, RA_OP_LATENT_BACKWARD, dim), 2.5 * forward);
+}
+END_TEST
+
+static Suite *
+roof_suite(void)
+{
+  Suite *suite = suite_create("roof");
+  TCase *tcase = tcase_create("core");
+
+  tcase_add_test(tcase, test_latent);
+  tcase_add_test(tcase, test_decode);
+  tcase_add_test(tcase, test_line);
+  tcase_add_test(tcase, test_scan);
+  tcase_add_test(tcase, test_backward);
+  suite_add_tcase(suite, tcase);
+  return suite;
+}
+
+RA_CHECK_MAIN(roof_suite)
