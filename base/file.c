@@ -300,8 +300,7 @@ fail_find(const char *name, const GPtrArray *tried, GError **error)
                 "'%s' is a directory, expected a file", name);
   else if (near)
     g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
-                "no file '%s', did you mean '%s'? It is at none of %s", name,
-                near, places->str);
+                "no file '%s', did you mean '%s'?", name, near);
   else
     g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
                 "no file '%s', expected it at one of %s", name, places->str);

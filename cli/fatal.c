@@ -2,7 +2,9 @@
 #include "config.h"
 
 #include <glib.h>
+#include <malloc.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "cli/fatal.h"
@@ -44,8 +46,24 @@ on_log(const char *domain, GLogLevelFlags level, const char *message,
   _exit(STATUS);
 }
 
+/* An arena of a thread reserves 64 MiB of addresses, and a thread without one
+ * gets no small block for its message where no page is left: under a limit all
+ * have the first. */
+static void
+share_arena(void)
+{
+  struct rlimit limit;
+
+  if (getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY)
+    mallopt(M_ARENA_MAX, 1);
+}
+
 void
 ra_fatal_watch(void)
 {
+  share_arena();
   g_log_set_default_handler(on_log, NULL);
+  /* The first message makes GLib's record of messages in messages, for which
+   * there may be no memory when one about memory is the first. */
+  g_log(G_LOG_DOMAIN, G_LOG_LEVEL_DEBUG, "%s watches", "reallot");
 }

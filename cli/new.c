@@ -57,6 +57,7 @@ run(int argc, char **argv, GError **error)
   g_auto(RaOptions) options = RA_OPTIONS_INIT;
   g_auto(Texts) texts = {.algorithm = NULL};
   g_autoptr(RaStarter) starter = NULL;
+  g_autofree char *base = NULL; /* by which the files name each other */
   RaStarterOptions wanted;
   uint64_t n_nodes = 4;
   int kind = RA_STARTER_GRPO;
@@ -83,8 +84,9 @@ run(int argc, char **argv, GError **error)
                       error) ||
       !ra_option_uint64("--nodes", texts.nodes, 1, MAX_NODES, &n_nodes, error))
     return 0;
+  base = g_path_get_basename(options.files[0]);
   wanted =
-      (RaStarterOptions){.name = options.files[0],
+      (RaStarterOptions){.name = base,
                          .kind = (RaStarterKind)kind,
                          .model = texts.model ? texts.model : "qwen2.5-7b.json",
                          .gpu = texts.gpu ? texts.gpu : "h100-sxm",

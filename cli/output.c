@@ -50,6 +50,7 @@ ra_output_files(const char *folder, const char *name, const RaOutputFile *files,
 {
   g_autoptr(GPtrArray) all = g_ptr_array_new();
   g_auto(GStrv) paths = NULL;
+  g_autofree char *into = NULL;
 
   for (guint i = 0; files[i].suffix; i++) {
     g_autofree char *base = g_strconcat(name, files[i].suffix, NULL);
@@ -61,8 +62,9 @@ ra_output_files(const char *folder, const char *name, const RaOutputFile *files,
   if (!check_free(paths, force, error) ||
       (input && !ra_file_keep(input, (const char *const *)paths, error)))
     return NULL;
-  if (g_mkdir_with_parents(folder, 0777) != 0) {
-    g_set_error(error, RA_ERROR, RA_ERROR_IO, "%s: %s", folder,
+  into = g_path_get_dirname(paths[0]); /* @name may have folders in it */
+  if (g_mkdir_with_parents(into, 0777) != 0) {
+    g_set_error(error, RA_ERROR, RA_ERROR_IO, "%s: %s", into,
                 g_strerror(errno));
     return NULL;
   }

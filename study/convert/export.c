@@ -264,12 +264,23 @@ ra_export_memory_frac(const RaPlan *plan, uint32_t c)
   const RaModel *model =
       plan->workload->models[plan->workload->calls[c].model].model;
   double weights_bytes =
-      2.0 * (double)ra_model_n_params(model) / (how->tp * how->pp);
+      2 * ra_recipe_rank_params(model, how->tp, how->pp, how->ep,
+                                how->ep > 1 ? ra_call_plan_expert_tp(how) : 0);
   double step_bytes = ra_recipe_step_bytes(model, how->tp, how->max_sequences,
                                            how->prefill_tokens);
 
   return MIN(1.0, ((double)how->kv_memory_bytes + weights_bytes + step_bytes) /
                       plan->cluster->device.memory_bytes);
+}
+
+uint32_t
+ra_export_host_gpus(const RaCluster *cluster)
+{
+  uint32_t tray = ra_recipe_tray_gpus(cluster->gpu);
+
+  return tray > 0 && cluster->gpus_per_node % tray == 0
+             ? tray
+             : cluster->gpus_per_node;
 }
 
 gboolean

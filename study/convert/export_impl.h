@@ -55,6 +55,9 @@ void ra_export_put_meanings(RaExport *export, const RaMeaning *table, guint n,
 /* Adds @key as a flag without a value. */
 void ra_export_put_switch(RaExport *export, const char *key);
 
+/* GPUs of what a framework counts as a node: a tray, or a node of @cluster. */
+uint32_t ra_export_host_gpus(const RaCluster *cluster);
+
 /* TRUE if @a and @b share no GPU. */
 gboolean ra_export_is_apart(const RaCluster *cluster, const RaMesh *a,
                             const RaMesh *b);

@@ -219,7 +219,7 @@ put_nemo_rl(RaExport *export, const RaExportSource *from,
   const char *group = is_ppo ? "ppo." : "grpo.";
 
   (void)version;
-  r->n_node_gpus = from->plan->cluster->gpus_per_node;
+  r->n_node_gpus = ra_export_host_gpus(from->plan->cluster);
   export->launcher = "python3";
   export->entry = is_ppo ? "examples/run_ppo.py" : "examples/run_grpo.py";
   export->config = is_ppo ? "--config=examples/configs/ppo_math_1B.yaml"

@@ -198,7 +198,7 @@ put_openrlhf(RaExport *export, const RaExportSource *from,
       ra_export_recipe(from->plan, RA_FRAMEWORK_OPENRLHF, roles);
   Writer w = {.x = export, .recipe = recipe, .version = version};
 
-  recipe->n_node_gpus = from->plan->cluster->gpus_per_node;
+  recipe->n_node_gpus = ra_export_host_gpus(from->plan->cluster);
   export->has_flags = TRUE;
   export->launcher = "python3 -m";
   export->entry = "openrlhf.cli.train_ppo_ray";

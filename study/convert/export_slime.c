@@ -13,7 +13,8 @@ put_pools(RaExport *x, const RaPlan *plan, const RaExportRoles *roles,
 {
   const RaRecipeCall *train = &recipe->calls[RA_RECIPE_ACTOR_TRAIN];
   const RaMesh *mesh = &plan->calls[roles->call[RA_RECIPE_ACTOR_TRAIN]].mesh;
-  guint each = MIN(train->n_gpus, mesh->gpus_per_node);
+  guint host = MIN(mesh->gpus_per_node, ra_export_host_gpus(plan->cluster));
+  guint each = MIN(train->n_gpus, host);
 
   x->is_apart = ra_export_is_apart(
       plan->cluster, mesh, &plan->calls[roles->call[RA_RECIPE_GENERATE]].mesh);

@@ -221,7 +221,9 @@ static void
 put_pool(const Writer *w, const char *prefix, const RaCallPlan *how)
 {
   guint n_gpus = ra_mesh_n_gpus(&how->mesh);
-  guint each = MIN(n_gpus, how->mesh.gpus_per_node);
+  guint host =
+      MIN(how->mesh.gpus_per_node, ra_export_host_gpus(w->plan->cluster));
+  guint each = MIN(n_gpus, host);
 
   ra_export_put(w->export, prefix, "nnodes", "%u", n_gpus / each);
   ra_export_put(w->export, prefix, "n_gpus_per_node", "%u", each);
@@ -249,9 +251,11 @@ put_trainer(const Writer *w)
   if (w->is_megatron && w->version == V2026_08)
     ra_export_put(x, "", "model_engine", "megatron");
   if (!x->is_apart) {
-    ra_export_put(x, "trainer.", "nnodes", "%u", w->plan->cluster->n_nodes);
-    ra_export_put(x, "trainer.", "n_gpus_per_node", "%u",
-                  w->plan->cluster->gpus_per_node);
+    uint32_t each = ra_export_host_gpus(w->plan->cluster);
+
+    ra_export_put(x, "trainer.", "nnodes", "%u",
+                  ra_cluster_n_gpus(w->plan->cluster) / each);
+    ra_export_put(x, "trainer.", "n_gpus_per_node", "%u", each);
     if (w->is_megatron && w->version != V2026_08)
       x->config = "--config-name=ppo_megatron_trainer";
     return;

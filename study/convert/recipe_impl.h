@@ -73,6 +73,15 @@ void ra_recipe_nodes(RaRecipe *recipe, uint32_t n_gpus);
 /* @prefix and @key joined, for a moment: a few buffers in turn. */
 const char *ra_recipe_at(const char *prefix, const char *key);
 
+/* Parameters of @model on a GPU whose experts are cut over @ep ranks of @etp
+ * each (0: @tp), and the rest over @tp; all over @pp stages. */
+double ra_recipe_rank_params(const RaModel *model, uint32_t tp, uint32_t pp,
+                             uint32_t ep, uint32_t etp);
+
+/* GPUs of a tray of @gpu, which frameworks count as a node, where NVLink joins
+ * trays to one node of a cluster; 0: it joins none. */
+uint32_t ra_recipe_tray_gpus(const char *gpu);
+
 /* Sequences of an iteration: at least 1, and no more than a workload has. */
 gboolean ra_recipe_sequences(const RaRecipe *recipe, uint32_t *out,
                              GError **error);

@@ -15,7 +15,6 @@
 #include "traces/profile.h"
 
 #define DEFAULT_GPU "h100-sxm"
-#define TRAY_GPUS 4    /* of GB200 and GB300 */
 #define RACK_TRAYS 16u /* the largest power of two that its 18 trays have */
 #define MIB 1048576.0
 
@@ -28,6 +27,13 @@ ra_imported_free(RaImported *files)
   g_free(files->cluster);
   g_free(files->plan);
   g_free(files);
+}
+
+uint32_t
+ra_recipe_tray_gpus(const char *gpu)
+{
+  return g_str_has_prefix(gpu, "gb200") || g_str_has_prefix(gpu, "gb300") ? 4
+                                                                          : 0;
 }
 
 /* Trays of GB200 that NVLink joins, as one node: as many as the pools of all
@@ -59,7 +65,7 @@ write_cluster(RaRecipe *recipe, const RaRecipeOptions *options, GError **error)
                                   : DEFAULT_GPU;
   g_autoptr(GString) out = g_string_new(NULL);
 
-  if (g_str_has_prefix(gpu, "gb") && recipe->n_node_gpus == TRAY_GPUS)
+  if (recipe->n_node_gpus == ra_recipe_tray_gpus(gpu))
     join_trays(recipe);
   ra_recipe_note(
       recipe, "cluster: %s%s, one 400 Gbit/s NIC per GPU, a flat network", gpu,
@@ -140,22 +146,27 @@ model_of(const RaWorkload *workload, RaRecipeKind kind)
   return workload->models[workload->calls[index].model].model;
 }
 
-/* Parameters of a GPU of @call: experts are cut over other ranks than the rest.
- */
-static double
-rank_params(const RaModel *model, const RaRecipeCall *call)
+double
+ra_recipe_rank_params(const RaModel *model, uint32_t tp, uint32_t pp,
+                      uint32_t ep, uint32_t etp)
 {
-  double tp = MAX(1, call->tp), cut = MAX(1, call->ep);
+  double cut = (double)MAX(1, ep) * (etp > 0 ? etp : MAX(1, tp));
   guint32 n_of[RA_MODEL_MAX_KINDS];
   double experts = 0;
 
-  cut *= call->etp > 0 ? call->etp : tp;
   ra_model_count_kinds(model, 0, model->n_layers, n_of);
   for (guint32 k = 0; k < ra_model_n_kinds(model); k++)
     experts +=
         n_of[k] * (double)ra_model_kind_n_params(model, k, RA_PART_EXPERTS, 1);
-  return ((ra_model_n_params(model) - experts) / tp + experts / cut) /
-         MAX(1, call->pp);
+  return ((double)ra_model_n_params(model) - experts) / MAX(1, tp) /
+             MAX(1, pp) +
+         experts / cut / MAX(1, pp);
+}
+
+static double
+rank_params(const RaModel *model, const RaRecipeCall *c)
+{
+  return ra_recipe_rank_params(model, c->tp, c->pp, c->ep, c->etp);
 }
 
 /* Bytes of a GPU that the other models have when the engine starts: weights

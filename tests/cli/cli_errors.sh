@@ -121,7 +121,7 @@ fails "no file 'nosuch.plan', expected it at one of 'nosuch.plan'" simulate \
 mkdir dir dir.plan
 fails "dir: Is a directory" inspect dir
 fails "'dir.plan' is a directory" simulate dir.plan
-fails "no file 'ppo-llama3-70b-182.plan', did you mean 'ppo-llama3-70b-128.plan'? It is at none of" \
+fails "no file 'ppo-llama3-70b-182.plan', did you mean 'ppo-llama3-70b-128.plan'?" \
   simulate ppo-llama3-70b-182.plan
 for flag in workload cluster profile system; do
   fails "--$flag: no file 'nosuch'" simulate "$plan" --$flag=nosuch

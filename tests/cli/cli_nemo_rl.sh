@@ -249,6 +249,13 @@ import nemo-rl.yaml "${trays[@]}"
 node 1 16 "trays in a rack"
 grep -qx 'gpu = gb200' x.cluster
 result $? "whose GPU is GB200"
+# What goes back has trays again, as has verl's.
+run export x.plan --to=nemo-rl
+grep -q 'cluster.num_nodes=4' out && grep -q 'cluster.gpus_per_node=4' out
+result $? "exported as trays"
+run export x.plan --to=verl
+grep -q 'trainer.nnodes=4' out && grep -q 'trainer.n_gpus_per_node=4' out
+result $? "and for verl"
 import nemo-rl.yaml "${trays[@]}" cluster.segment_size=2
 node 2 8 "segments"
 import nemo-rl.yaml "${trays[@]}" -- --gpu=h100-sxm

@@ -17,6 +17,9 @@ works new other --model=llama-3-8b.json --gpu=h200-sxm -o new
 grep -q 'config = llama-3-8b.json' new/other.workload &&
   grep -q 'gpu = h200-sxm' new/other.cluster
 result $? "its model and GPU are those of the flags"
+# A name may have folders, which the files' own names of each other have not.
+works new deep/er/mine --nodes=1 --model=qwen2.5-1.5b.json -o new
+works simulate new/deep/er/mine.plan --fidelity=call
 XDG_CACHE_HOME=$tmp/cache works study new/sft.study
 # A key that stands as a comment is one that can be set.
 sed 's/^# \(staleness = \)0 /\11 /' new/grpo.workload >new/stale.workload

@@ -109,6 +109,15 @@ is_work(RaOpKind kind, guint dim)
     return dim >= 2 && dim != 3;
   case RA_OP_DECODE_ATTENTION:
     return dim >= 1 && dim != 3;
+  case RA_OP_LATENT:
+    return dim >= 2 && dim != 3;
+  case RA_OP_LATENT_DECODE:
+    return dim >= 1 && dim != 3;
+  case RA_OP_SCAN:
+    return dim == 1;
+  case RA_OP_LATENT_BACKWARD: /* as much longer as another op's backward */
+  case RA_OP_SCAN_BACKWARD:
+    return FALSE;
   case RA_OP_GEMM:
     return dim < 4;
   case RA_OP_REALLOC:
