@@ -92,11 +92,13 @@ cmp -s out first
 result $? "which is kept"
 
 # A point of 300 iterations op by op takes a minute; Ctrl-C does not wait for it.
+# (timeout would send its group another, which ends the command at once.)
 printf '%s\n' '[study]' 'title = Long' 'plan = ppo-llama3-70b-1024.plan' \
   'question = minimum' 'of = iteration' 'fidelity = op' 'iterations = 300' \
   '[axis price]' 'key = cluster.price' \
   'values = 2 USD/gpu/h, 3 USD/gpu/h' >long.study
-timeout -s INT --preserve-status 1 "$reallot" study long.study --no-cache \
+timeout --foreground -s INT --preserve-status 1 "$reallot" study \
+  long.study --no-cache \
   --threads=1 >out 2>err
 rc=$?
 [ "$rc" -eq 1 ] && grep -q '^reallot: stopped after 0 of 2 points$' err
