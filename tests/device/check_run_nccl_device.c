@@ -180,10 +180,11 @@ START_TEST(test_moved)
 END_TEST
 
 /* The faults: NCCL's streams do not follow ops, or ops do not follow those.
- * Some seed shows it: what is read too early may have been there. */
+ * Some seed shows it: what is read too early may have been there.  About half
+ * do (6 in a row did not in one of some 40 runs), so 24 miss it in 2^-24. */
 START_TEST(test_order_fault)
 {
-  enum { MOST = 6 };
+  enum { MOST = 24 };
   RunFixture *local = run_device(&ranks[0], 1e-2f, NULL);
   g_autoptr(GArray) x = run_fixture_params(local, "gen");
   gboolean is_caught = FALSE;
