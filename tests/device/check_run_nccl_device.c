@@ -180,8 +180,8 @@ START_TEST(test_moved)
 END_TEST
 
 /* The faults: NCCL's streams do not follow ops, or ops do not follow those.
- * Some seed shows it: what is read too early may have been there.  About half
- * do (6 in a row did not in one of some 40 runs), so 24 miss it in 2^-24. */
+ * Some seed shows it: what is read too early may have been there.  Six in a row
+ * did not, once, and the first that does ends the search. */
 START_TEST(test_order_fault)
 {
   enum { MOST = 24 };
