@@ -446,3 +446,12 @@ ra_options_setup(const RaOptions *options)
                         .sets = (const char *const *)options->sets,
                         .outputs = (const char *const *)options->outputs};
 }
+
+RaReplayOptions
+ra_options_replay(const RaOptions *options)
+{
+  return (RaReplayOptions){.n_iterations = options->n_iterations,
+                           .fidelity = options->fidelity,
+                           .flows = options->flows,
+                           .seed = options->seed};
+}

@@ -18,6 +18,7 @@
 
 #include "base/table.h"
 #include "graph/expand/task.h"
+#include "study/replay.h"
 #include "study/setup.h"
 
 /* Groups of flags. */
@@ -95,6 +96,9 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(RaOptions, ra_options_clear)
 
 /* Flags for a setup; borrows from @options. */
 RaSetupFlags ra_options_setup(const RaOptions *options);
+
+/* The replay that the flags ask for; nothing is recorded. */
+RaReplayOptions ra_options_replay(const RaOptions *options);
 
 /* Checks that a command that found a trace was given no flag of a plan. */
 gboolean ra_options_trace(const RaOptions *options, GError **error);

@@ -77,10 +77,7 @@ static RaTrace *
 replay_plan(const RaOptions *options, GError **error)
 {
   RaSetupFlags flags = ra_options_setup(options);
-  RaReplayOptions wanted = {.n_iterations = options->n_iterations,
-                            .fidelity = options->fidelity,
-                            .flows = options->flows,
-                            .seed = options->seed};
+  RaReplayOptions wanted = ra_options_replay(options);
   g_autoptr(RaSetup) setup =
       ra_setup_load(options->files[0], RA_FILE_PLAN, &flags, error);
   g_autoptr(RaReplay) replay =
@@ -130,10 +127,7 @@ plot_memory(const RaOptions *options, const RaPlotOptions *wanted,
             const Texts *texts, GError **error)
 {
   RaSetupFlags flags = ra_options_setup(options);
-  RaReplayOptions run = {.n_iterations = options->n_iterations,
-                         .fidelity = options->fidelity,
-                         .flows = options->flows,
-                         .seed = options->seed};
+  RaReplayOptions run = ra_options_replay(options);
   RaMemoryPlotOptions memory = {.path = wanted->path,
                                 .data_path = wanted->data_path,
                                 .title = wanted->title,

@@ -30,11 +30,7 @@ ra_simulate_seeds(const RaOptions *options, gboolean unfolded, uint32_t n_seeds,
                   guint n_threads, gboolean *out_fits, GError **error)
 {
   RaSetupFlags flags = ra_options_setup(options);
-  RaReplayOptions wanted = {.n_iterations = options->n_iterations,
-                            .fidelity = options->fidelity,
-                            .flows = options->flows,
-                            .seed = options->seed,
-                            .unfolded = unfolded};
+  RaReplayOptions wanted = ra_options_replay(options);
   g_autoptr(GPtrArray) setups =
       g_ptr_array_new_with_free_func((GDestroyNotify)ra_setup_free);
   g_autoptr(GPtrArray) tables =
@@ -46,6 +42,7 @@ ra_simulate_seeds(const RaOptions *options, gboolean unfolded, uint32_t n_seeds,
   gboolean ok = TRUE;
 
   *out_fits = TRUE;
+  wanted.unfolded = unfolded;
   for (guint i = 0; options->files[i] && ok; i++) {
     RaSetup *setup = NULL;
 

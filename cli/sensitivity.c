@@ -82,13 +82,9 @@ ra_simulate_sensitivity(const RaOptions *options, const char *factor,
                         const char *plot, guint n_threads, GError **error)
 {
   RaSetupFlags flags = ra_options_setup(options);
-  RaSensitivityOptions wanted = {
-      .factor = 2,
-      .n_threads = n_threads,
-      .replay = {.n_iterations = options->n_iterations,
-                 .fidelity = options->fidelity,
-                 .flows = options->flows,
-                 .seed = options->seed}};
+  RaSensitivityOptions wanted = {.factor = 2,
+                                 .n_threads = n_threads,
+                                 .replay = ra_options_replay(options)};
   g_autoptr(RaSensitivity) s = NULL;
   RaProgress *progress;
 

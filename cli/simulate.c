@@ -60,18 +60,15 @@ static int
 simulate(const RaOptions *options, const Flags *own, GError **error)
 {
   RaSetupFlags flags = ra_options_setup(options);
-  RaReplayOptions wanted = {.n_iterations = options->n_iterations,
-                            .fidelity = options->fidelity,
-                            .flows = options->flows,
-                            .seed = options->seed,
-                            .unfolded = own->unfolded,
-                            .record = own->trace != NULL,
-                            .record_decode = own->decode_ops};
+  RaReplayOptions wanted = ra_options_replay(options);
   g_autoptr(RaSetup) setup = NULL;
   g_autoptr(RaReplay) replay = NULL;
   g_autoptr(RaMemoryVerdict) fit = NULL;
   RaProgress *progress = ra_progress_begin("simulating");
 
+  wanted.unfolded = own->unfolded;
+  wanted.record = own->trace != NULL;
+  wanted.record_decode = own->decode_ops;
   if (ra_file_kind_expect(options->files[0], RA_FILE_PLAN, error))
     setup = ra_setup_load(options->files[0], RA_FILE_PLAN, &flags, error);
   if (setup)

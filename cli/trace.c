@@ -44,21 +44,20 @@ static void
 export_plan(const RaOptions *options, GError **error)
 {
   RaSetupFlags flags = ra_options_setup(options);
-  RaReplayOptions wanted = {.n_iterations = options->n_iterations,
-                            .fidelity = options->fidelity,
-                            .flows = options->flows,
-                            .seed = options->seed,
-                            .record = TRUE};
+  RaReplayOptions wanted = ra_options_replay(options);
   g_autoptr(RaSetup) setup =
       ra_setup_load(options->files[1], RA_FILE_PLAN, &flags, error);
-  g_autoptr(RaReplay) replay =
-      setup ? ra_replay_new(setup, &wanted, error) : NULL;
-  g_autoptr(RaTrace) trace = replay ? ra_replay_trace(setup, replay) : NULL;
+  g_autoptr(RaReplay) replay = NULL;
+  g_autoptr(RaTrace) trace = NULL;
   g_autofree char *text = NULL;
   gsize n_bytes;
 
-  if (!trace)
+  wanted.record = TRUE;
+  if (setup)
+    replay = ra_replay_new(setup, &wanted, error);
+  if (!replay)
     return;
+  trace = ra_replay_trace(setup, replay);
   ra_trace_set_head(trace, "command", "reallot trace export");
   text = ra_viewer_text(replay, trace, &n_bytes);
   ra_output_write(options->output, text, n_bytes, error);
