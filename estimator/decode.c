@@ -32,6 +32,28 @@ until_window(const RaModel *model, const RaBatch *batch)
   return until;
 }
 
+/* Seconds that each further token adds to @op, by the law of its own or that of
+ * the nearest op, and up to which token; 0 if it sees no more of them, as its
+ * window is full. */
+static double
+op_line(const RaEstimator *estimator, const RaOp *op, uint64_t kv_tokens,
+        uint64_t *out_until)
+{
+  const RaRoofLaw *roof =
+      op->kind == RA_OP_LATENT_DECODE ? ra_estimator_roof(estimator, op) : NULL;
+  RaOp near = *op;
+
+  *out_until = UINT64_MAX;
+  if (!roof)
+    ra_op_nearest(op, &near);
+  if ((!roof && near.kind != RA_OP_DECODE_ATTENTION) || near.dim[2] < kv_tokens)
+    return 0;
+  return near.count *
+         (roof ? ra_roof_line(roof, &near, out_until)
+               : ra_decode_attention_line(&estimator->decode_attention, &near,
+                                          out_until));
+}
+
 double
 ra_estimator_device_line(const RaEstimator *estimator, const RaModel *model,
                          const RaBatch *batch, const RaOp *ops, guint n_ops,
@@ -42,24 +64,8 @@ ra_estimator_device_line(const RaEstimator *estimator, const RaModel *model,
   *out_until_tokens = until_window(model, batch);
   for (guint i = 0; i < n_ops; i++) {
     uint64_t until;
-    RaOp near;
 
-    if (ops[i].kind == RA_OP_LATENT_DECODE &&
-        ra_estimator_roof(estimator, &ops[i])) {
-      if (ops[i].dim[2] < batch->kv_tokens)
-        continue;
-      slope +=
-          ops[i].count *
-          ra_roof_line(ra_estimator_roof(estimator, &ops[i]), &ops[i], &until);
-      *out_until_tokens = MIN(*out_until_tokens, until);
-      continue;
-    }
-    ra_op_nearest(&ops[i], &near);
-    /* Full windows see no more tokens. */
-    if (near.kind != RA_OP_DECODE_ATTENTION || near.dim[2] < batch->kv_tokens)
-      continue;
-    slope += near.count * ra_decode_attention_line(&estimator->decode_attention,
-                                                   &near, &until);
+    slope += op_line(estimator, &ops[i], batch->kv_tokens, &until);
     *out_until_tokens = MIN(*out_until_tokens, until);
   }
   return slope;

@@ -95,45 +95,55 @@ decode_s(const RaRoofLaw *law, const RaOp *op, uint64_t tokens)
   return smooth_s(law, &at);
 }
 
-/* The quarter of an octave of tokens that @tokens is in: from @out_low on, and
- * below the sum; 1 below 4. */
-static uint64_t
-quarter_of(uint64_t tokens, uint64_t *out_low)
+/* A latent decode step within a quarter of an octave of tokens. */
+typedef struct {
+  double low_s; /* at its first number of tokens */
+  double s_per_token;
+  uint64_t low, until; /* that number, and the next quarter's */
+} Line;
+
+/* The line of @op, which has tokens in the cache; quarters of fewer than 4 are
+ * a token wide. */
+static Line
+line_of(const RaRoofLaw *law, const RaOp *op)
 {
-  uint64_t octave = 1, width;
+  uint64_t tokens = op->dim[KV_TOKENS], octave = 1, width;
+  Line line;
 
   while (octave <= tokens / 2)
     octave *= 2;
   width = MAX(octave / 4, 1);
-  *out_low = octave + (tokens - octave) / width * width;
-  return width;
+  line.low = octave + (tokens - octave) / width * width;
+  line.until = line.low + width;
+  line.low_s = decode_s(law, op, line.low);
+  line.s_per_token =
+      (decode_s(law, op, line.until) - line.low_s) / (double)width;
+  return line;
 }
 
 double
 ra_roof_line(const RaRoofLaw *law, const RaOp *op, uint64_t *out_until_tokens)
 {
-  uint64_t low, width;
+  Line line;
 
   *out_until_tokens = UINT64_MAX;
   if (op->dim[SEQUENCES] == 0 || op->dim[KV_TOKENS] == 0)
     return 0;
-  width = quarter_of(op->dim[KV_TOKENS], &low);
-  *out_until_tokens = low + width;
-  return (decode_s(law, op, low + width) - decode_s(law, op, low)) /
-         (double)width;
+  line = line_of(law, op);
+  *out_until_tokens = line.until;
+  return line.s_per_token;
 }
 
 double
 ra_roof_s(const RaRoofLaw *law, const RaOp *op)
 {
-  uint64_t low, until;
-  double slope;
+  Line line;
 
   if (op->dim[SEQUENCES] == 0 || op->dim[TOKENS] == 0)
     return 0;
   if (law->roof != RA_ROOF_LATENT_DECODE || op->dim[KV_TOKENS] == 0)
     return smooth_s(law, op);
-  slope = ra_roof_line(law, op, &until);
-  quarter_of(op->dim[KV_TOKENS], &low);
-  return decode_s(law, op, low) + slope * (double)(op->dim[KV_TOKENS] - low);
+  line = line_of(law, op);
+  return line.low_s +
+         line.s_per_token * (double)(op->dim[KV_TOKENS] - line.low);
 }
