@@ -199,6 +199,13 @@ void ra_recipe_like(RaRecipe *recipe, RaRecipeKind kind, RaRecipeKind base);
 gboolean ra_recipe_pools(RaRecipe *recipe, uint32_t n_nodes, uint32_t n_gpus,
                          uint32_t own_nodes, uint32_t own_gpus, GError **error);
 
+/* Trays of a rack that NVLink joins to one node of a cluster: the largest power
+ * of two that the 18 of NVL72 have. */
+#define RA_RECIPE_RACK_TRAYS 16u
+
+/* GPUs of a tray of @gpu, which frameworks count as a node; 0: it has none. */
+uint32_t ra_recipe_tray_gpus(const char *gpu);
+
 void ra_recipe_free(RaRecipe *recipe);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(RaRecipe, ra_recipe_free)
 

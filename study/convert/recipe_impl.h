@@ -78,10 +78,6 @@ const char *ra_recipe_at(const char *prefix, const char *key);
 double ra_recipe_rank_params(const RaModel *model, uint32_t tp, uint32_t pp,
                              uint32_t ep, uint32_t etp);
 
-/* GPUs of a tray of @gpu, which frameworks count as a node, where NVLink joins
- * trays to one node of a cluster; 0: it joins none. */
-uint32_t ra_recipe_tray_gpus(const char *gpu);
-
 /* Sequences of an iteration: at least 1, and no more than a workload has. */
 gboolean ra_recipe_sequences(const RaRecipe *recipe, uint32_t *out,
                              GError **error);

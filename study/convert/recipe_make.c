@@ -15,7 +15,6 @@
 #include "traces/profile.h"
 
 #define DEFAULT_GPU "h100-sxm"
-#define RACK_TRAYS 16u /* the largest power of two that its 18 trays have */
 #define MIB 1048576.0
 
 void
@@ -41,9 +40,10 @@ ra_recipe_tray_gpus(const char *gpu)
 static void
 join_trays(RaRecipe *recipe)
 {
-  uint32_t most = recipe->n_segment > 0 ? recipe->n_segment : RACK_TRAYS;
+  uint32_t most =
+      recipe->n_segment > 0 ? recipe->n_segment : RA_RECIPE_RACK_TRAYS;
 
-  for (uint32_t n = 1; 2 * n <= MIN(most, RACK_TRAYS); n *= 2) {
+  for (uint32_t n = 1; 2 * n <= MIN(most, RA_RECIPE_RACK_TRAYS); n *= 2) {
     uint32_t twice = 2 * recipe->n_node_gpus;
 
     if (recipe->n_nodes % 2 != 0)
@@ -58,15 +58,11 @@ join_trays(RaRecipe *recipe)
 }
 
 static char *
-write_cluster(RaRecipe *recipe, const RaRecipeOptions *options, GError **error)
+write_cluster(RaRecipe *recipe, const RaRecipeOptions *options, const char *gpu,
+              GError **error)
 {
-  const char *gpu = options->gpu  ? options->gpu
-                    : recipe->gpu ? recipe->gpu
-                                  : DEFAULT_GPU;
   g_autoptr(GString) out = g_string_new(NULL);
 
-  if (recipe->n_node_gpus == ra_recipe_tray_gpus(gpu))
-    join_trays(recipe);
   ra_recipe_note(
       recipe, "cluster: %s%s, one 400 Gbit/s NIC per GPU, a flat network", gpu,
       options->gpu  ? ""
@@ -593,11 +589,15 @@ ra_recipe_make(RaRecipe *recipe, const RaRecipeOptions *options, GError **error)
   g_autoptr(RaKeyFile) workload_file = NULL, cluster_file = NULL;
   g_autoptr(RaWorkload) workload = NULL;
   g_autoptr(RaCluster) cluster = NULL;
+  const char *gpu;
 
   g_return_val_if_fail(recipe != NULL && options != NULL, NULL);
+  gpu = options->gpu ? options->gpu : recipe->gpu ? recipe->gpu : DEFAULT_GPU;
+  if (recipe->n_node_gpus == ra_recipe_tray_gpus(gpu))
+    join_trays(recipe);
   files->workload = ra_recipe_workload(recipe, options, error);
   if (files->workload)
-    files->cluster = write_cluster(recipe, options, error);
+    files->cluster = write_cluster(recipe, options, gpu, error);
   if (!files->cluster)
     return NULL;
   workload_file = parse(options, ".workload", files->workload, error);

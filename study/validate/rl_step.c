@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "sim/breakdown.h"
+#include "study/convert/recipe.h"
 #include "study/replay.h"
 #include "study/validate/rl_step.h"
 #include "study/validate/validate_impl.h"
@@ -16,7 +17,6 @@
 /* Replayed of an asynchronous step; the first half fills the pipe: rollouts
  * that wait for no version yet. */
 #define ASYNC_ITERATIONS 8
-#define NVLINK_DOMAIN_GPUS 64 /* of GB200 NVL72, as a power of two */
 
 /* ---- Models ---------------------------------------------------------------*/
 
@@ -172,8 +172,8 @@ make_workload(const RaRlStep *step, GError **error)
 static RaCluster *
 make_cluster(const RaRlStep *step, GError **error)
 {
-  uint32_t per_node =
-      g_str_has_prefix(step->gpu, "gb") ? NVLINK_DOMAIN_GPUS : NODE_GPUS;
+  uint32_t tray = ra_recipe_tray_gpus(step->gpu);
+  uint32_t per_node = tray > 0 ? tray * RA_RECIPE_RACK_TRAYS : NODE_GPUS;
   g_autofree char *text = NULL;
   g_autoptr(RaKeyFile) file = NULL;
 
