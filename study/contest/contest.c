@@ -19,10 +19,11 @@
 #define LEAST_CHAINS_S 0.1
 
 /* They divide memory by what the last plan needs over what there is, then by
- * the fourth and the sixteenth power of it. */
+ * the fourth and the sixteenth power of it; chosen. */
 #define TIGHTER_TRIES 6
 
-/* Plans replayed at each step down at stage fidelity, and most such steps. */
+/* Plans replayed at each step down at stage fidelity, and most such steps:
+ * chosen, as half of the time left bounds them where a time is given. */
 #define REPLAY_NEAR 16
 #define REPLAY_STEPS 8
 

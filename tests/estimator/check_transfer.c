@@ -360,13 +360,15 @@ END_TEST
 
 /* A card on PCIe 5 takes the share of its slot that the A100 got of PCIe 4:
  * comm_vidur has such a node of H100, which nothing was fitted on; 66846720
- * bytes over 4 take 2055 us there. */
+ * bytes over 4 take 2055 us there.  The A100's own sizes, left out in turn, are
+ * hit within 3.7 % (error-p90 of the law): so much for its share, and so much
+ * again for the share of another node.  PCIe 4 would be a factor of 2 off. */
 START_TEST(test_pcie_5)
 {
   g_autoptr(RaProfile) p = profile_text_shipped("h100-pcie");
   RaOp op = {.kind = RA_OP_ALL_REDUCE, .count = 1, .dim = {66846720, 4, 4, 1}};
 
-  ck_assert_double_eq_tol(op_s(p, op), 2055e-6, 0.08 * 2055e-6);
+  ck_assert_double_eq_tol(op_s(p, op), 2055e-6, 2 * 0.037 * 2055e-6);
 }
 END_TEST
 

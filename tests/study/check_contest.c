@@ -180,12 +180,12 @@ START_TEST(ends)
 }
 END_TEST
 
-/* Tables take each call for a whole, but a stage of training begins as soon as
- * its GPUs have finished with the reference, so that the quickest by the tables
- * is behind the family `real` here: the fault, without which the test would
- * show nothing.  Steps down by replay lead on from there, so a plan that was
- * found wins, ahead of all families; where none is asked for beside the best,
- * there are no such steps and the family wins. */
+/* Tables take each call for a whole, but a stage of training begins as soon
+ * as its GPUs have finished with the reference, so the plan that the tables
+ * call the fastest is behind the family `real` here: the fault, without
+ * which the test would show nothing.  Steps down by replay lead on from
+ * there, so a plan that was found wins, ahead of all families; where none is
+ * asked for beside the best, there are no such steps and the family wins. */
 START_TEST(overlap)
 {
   RaSetupFlags dpo = {.workload = "dpo-llama3-70b.workload",
