@@ -289,6 +289,10 @@ run-minimax-m2	experts over 4 ranks alone: a rank has 27 billion parameters, wit
 run_deepseek_math_gsm8k	the critic is at tp 1, pp 1, verl's defaults: 36 GiB of weights and fp32 gradients beside the engine
 megatron_96gb	nothing is recomputed; micro-batches of a token budget that the mean length does not fill
 qwen30b_sapo	its number of nodes is known only to Slurm: one node is taken
+automodel	experts on ranks under FSDP: a plan shards no experts that ranks share
+nanov3-30BA3B-2n8g-fsdp2	experts on ranks under FSDP: a plan shards no experts that ranks share
+deepseek-v3-64n8g-fp8	the engine's weights have 8 bits there, 16 in a plan
+async_flow	pools of GPUs that only the recipe's own code reads (async_resources)
 fp8rollout	nothing is recomputed, verl's default of Megatron; micro-batches are taken as even
 END
 }
