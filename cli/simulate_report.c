@@ -155,6 +155,26 @@ append_results(GString *out, const RaSimResult *result,
   g_string_append_c(out, '\n');
 }
 
+/* A line where processes are all that is in host memory, else a table. */
+static void
+append_host_memory(GString *out, const RaMemoryVerdict *fit)
+{
+  const RaHostMemory *host = fit->host;
+  g_autofree char *of =
+      host->capacity_bytes > 0
+          ? g_strdup_printf("%.1f of %.1f GiB", host->peak_bytes / GIB,
+                            host->capacity_bytes / GIB)
+          : g_strdup_printf("%.1f GiB", host->peak_bytes / GIB);
+  g_autofree char *title = g_strdup_printf(
+      "Host memory of node %" PRIu32 ", the one with most: %s", host->node, of);
+
+  if (ra_table_n_rows(fit->hosts) > 1)
+    ra_output_top(out, fit->hosts, title, HOLDER_ROWS_SHOWN, "smaller");
+  else
+    g_string_append_printf(out, "%s, processes alone\n", title);
+  g_string_append_c(out, '\n');
+}
+
 static void
 append_memory(GString *out, const RaMemoryVerdict *fit)
 {
@@ -168,6 +188,7 @@ append_memory(GString *out, const RaMemoryVerdict *fit)
                           fit->capacity_bytes / GIB);
   ra_output_top(out, fit->holders, title, HOLDER_ROWS_SHOWN, "smaller");
   g_string_append_c(out, '\n');
+  append_host_memory(out, fit);
 }
 
 /* Extrapolation from the profile's measurements. */
@@ -270,6 +291,7 @@ list_tables(const RaOutcome *outcome, const RaMemoryVerdict *fit,
     out_tables[n++] = outcome->staleness;
   out_tables[n++] = fit->memory;
   out_tables[n++] = fit->holders;
+  out_tables[n++] = fit->hosts;
   if (real)
     out_tables[n++] = real;
   if (explain) {

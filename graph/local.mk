@@ -43,6 +43,7 @@ libgraph_a_SOURCES += %D%/memory/memory_ahead.c %D%/memory/memory_ahead.h
 libgraph_a_SOURCES += %D%/memory/memory_blocks.c %D%/memory/memory_blocks.h
 libgraph_a_SOURCES += %D%/memory/memory_generate.c %D%/memory/memory_generate.h
 libgraph_a_SOURCES += %D%/memory/memory_load.c
+libgraph_a_SOURCES += %D%/memory/host_memory.c %D%/memory/host_memory.h
 libgraph_a_SOURCES += %D%/memory/memory_peak.c %D%/memory/memory_peak.h
 libgraph_a_SOURCES += %D%/memory/memory_table.c %D%/memory/memory_table.h
 libgraph_a_SOURCES += %D%/input/mesh.c

@@ -2,6 +2,7 @@
 #include "config.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 
 #include "study/memory_verdict.h"
@@ -53,6 +54,8 @@ make_memory(const RaMemoryVerdict *fit)
   ra_table_column(table, "bound_bytes", RA_UNIT_BYTES, RA_CELL_REAL);
   ra_table_column(table, "peak_s", RA_UNIT_SECONDS, RA_CELL_REAL);
   ra_table_column(table, "task", RA_UNIT_NONE, RA_CELL_TEXT);
+  ra_table_column(table, "host_bytes", RA_UNIT_BYTES, RA_CELL_REAL);
+  ra_table_column(table, "host_capacity_bytes", RA_UNIT_BYTES, RA_CELL_REAL);
   ra_table_column(table, "fits", RA_UNIT_NONE, RA_CELL_TEXT);
   ra_table_column(table, "remedy", RA_UNIT_NONE, RA_CELL_TEXT);
   if (fit->lane == RA_NONE)
@@ -65,6 +68,11 @@ make_memory(const RaMemoryVerdict *fit)
   ra_table_real(table, fit->bound_bytes);
   ra_table_real(table, fit->peak_s);
   ra_table_text(table, fit->task);
+  ra_table_real(table, fit->host->peak_bytes);
+  if (fit->host->capacity_bytes > 0)
+    ra_table_real(table, fit->host->capacity_bytes);
+  else
+    ra_table_missing(table);
   ra_table_text(table, fit->fits ? "yes" : "no");
   if (fit->remedy)
     ra_table_text(table, fit->remedy);
@@ -93,26 +101,81 @@ make_holders(const RaMemoryVerdict *fit, const RaWorkload *workload,
   return table;
 }
 
-/* "does not fit: GPU 8 needs 91.2 of 80.0 GiB at 12.3 s, as it0/... begins:
- * optimizer of actor 30.2 GiB, ..." */
-static char *
-make_verdict(const RaMemoryVerdict *fit, const RaWorkload *workload,
-             const GArray *shares)
+/* Host holders that hold something, largest first. */
+static GArray *
+host_shares(const RaHostMemory *host)
 {
-  GString *out = g_string_new(NULL);
-  g_autofree char *time = ra_quantity_format(fit->peak_s, RA_UNIT_SECONDS);
+  g_autofree uint64_t *bytes = NULL;
+  uint32_t n = host->n_calls * RA_N_HOST_HOLDS;
 
-  g_string_append_printf(out,
-                         "The plan does not fit: GPU %" PRIu32
-                         " needs %.1f of %.1f GiB at %s, "
-                         "when %s begins: ",
-                         fit->gpu, fit->peak_bytes / GIB,
-                         fit->capacity_bytes / GIB, time, fit->task);
+  bytes = g_new(uint64_t, n);
+  for (uint32_t h = 0; h < n; h++)
+    bytes[h] = (uint64_t)llround(host->bytes[h]);
+  return sorted_shares(bytes, n);
+}
+
+static RaTable *
+make_hosts(const RaHostMemory *host, const RaWorkload *workload,
+           const GArray *shares)
+{
+  RaTable *table = ra_table_new("host_memory");
+
+  ra_table_column(table, "node", RA_UNIT_NONE, RA_CELL_INTEGER);
+  ra_table_column(table, "holder", RA_UNIT_NONE, RA_CELL_TEXT);
+  ra_table_column(table, "held_bytes", RA_UNIT_BYTES, RA_CELL_REAL);
+  ra_table_column(table, "share_frac", RA_UNIT_NONE, RA_CELL_FRAC);
+  for (guint i = 0; i < shares->len; i++) {
+    const Share *s = &g_array_index(shares, Share, i);
+    g_autofree char *name = ra_host_memory_name(workload, s->holder);
+    ra_table_row(table);
+    ra_table_integer(table, host->node);
+    ra_table_text(table, name);
+    ra_table_real(table, (double)s->bytes);
+    ra_table_real(table, (double)s->bytes / host->peak_bytes);
+  }
+  return table;
+}
+
+typedef char *(*HolderName)(const RaWorkload *workload, uint32_t holder);
+
+/* "optimizer of actor 30.2 GiB, ..." */
+static void
+append_holders(GString *out, const RaWorkload *workload, const GArray *shares,
+               HolderName name_of)
+{
   for (guint i = 0; i < MIN(shares->len, VERDICT_HOLDERS); i++) {
     const Share *s = &g_array_index(shares, Share, i);
-    g_autofree char *name = ra_holder_name(workload, s->holder);
+    g_autofree char *name = name_of(workload, s->holder);
     g_string_append_printf(out, "%s%s %.1f GiB", i ? ", " : "", name,
                            (double)s->bytes / GIB);
+  }
+}
+
+/* "The plan does not fit: GPU 8 needs 91.2 of 80.0 GiB at 12.3 s, when
+ * it0/... begins: optimizer of actor 30.2 GiB, ...", or a node's host memory,
+ * or both. */
+static char *
+make_verdict(const RaMemoryVerdict *fit, const RaWorkload *workload,
+             const GArray *shares, const GArray *on_host)
+{
+  GString *out = g_string_new("The plan does not fit: ");
+  g_autofree char *time = ra_quantity_format(fit->peak_s, RA_UNIT_SECONDS);
+  gboolean gpu = fit->peak_bytes > fit->capacity_bytes;
+
+  if (gpu) {
+    g_string_append_printf(out,
+                           "GPU %" PRIu32 " needs %.1f of %.1f GiB at %s, "
+                           "when %s begins: ",
+                           fit->gpu, fit->peak_bytes / GIB,
+                           fit->capacity_bytes / GIB, time, fit->task);
+    append_holders(out, workload, shares, ra_holder_name);
+  }
+  if (!ra_host_memory_fits(fit->host)) {
+    g_string_append_printf(
+        out, "%snode %" PRIu32 " needs %.1f of %.1f GiB of host memory: ",
+        gpu ? "; " : "", fit->host->node, fit->host->peak_bytes / GIB,
+        fit->host->capacity_bytes / GIB);
+    append_holders(out, workload, on_host, ra_host_memory_name);
   }
   if (!fit->remedy)
     g_string_append(out, ".  No change that was tried makes it fit; another "
@@ -154,9 +217,10 @@ ra_memory_verdict_new(const RaSetup *setup, const RaSetupFlags *flags,
 {
   g_autoptr(RaMemoryTable) table = NULL;
   g_autoptr(RaMemoryReplay) memory = NULL;
-  g_autoptr(GArray) shares = NULL;
+  g_autoptr(GArray) shares = NULL, on_host = NULL;
   g_autofree uint64_t *bytes = NULL;
   RaMemoryVerdict *fit;
+  gboolean in_gpus;
 
   g_return_val_if_fail(setup && setup->plan && replay, NULL);
   fit = g_new0(RaMemoryVerdict, 1);
@@ -170,14 +234,20 @@ ra_memory_verdict_new(const RaSetup *setup, const RaSetupFlags *flags,
     ra_memory_replay_holders_at_peak(replay->sim, table, fit->lane, bytes);
     fit->bound_bytes = bound_of(setup, replay, table->memory);
   }
-  fit->fits = fit->peak_bytes <= fit->capacity_bytes;
+  fit->host = ra_host_memory_new(table->memory);
+  in_gpus = fit->peak_bytes <= fit->capacity_bytes;
+  fit->fits = in_gpus && ra_host_memory_fits(fit->host);
   if (!fit->fits && flags)
-    fit->remedy = ra_remedy_find(setup, flags, replay, fit->gpu);
+    fit->remedy = ra_remedy_find(
+        setup, flags, replay,
+        in_gpus ? fit->host->node * setup->cluster->gpus_per_node : fit->gpu);
   shares = sorted_shares(bytes, ra_memory_n_holders(table->memory));
   fit->memory = make_memory(fit);
   fit->holders = make_holders(fit, setup->workload, shares);
+  on_host = host_shares(fit->host);
+  fit->hosts = make_hosts(fit->host, setup->workload, on_host);
   if (!fit->fits)
-    fit->verdict = make_verdict(fit, setup->workload, shares);
+    fit->verdict = make_verdict(fit, setup->workload, shares, on_host);
   return fit;
 }
 
@@ -191,5 +261,7 @@ ra_memory_verdict_free(RaMemoryVerdict *fit)
   g_free(fit->verdict);
   ra_table_free(fit->memory);
   ra_table_free(fit->holders);
+  ra_table_free(fit->hosts);
+  ra_host_memory_free(fit->host);
   g_free(fit);
 }

@@ -1,4 +1,5 @@
-/* Memory fit: compares the peak of a replayed plan with the memory of its GPUs.
+/* Memory fit: compares the peak of a replayed plan with the memory of its GPUs,
+ * and what it holds in host memory with that of its nodes, where it is known.
  *
  *     g_autoptr(RaMemoryVerdict) fit = ra_memory_verdict_new(setup, &flags,
  *     replay);
@@ -13,6 +14,8 @@
  *   memory_holders  a row per holder at that moment, largest first; framework
  *                   and allocator slack are included, so the bytes add up to
  *                   the peak
+ *   host_memory     a row per holder of the node with most in host memory
+ *                   (graph/memory/host_memory.h), largest first
  *
  * Typical sizes: 128 GPUs in 32 lanes; 5 to 15 holders.
  */
@@ -20,11 +23,12 @@
 #define RA_STUDY_MEMORY_VERDICT_H
 
 #include "base/table.h"
+#include "graph/memory/host_memory.h"
 #include "sim/memory_replay.h"
 #include "study/replay.h"
 
 typedef struct {
-  gboolean fits;
+  gboolean fits; /* into its GPUs and its hosts */
   uint32_t lane; /* the fullest, RA_NONE: no GPU runs anything */
   uint32_t gpu;  /* the first of its GPUs, cluster-wide */
   double peak_bytes;
@@ -36,8 +40,10 @@ typedef struct {
                     study/remedy.h found none */
   char *verdict; /* owned; NULL: the plan fits; else GPU, moment, holders,
                     remedy */
-  RaTable *memory;  /* owned */
-  RaTable *holders; /* owned */
+  RaHostMemory *host; /* owned */
+  RaTable *memory;    /* owned */
+  RaTable *holders;   /* owned */
+  RaTable *hosts;     /* owned */
 } RaMemoryVerdict;
 
 /**

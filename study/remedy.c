@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "graph/input/residency.h"
+#include "graph/memory/host_memory.h"
 #include "graph/memory/memory_peak.h"
 #include "study/remedy.h"
 
@@ -21,7 +22,8 @@ typedef struct {
   double least_bytes; /* peak with what is kept */
 } Search;
 
-/* The bound of the plan with @sets, or -1 where it is refused. */
+/* The bound of the plan with @sets, or -1 where it is refused or its nodes have
+ * too little host memory. */
 static double
 bound_with(const Search *s, const GPtrArray *sets)
 {
@@ -29,6 +31,7 @@ bound_with(const Search *s, const GPtrArray *sets)
   g_autoptr(RaSetup) setup = NULL;
   g_autoptr(RaMemory) memory = NULL;
   g_autofree RaCallLoad *loads = NULL;
+  g_autoptr(RaHostMemory) host = NULL;
   RaAugmented *augmented;
   RaMemoryPeak peak;
   double bytes;
@@ -38,6 +41,9 @@ bound_with(const Search *s, const GPtrArray *sets)
   if (!setup)
     return -1;
   memory = ra_memory_new(setup->plan);
+  host = ra_host_memory_new(memory);
+  if (!ra_host_memory_fits(host))
+    return -1;
   loads = ra_call_loads_new(setup->plan, s->replay->augmented->n_iterations,
                             s->replay->graph->seed);
   augmented = ra_augment_drawn(setup->plan, s->replay->augmented->n_iterations,
@@ -138,6 +144,19 @@ try_host(Search *s, uint32_t call, gboolean optimizer)
     try_keys(s, call, TRUE, "residency=host");
 }
 
+/* Data in host memory back on the GPUs. */
+static void
+try_device(Search *s, uint32_t call)
+{
+  const RaCall *c = &s->setup->workload->calls[call];
+  const RaCallPlan *p = &s->setup->plan->calls[call];
+
+  if (c->kind == RA_CALL_TRAIN && p->optimizer_residency > RA_RESIDENCY_KEEP)
+    try_keys(s, call, FALSE, "optimizer-residency=keep");
+  if (p->residency == RA_RESIDENCY_HOST)
+    try_keys(s, call, TRUE, "residency=release");
+}
+
 /* Half of the replicas, each of twice the GPUs. */
 static void
 try_wider(Search *s, uint32_t call, gboolean pipeline)
@@ -152,7 +171,7 @@ try_wider(Search *s, uint32_t call, gboolean pipeline)
   try_keys(s, call, FALSE, keys);
 }
 
-enum { N_KINDS = 12 };
+enum { N_KINDS = 13 };
 
 /* The @kind-th change of the list in the header. */
 static void
@@ -188,8 +207,11 @@ try_kind(Search *s, uint32_t call, guint kind)
   case 10:
     try_wider(s, call, kind == 10);
     break;
-  default:
+  case 11:
     try_zero(s, call, 3);
+    break;
+  default:
+    try_device(s, call);
   }
 }
 

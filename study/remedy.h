@@ -14,6 +14,8 @@
  *      optimizer-residency = host    copies over the host's link
  *   7. tp x 2, pp x 2, with half the dp   more communication or bubble
  *   8. zero = 3               weights are gathered every pass
+ *   9. residency = release, optimizer-residency = keep   where it is host
+ *                             memory that lacks
  *
  * Where none alone fits, they are taken in this order: each that does not raise
  * the peak is kept, and what is not needed in the end is dropped.

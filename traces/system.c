@@ -92,6 +92,8 @@ static const char *const gradient_names[] = {"kept", "dropped", NULL};
 static const char *const generation_names[] = {"shared", "engine", NULL};
 static const char *const loss_names[] = {"softmax", "in-place", NULL};
 static const char *const segment_names[] = {"fixed", "expandable", NULL};
+static const char *const copy_names[] = {"exact", "blocks", NULL};
+static const char *const asleep_names[] = {"dropped", "host", NULL};
 
 #define HABIT(field) G_STRUCT_OFFSET(RaMemoryHabits, field)
 static const RaKeySpec habit_keys[] = {
@@ -114,6 +116,14 @@ static const RaKeySpec habit_keys[] = {
      .doc =
          "of the allocator: fixed, with the cluster's slack, or growing page "
          "by page, without"},
+    {"host-copies", RA_KEY_ENUM, HABIT(host_blocks), .fallback = "exact",
+     .names = copy_names,
+     .doc = "tensors in host memory: with their size, or in pinned blocks of "
+            "powers of two"},
+    {"engine-asleep", RA_KEY_ENUM, HABIT(asleep_in_host), .fallback = "dropped",
+     .names = asleep_names,
+     .doc = "weights of an engine while its GPUs do other calls: dropped, or "
+            "kept in host memory"},
 };
 
 const RaKeySpec *

@@ -35,6 +35,8 @@
  *     generation = engine            shared | engine
  *     loss = in-place                softmax | in-place
  *     segments = expandable          fixed | expandable
+ *     host-copies = blocks           exact | blocks
+ *     engine-asleep = host           dropped | host
  *
  * Either group may be absent; a habit that is left out is that of the executor,
  * the first spelling.  estimator/estimator.h documents the use of constants.  A

@@ -289,19 +289,34 @@ ra_layout_rect(const RaTensorTable *table, const RaCallPlan *plan,
   return TRUE;
 }
 
-/* Parameters of one unit of each kind that the rank at @coord holds. */
+/* Size of a tensor's part with @n values: their number or, with
+ * @bytes_per_param, bytes of the block of a power of two that holds them. */
+static uint64_t
+part_size(uint64_t n, uint32_t bytes_per_param)
+{
+  uint64_t block = 1;
+
+  if (bytes_per_param == 0 || n == 0)
+    return n;
+  while (block < n * bytes_per_param)
+    block *= 2;
+  return block;
+}
+
+/* Sum of part_size() over one unit of each kind, at @coord. */
 static void
-unit_params(const RaTensorTable *table, const RaCallPlan *plan,
-            const RaCoord *coord, uint64_t *out_params)
+unit_sizes(const RaTensorTable *table, const RaCallPlan *plan,
+           const RaCoord *coord, uint32_t bytes_per_param, uint64_t *out_sizes)
 {
   for (guint k = 0; k < RA_N_UNIT_KINDS; k++)
-    out_params[k] = 0;
+    out_sizes[k] = 0;
   for (uint32_t i = 0; i < table->n_classes; i++) {
     const RaTensorClass *c = &table->classes[i];
     RaSpan span = rank_span(plan, &c->tensor, coord);
     RaRect rect = ra_layout_span_rect(&c->tensor, span);
     uint64_t n = c->tensor.expert == 0 ? c->n / ra_call_plan_ep(plan) : c->n;
-    out_params[c->unit] += n * rect.n_rows * rect.n_cols;
+    out_sizes[c->unit] +=
+        n * part_size(rect.n_rows * rect.n_cols, bytes_per_param);
   }
 }
 
@@ -319,17 +334,17 @@ ra_layout_n_params(const RaTensorTable *table, const RaCallPlan *plan,
   for (uint32_t u = 0; u < table->n_units; u++)
     n_units[table->unit_kind[u]] +=
         on_stage(&stages[u], coord.at[RA_AXIS_PP]) ? 1 : 0;
-  unit_params(table, plan, &coord, params);
+  unit_sizes(table, plan, &coord, 0, params);
   for (guint k = 0; k < RA_N_UNIT_KINDS; k++)
     n_params += n_units[k] * params[k];
   return n_params;
 }
 
-void
-ra_layout_stage_params(const RaTensorTable *table, const RaCallPlan *plan,
-                       uint64_t *out_params)
+/* Largest sum of part_size() among the ranks of each stage. */
+static void
+stage_sizes(const RaTensorTable *table, const RaCallPlan *plan,
+            uint32_t bytes_per_param, uint64_t *out_sizes)
 {
-  g_return_if_fail(table && plan && out_params);
   g_autofree RaUnitStages *stages = g_new(RaUnitStages, table->n_units);
   g_autofree uint64_t *n_units =
       g_new0(uint64_t, (gsize)plan->pp * RA_N_UNIT_KINDS);
@@ -339,19 +354,35 @@ ra_layout_stage_params(const RaTensorTable *table, const RaCallPlan *plan,
     for (uint32_t k = 0; k < stages[u].n; k++)
       n_units[stages[u].at[k] * RA_N_UNIT_KINDS + table->unit_kind[u]]++;
   for (uint32_t s = 0; s < plan->pp; s++)
-    out_params[s] = 0;
+    out_sizes[s] = 0;
   for (uint32_t t = 0; t < plan->tp; t++) {
     RaCoord coord = {.at = {[RA_AXIS_TP] = t}};
-    uint64_t params[RA_N_UNIT_KINDS];
+    uint64_t sizes[RA_N_UNIT_KINDS];
 
-    unit_params(table, plan, &coord, params);
+    unit_sizes(table, plan, &coord, bytes_per_param, sizes);
     for (uint32_t s = 0; s < plan->pp; s++) {
       uint64_t n = 0;
       for (guint k = 0; k < RA_N_UNIT_KINDS; k++)
-        n += n_units[s * RA_N_UNIT_KINDS + k] * params[k];
-      out_params[s] = MAX(out_params[s], n);
+        n += n_units[s * RA_N_UNIT_KINDS + k] * sizes[k];
+      out_sizes[s] = MAX(out_sizes[s], n);
     }
   }
+}
+
+void
+ra_layout_stage_params(const RaTensorTable *table, const RaCallPlan *plan,
+                       uint64_t *out_params)
+{
+  g_return_if_fail(table && plan && out_params);
+  stage_sizes(table, plan, 0, out_params);
+}
+
+void
+ra_layout_stage_blocks(const RaTensorTable *table, const RaCallPlan *plan,
+                       uint32_t bytes_per_param, uint64_t *out_bytes)
+{
+  g_return_if_fail(table && plan && bytes_per_param > 0 && out_bytes);
+  stage_sizes(table, plan, bytes_per_param, out_bytes);
 }
 
 uint64_t

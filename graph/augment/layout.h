@@ -179,6 +179,13 @@ uint64_t ra_layout_most_params(const RaTensorTable *table,
 void ra_layout_stage_params(const RaTensorTable *table, const RaCallPlan *plan,
                             uint64_t *out_params);
 
+/* Like ra_layout_stage_params(), but bytes of blocks of powers of two that each
+ * hold a rank's part of one tensor, @bytes_per_param >= 1 a value: pinned host
+ * memory as PyTorch allocates it (CachingHostAllocator rounds requests up;
+ * pytorch/pytorch issues 95823 and 150517).  @out_bytes (array length=pp). */
+void ra_layout_stage_blocks(const RaTensorTable *table, const RaCallPlan *plan,
+                            uint32_t bytes_per_param, uint64_t *out_bytes);
+
 /* Rectangle of @tensor whose split dimension is @span. */
 RaRect ra_layout_span_rect(const RaTensor *tensor, RaSpan span);
 

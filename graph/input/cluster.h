@@ -107,7 +107,8 @@ typedef struct {
   RaDevice device;      /* zero until a profile fills it */
 } RaMachineKind;
 
-/* Memory habits: what the software that runs plans holds on a GPU, and when.
+/* Memory habits: what the software that runs plans holds on a GPU and in host
+ * memory, and when.
  * A system profile (traces/system.h, [memory]) says it; without one they are
  * those of the executor (exec/), all zero.  graph/input/residency.h says what
  * they mean for a call of a plan.  0 or 1 each:
@@ -126,6 +127,10 @@ typedef struct {
  *                     backward                   gradient overwrites them
  *     expandable      an allocator of fixed      its segments grow page by
  *                     segments, with slack       page, and no memory is slack
+ *     host_blocks     copies in host memory      each tensor has a block of a
+ *                     have their own size        power of two
+ *     asleep_in_host  an engine that sleeps      it keeps them in host memory
+ *                     drops its weights
  */
 typedef struct {
   int fp32_shards;
@@ -133,6 +138,8 @@ typedef struct {
   int engine;
   int in_place_loss;
   int expandable;
+  int host_blocks;
+  int asleep_in_host;
 } RaMemoryHabits;
 
 typedef struct {

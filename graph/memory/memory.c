@@ -95,6 +95,7 @@ fill_training(RaStageMemory *s, const RaPlan *plan, uint32_t call,
   s->grad_bytes =
       (p->zero >= 2 ? owned : n_params) *
       (fp32 ? MASTER_BYTES : ra_dtype_bytes((RaDtype)p->grad_dtype));
+  s->owned_params = owned;
   if (p->optimizer_residency == RA_RESIDENCY_CPU)
     return;
   if (m->optimizer == RA_OPTIMIZER_ADAMW)

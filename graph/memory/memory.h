@@ -92,6 +92,8 @@ typedef struct {
   uint64_t grad_bytes;      /* 0: does not train */
   uint64_t optimizer_bytes; /* 0: does not train */
   uint64_t step_bytes;      /* while the optimizer runs */
+  uint64_t owned_params;    /* whose optimizer state the GPU has, or the host
+                               in its place; 0: does not train */
   uint64_t packed_bytes;    /* of the largest layer, while parameters move */
 } RaStageMemory;
 
