@@ -139,6 +139,7 @@ libstudy_a_SOURCES += %D%/validate/validate_rlhf.c
 libstudy_a_SOURCES += %D%/validate/validate_score.c
 libstudy_a_SOURCES += %D%/validate/validate_short.c %D%/validate/validate_short.h
 libstudy_a_SOURCES += %D%/validate/validate_server.c
+libstudy_a_SOURCES += %D%/validate/validate_logs.c
 libstudy_a_SOURCES += %D%/validate/validate_serving.c
 libstudy_a_SOURCES += %D%/validate/validate_transfer.c
 libstudy_a_SOURCES += %D%/convert/setting.c %D%/convert/setting.h %D%/convert/setting_impl.h

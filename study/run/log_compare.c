@@ -18,6 +18,7 @@
 #define SPREAD_MAX 3.0
 /* GPUs and tokens of a step may differ by this factor. */
 #define SAME 1.25
+#define STEPS_MIN 6
 #define LATER_MAX 8 /* later steps that are replayed, evenly spaced */
 
 /* ---- The plan with the lengths of a log ---------------------------------- */
@@ -62,11 +63,12 @@ answers_of(const RaStepLog *log, const RaSetup *setup, guint first, guint last)
                          limit);
 }
 
-/* The plan with the lengths of steps @first to @last - 1. */
+/* RaLogSetup: the plan of the file @data. */
 static RaSetup *
-setup_of(const char *plan, const RaStepLog *log, guint first, guint last,
+setup_of(gconstpointer data, const RaStepLog *log, guint first, guint last,
          GError **error)
 {
+  const char *plan = data;
   RaSetupFlags flags = {.sets = NULL};
   g_autoptr(RaSetup) own = ra_setup_load(plan, RA_FILE_PLAN, &flags, error);
   double prompt = ra_step_log_median(log, first, last, FIELD(prompt_mean));
@@ -244,56 +246,76 @@ ra_step_log_compare(const char *plan, const RaStepLog *log, gboolean anyway,
 
 /* ---- Constants ----------------------------------------------------------- */
 
-/* Seconds of @phase under @constants; NAN with @error. */
-static double
-phase_s(const RaSetup *setup, const RaSystemConstants *constants,
-        const RaStepLog *log, guint last, RaStepPhase phase, GError **error)
+/* Phases that one constant is of. */
+typedef struct {
+  RaStepPhase phases[6];
+  guint n;
+  const char *key, *eager; /* eager: in place of @key, of eager engines */
+  double low, high;
+  gboolean falls; /* the phases get shorter as it grows */
+} Fitted;
+
+/* compute-factor is on update and passes together, as it is on all kernels of
+ * training: what their kernels have in common is told, not what differs. */
+static const Fitted fitted[] = {
+    {{RA_STEP_GENERATE}, 1, "decode-step", "decode-layer", 1e-6, 1, FALSE},
+    {{RA_STEP_UPDATE, RA_STEP_CRITIC, RA_STEP_LOGPROB, RA_STEP_REFERENCE,
+      RA_STEP_VALUES},
+     5,
+     "compute-factor",
+     NULL,
+     0.2,
+     20,
+     FALSE},
+    {{RA_STEP_SYNC}, 1, "weight-sync", NULL, 1e7, 1e12, TRUE},
+};
+
+/* Seconds that both the log's first @last steps and the plan have of @what's
+ * phases: measured, and predicted under @constants; FALSE with @error. */
+static gboolean
+sum_phases(const RaSetup *setup, const RaSystemConstants *constants,
+           const RaStepLog *log, guint last, const Fitted *what,
+           double *out_measured_s, double *out_predicted_s, GError **error)
 {
   RaStepTimes times;
 
+  *out_measured_s = *out_predicted_s = 0;
   ra_estimator_set_system(setup->estimator, constants);
   if (!ra_step_times(setup, &times, error))
-    return (double)NAN;
+    return FALSE;
   fold(&times, log, 1, last);
-  return times.s[phase];
+  for (guint i = 0; i < what->n; i++) {
+    double measured_s = ra_step_log_median(log, 1, last, TIME(what->phases[i]));
+
+    if (!(measured_s > 0) || !(times.s[what->phases[i]] > 0))
+      continue;
+    *out_measured_s += measured_s;
+    *out_predicted_s += times.s[what->phases[i]];
+  }
+  return TRUE;
 }
 
-/* Finds the value of constant @key, from 0 or 0.1 up, at which @phase takes
- * @wanted_s; a phase grows with it, or falls (@falls). FALSE with @error. */
+/* Finds the value of constant @key, between the bounds of @what, at which its
+ * phases take what is measured.  FALSE with @error. */
 static gboolean
 find_constant(const RaSetup *setup, RaSystemConstants *constants,
-              const char *key, double low, double high, gboolean falls,
-              const RaStepLog *log, guint last, RaStepPhase phase,
-              double wanted_s, GError **error)
+              const char *key, const Fitted *what, const RaStepLog *log,
+              guint last, GError **error)
 {
   double *value = ra_system_constant(constants, key);
+  double low = what->low, high = what->high, wanted_s, s;
 
   for (guint i = 0; i < 18; i++) {
-    double s;
-
     *value = sqrt(low * high);
-    s = phase_s(setup, constants, log, last, phase, error);
-    if (!isfinite(s))
+    if (!sum_phases(setup, constants, log, last, what, &wanted_s, &s, error))
       return FALSE;
-    if ((s < wanted_s) != falls)
+    if ((s < wanted_s) != what->falls)
       low = *value;
     else
       high = *value;
   }
   return TRUE;
 }
-
-/* The constant of a phase, and its bounds. */
-static const struct {
-  RaStepPhase phase;
-  const char *key, *eager; /* eager: in place of @key, of eager engines */
-  double low, high;
-  gboolean falls;
-} fitted[] = {
-    {RA_STEP_GENERATE, "decode-step", "decode-layer", 1e-6, 1, FALSE},
-    {RA_STEP_UPDATE, "compute-factor", NULL, 0.2, 20, FALSE},
-    {RA_STEP_SYNC, "weight-sync", NULL, 1e7, 1e12, TRUE},
-};
 
 static gboolean
 is_eager(const RaSetup *setup)
@@ -311,21 +333,16 @@ fit_constants(const RaSetup *setup, const RaStepLog *log, guint last,
               RaSystemConstants *constants, GPtrArray *out_keys, GError **error)
 {
   for (guint i = 0; i < G_N_ELEMENTS(fitted); i++) {
-    double wanted_s = ra_step_log_median(log, 1, last, TIME(fitted[i].phase));
-    const char *key =
-        fitted[i].eager && is_eager(setup) ? fitted[i].eager : fitted[i].key;
-    double now_s;
+    const Fitted *what = &fitted[i];
+    const char *key = what->eager && is_eager(setup) ? what->eager : what->key;
+    double wanted_s, now_s;
 
+    if (!sum_phases(setup, constants, log, last, what, &wanted_s, &now_s,
+                    error))
+      return FALSE;
     if (!(wanted_s > 0))
       continue;
-    now_s = phase_s(setup, constants, log, last, fitted[i].phase, error);
-    if (!isfinite(now_s))
-      return FALSE;
-    if (!(now_s > 0))
-      continue;
-    if (!find_constant(setup, constants, key, fitted[i].low, fitted[i].high,
-                       fitted[i].falls, log, last, fitted[i].phase, wanted_s,
-                       error))
+    if (!find_constant(setup, constants, key, what, log, last, error))
       return FALSE;
     g_ptr_array_add(out_keys, (gpointer)key);
   }
@@ -338,48 +355,89 @@ fit_constants(const RaSetup *setup, const RaStepLog *log, guint last,
   return FALSE;
 }
 
-/* Later steps with their own lengths; median error in @out_median. */
-static RaTable *
-later_steps(const char *plan, const RaStepLog *log, guint last,
-            const RaSystemConstants *constants, double *out_median,
-            GError **error)
+/* First steps that constants are fitted on: without the first of all. */
+static guint
+n_fitted(const RaStepLog *log)
 {
-  guint n = log->steps->len, by = MAX(1, (n - last) / LATER_MAX);
-  g_autoptr(RaTable) t = ra_table_new("later steps");
-  g_autoptr(GArray) errors = g_array_new(FALSE, FALSE, sizeof(double));
+  return MAX(2, log->steps->len / 3);
+}
 
-  ra_table_column(t, "step", RA_UNIT_NONE, RA_CELL_INTEGER);
-  ra_table_column(t, "predicted_s", RA_UNIT_SECONDS, RA_CELL_REAL);
-  ra_table_column(t, "measured_s", RA_UNIT_SECONDS, RA_CELL_REAL);
-  ra_table_column(t, "error_frac", RA_UNIT_NONE, RA_CELL_FRAC);
+GArray *
+ra_step_log_later(RaLogSetup make, gconstpointer plan, const RaStepLog *log,
+                  const RaSystemConstants *constants, GError **error)
+{
+  guint n = log->steps->len, last = n_fitted(log);
+  guint by = MAX(1, (n - last) / LATER_MAX);
+  g_autoptr(GArray) later = g_array_new(FALSE, FALSE, sizeof(RaLogLater));
+
   for (guint i = last; i < n; i += by) {
     const RaLogStep *step = &g_array_index(log->steps, RaLogStep, i);
+    RaLogLater one = {step->step, .measured_s = step->times.s[RA_STEP_TOTAL]};
     g_autoptr(RaSetup) setup = NULL;
     RaStepTimes times;
-    double apart_frac;
 
-    if (!(step->times.s[RA_STEP_TOTAL] > 0))
+    if (!(one.measured_s > 0))
       continue;
-    setup = setup_of(plan, log, i, i + 1, error);
+    setup = make(plan, log, i, i + 1, error);
     if (!setup)
       return NULL;
     ra_estimator_set_system(setup->estimator, constants);
     if (!ra_step_times(setup, &times, error))
       return NULL;
-    ra_table_row(t);
-    ra_table_integer(t, step->step);
-    ra_table_real(t, times.s[RA_STEP_TOTAL]);
-    ra_table_real(t, step->times.s[RA_STEP_TOTAL]);
-    apart_frac = times.s[RA_STEP_TOTAL] / step->times.s[RA_STEP_TOTAL] - 1;
-    ra_table_real(t, apart_frac);
-    apart_frac = fabs(apart_frac);
-    g_array_append_val(errors, apart_frac);
+    one.predicted_s = times.s[RA_STEP_TOTAL];
+    g_array_append_val(later, one);
   }
-  *out_median = errors->len > 0
-                    ? ra_robust_quantile((double *)(gpointer)errors->data,
-                                         errors->len, 0.5)
-                    : (double)NAN;
-  return g_steal_pointer(&t);
+  return g_steal_pointer(&later);
+}
+
+/* Later steps as a table; median error in @out_median. */
+static RaTable *
+make_later(const GArray *later, double *out_median)
+{
+  g_autofree double *errors = g_new(double, later->len + 1);
+  RaTable *t = ra_table_new("later steps");
+
+  ra_table_column(t, "step", RA_UNIT_NONE, RA_CELL_INTEGER);
+  ra_table_column(t, "predicted_s", RA_UNIT_SECONDS, RA_CELL_REAL);
+  ra_table_column(t, "measured_s", RA_UNIT_SECONDS, RA_CELL_REAL);
+  ra_table_column(t, "error_frac", RA_UNIT_NONE, RA_CELL_FRAC);
+  for (guint i = 0; i < later->len; i++) {
+    const RaLogLater *one = &g_array_index(later, RaLogLater, i);
+    double apart_frac = one->predicted_s / one->measured_s - 1;
+
+    ra_table_row(t);
+    ra_table_integer(t, one->step);
+    ra_table_real(t, one->predicted_s);
+    ra_table_real(t, one->measured_s);
+    ra_table_real(t, apart_frac);
+    errors[i] = fabs(apart_frac);
+  }
+  *out_median = later->len > 0 ? ra_robust_quantile(errors, later->len, 0.5)
+                               : (double)NAN;
+  return t;
+}
+
+gboolean
+ra_step_log_constants(RaLogSetup make, gconstpointer plan, const RaStepLog *log,
+                      RaSystemConstants *out_constants, GPtrArray *out_keys,
+                      GError **error)
+{
+  RaSystemConstants none = RA_SYSTEM_CONSTANTS_NONE;
+  g_autoptr(RaSetup) setup = NULL;
+
+  if (log->steps->len < STEPS_MIN) {
+    g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
+                "%s: %u steps, expected at least %d: a third to fit, the "
+                "others to tell the error",
+                log->path, log->steps->len, STEPS_MIN);
+    return FALSE;
+  }
+  setup = make(plan, log, 1, n_fitted(log), error);
+  if (!setup)
+    return FALSE;
+  *out_constants = setup->system ? setup->system->constants : none;
+  return fit_constants(setup, log, n_fitted(log), out_constants, out_keys,
+                       error);
 }
 
 /* The [memory] group of the plan's system, as it stands there. */
@@ -440,30 +498,21 @@ char *
 ra_step_log_fit(const char *plan, const RaStepLog *log, const char *name,
                 gboolean anyway, RaTable **out_errors, GError **error)
 {
-  guint n = log->steps->len, last = MAX(2, n / 3);
-  g_autoptr(RaSetup) setup = NULL;
+  guint last = n_fitted(log);
+  g_autoptr(RaSetup) setup = setup_of(plan, log, 1, last, error);
   g_autoptr(GPtrArray) keys = g_ptr_array_new();
-  RaSystemConstants constants = RA_SYSTEM_CONSTANTS_NONE;
+  g_autoptr(GArray) later = NULL;
+  RaSystemConstants constants;
   g_autoptr(GString) out = g_string_new(NULL);
   double median;
 
-  if (n < 6) {
-    g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
-                "%s: %u steps, expected at least 6: a third to fit, the others "
-                "to tell the error",
-                log->path, n);
+  if (!setup || (!anyway && !is_of_plan(log, setup, error)) ||
+      !ra_step_log_constants(setup_of, plan, log, &constants, keys, error))
     return NULL;
-  }
-  setup = setup_of(plan, log, 1, last, error);
-  if (!setup || (!anyway && !is_of_plan(log, setup, error)))
+  later = ra_step_log_later(setup_of, plan, log, &constants, error);
+  if (!later)
     return NULL;
-  if (setup->system)
-    constants = setup->system->constants;
-  if (!fit_constants(setup, log, last, &constants, keys, error))
-    return NULL;
-  *out_errors = later_steps(plan, log, last, &constants, &median, error);
-  if (!*out_errors)
-    return NULL;
+  *out_errors = make_later(later, &median);
   g_string_append(out, "# Made by `reallot calibrate --log`.\n\n[system]\n"
                        "format = 1\n");
   if (!ra_quote_key(out, "release", name, error) ||

@@ -11,10 +11,10 @@
  * with the median over steps, without the first one.
  *
  * Constants: decode-step (decode-layer of eager engines) so that generation is
- * as measured in the first third of the steps, compute-factor for the update,
- * weight-sync for the weights' way, if the log has these.  Each is found by
- * itself, as phases do not share constants.  Later steps, with their own
- * lengths, tell the error.
+ * as measured in the first third of the steps, compute-factor for update and
+ * passes together, weight-sync for the weights' way, if the log has these.
+ * Each is found by itself, as phases do not share constants.  Later steps, with
+ * their own lengths, tell the error.
  */
 #ifndef RA_STUDY_RUN_LOG_COMPARE_H
 #define RA_STUDY_RUN_LOG_COMPARE_H
@@ -33,6 +33,40 @@
  */
 RaTable *ra_step_log_compare(const char *plan, const RaStepLog *log,
                              gboolean anyway, GError **error);
+
+/* (transfer full): the plan @plan with the lengths of steps @first to
+ * @last - 1 (indices) of @log. */
+typedef RaSetup *(*RaLogSetup)(gconstpointer plan, const RaStepLog *log,
+                               guint first, guint last, GError **error);
+
+/* A later step, with its own lengths, under constants of the first ones. */
+typedef struct {
+  uint64_t step;
+  double predicted_s, measured_s;
+} RaLogLater;
+
+/**
+ * ra_step_log_constants:
+ * @make: makes setups of @plan
+ * @out_constants: (out): those of the setup's system, with the fitted ones
+ * @out_keys: (element-type utf8): which are fitted, appended; static
+ * @error: as @make and ra_step_times(); %RA_ERROR_INPUT: fewer than 6 steps, or
+ *   no phase that a constant is of
+ *
+ * Fits constants on the first third of the steps, without the first one.
+ *
+ * Cost: 18 replays of each constant.
+ */
+gboolean ra_step_log_constants(RaLogSetup make, gconstpointer plan,
+                               const RaStepLog *log,
+                               RaSystemConstants *out_constants,
+                               GPtrArray *out_keys, GError **error);
+
+/* (transfer full) (element-type RaLogLater): at most 9 of the steps after the
+ * first third, evenly spaced; NULL with @error set. */
+GArray *ra_step_log_later(RaLogSetup make, gconstpointer plan,
+                          const RaStepLog *log,
+                          const RaSystemConstants *constants, GError **error);
 
 /**
  * ra_step_log_fit:

@@ -18,7 +18,8 @@
  * (trainer/ppo/ray_trainer.py, metric_utils.py), NeMo-RL (algorithms/grpo.py,
  * names of its timer; W&B puts timing/train/ before them), slime
  * (backends/megatron_utils, ray/rollout.py), OpenRLHF (trainer/ppo_trainer.py),
- * SkyRL (train/trainer.py).  Those with `adds` sum up; what is
+ * SkyRL (train/trainer.py), and the columns of tables of such logs in
+ * rl_steps/logs of the measurements.  Those with `adds` sum up; what is
  * below 0 is no part of a step. */
 static const struct {
   const char *name;
@@ -77,6 +78,31 @@ static const struct {
     {"timing/sync_weights", TIME(RA_STEP_SYNC), 1, FALSE},
     {"timing/step", TIME(RA_STEP_TOTAL), 1, FALSE},
     {"generate/avg_num_tokens", FIELD(response_mean), 1, FALSE},
+    {"t_gen", TIME(RA_STEP_GENERATE), 1, FALSE},
+    {"t_gen_s", TIME(RA_STEP_GENERATE), 1, FALSE},
+    {"t_rollout_s", TIME(RA_STEP_GENERATE), 1, FALSE},
+    {"t_reward", TIME(RA_STEP_REWARD), 1, TRUE},
+    {"t_adv", TIME(RA_STEP_REWARD), 1, TRUE},
+    {"t_old_log_prob", TIME(RA_STEP_LOGPROB), 1, FALSE},
+    {"t_old_logprob_s", TIME(RA_STEP_LOGPROB), 1, FALSE},
+    {"t_log_probs_s", TIME(RA_STEP_LOGPROB), 1, FALSE},
+    {"t_ref", TIME(RA_STEP_REFERENCE), 1, FALSE},
+    {"t_ref_s", TIME(RA_STEP_REFERENCE), 1, FALSE},
+    {"t_values", TIME(RA_STEP_VALUES), 1, FALSE},
+    {"t_update_critic", TIME(RA_STEP_CRITIC), 1, FALSE},
+    {"t_update_actor", TIME(RA_STEP_UPDATE), 1, FALSE},
+    {"t_update_actor_s", TIME(RA_STEP_UPDATE), 1, FALSE},
+    {"t_actor_train_s", TIME(RA_STEP_UPDATE), 1, FALSE},
+    {"t_weight_sync_s", TIME(RA_STEP_SYNC), 1, FALSE},
+    {"t_step", TIME(RA_STEP_TOTAL), 1, TRUE},
+    {"t_step_s", TIME(RA_STEP_TOTAL), 1, TRUE},
+    {"t_testing", TIME(RA_STEP_TOTAL), -1, TRUE},
+    {"t_save_checkpoint", TIME(RA_STEP_TOTAL), -1, TRUE},
+    {"prompt_len_mean", FIELD(prompt_mean), 1, FALSE},
+    {"response_len_mean", FIELD(response_mean), 1, FALSE},
+    {"response_len_max", FIELD(response_max), 1, FALSE},
+    {"total_tokens", FIELD(tokens), 1, FALSE},
+    {"throughput", FIELD(tokens_per_s), 1, FALSE},
 };
 
 /* Names of a step's number. */

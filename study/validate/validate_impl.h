@@ -180,6 +180,10 @@ typedef struct {
 gboolean ra_validate_steps(const RaValidateLevel *level, RaValidateJob *job,
                            GError **error);
 
+/* validate_logs.c; no argument. */
+gboolean ra_validate_logs(const RaValidateLevel *level, RaValidateJob *job,
+                          GError **error);
+
 /* validate_serving.c; no argument.  Scored sets predict means, the others
  * quantiles. */
 gboolean ra_validate_serving(const RaValidateLevel *level, RaValidateJob *job,

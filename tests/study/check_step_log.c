@@ -208,6 +208,44 @@ START_TEST(test_fit)
 }
 END_TEST
 
+/* A run whose update takes what is predicted, U, and whose passes U more than
+ * they are, P.  A factor of the update alone is 1, and a later step is U too
+ * short; one of both, by which update and passes take 2 U + P, meets it. */
+START_TEST(test_fit_passes)
+{
+  GError *error = NULL;
+  g_autofree char *path = plan_path(), *file = NULL;
+  RaSetupFlags flags = {.sets = NULL};
+  g_autoptr(RaSetup) setup = ra_setup_load(path, RA_FILE_PLAN, &flags, NULL);
+  g_autoptr(GString) text = g_string_new(NULL);
+  g_autoptr(RaStepLog) log = NULL;
+  g_autoptr(RaTable) later = NULL;
+  g_autoptr(RaKeyFile) keys = NULL;
+  g_autoptr(RaSystem) system = NULL;
+  double update_s;
+  RaStepTimes t;
+
+  ck_assert(ra_step_times(setup, &t, NULL));
+  update_s = t.s[RA_STEP_UPDATE];
+  ck_assert_double_gt(t.s[RA_STEP_REFERENCE], 0);
+  for (guint i = 1; i <= 12; i++)
+    g_string_append_printf(
+        text,
+        "step:%u - timing_s/ref:%.9g - timing_s/update_actor:%.9g - "
+        "timing_s/step:%.9g\n",
+        i, t.s[RA_STEP_REFERENCE] + update_s, update_s,
+        t.s[RA_STEP_TOTAL] + update_s);
+  log = parse(text->str);
+  file = ra_step_log_fit(path, log, "mine", FALSE, &later, &error);
+  ck_assert_msg(file != NULL, "%s", error ? error->message : "");
+  keys = ra_key_file_parse("mine.system", file, strlen(file), &error);
+  system = keys ? ra_system_load(keys, &error) : NULL;
+  ck_assert_msg(system != NULL, "%s", error ? error->message : "");
+  ck_assert_double_gt(update_s / t.s[RA_STEP_TOTAL], 0.04);
+  ck_assert_double_lt(system->error_median_frac, 0.02);
+}
+END_TEST
+
 START_TEST(test_fit_refused)
 {
   GError *error = NULL;
@@ -234,6 +272,7 @@ step_log_suite(void)
   tcase_add_test(tcase, test_refused);
   tcase_add_test(tcase, test_compare);
   tcase_add_test(tcase, test_fit);
+  tcase_add_test(tcase, test_fit_passes);
   tcase_add_test(tcase, test_fit_refused);
   suite_add_tcase(suite, tcase);
   return suite;
