@@ -62,8 +62,10 @@ host_init(RaEstimator *estimator, const RaProfile *profile, GError **error)
   return ra_resolver_ok(&r);
 }
 
-static const char *const experts_names[] = {
-    "experts.bf16", "experts.fp8", "experts.fp8block", "experts.nvfp4"};
+static const char *const experts_names[RA_N_KERNELS][RA_N_EXPERTS_LAWS] = {
+    {"experts.bf16", "experts.fp8", "experts.fp8block", "experts.nvfp4"},
+    {"experts.bf16.trtllm", "experts.fp8.trtllm", "experts.fp8block.trtllm",
+     "experts.nvfp4.trtllm"}};
 
 /* Law @name, if the profile has it; else what @law is. */
 static gboolean
@@ -107,23 +109,27 @@ gemm_init(RaEstimator *estimator, const RaProfile *profile,
                    error));
 }
 
-/* As for GEMMs, a type that was not measured takes the law of a wider one. */
+/* As for GEMMs, a type that was not measured takes the law of a wider one; one
+ * that was not measured of an engine, the common law. */
 static gboolean
 experts_init(RaEstimator *estimator, const RaProfile *profile,
              const RaDevice *device, GError **error)
 {
-  estimator->has_experts = ra_profile_law(profile, experts_names[0]) != NULL;
-  for (guint i = 0; estimator->has_experts && i < RA_N_EXPERTS_LAWS; i++) {
-    const char *name = experts_names[i];
-    gboolean measured = ra_profile_law(profile, name) != NULL;
+  estimator->has_experts = ra_profile_law(profile, experts_names[0][0]) != NULL;
+  for (guint n = 0; estimator->has_experts &&
+                    n < G_N_ELEMENTS(experts_names) * RA_N_EXPERTS_LAWS;
+       n++) {
+    guint set = n / RA_N_EXPERTS_LAWS, i = n % RA_N_EXPERTS_LAWS;
+    const char *name = experts_names[set][i];
+    RaExpertsLaw *law = &estimator->experts[set][i];
     double peak = i == 0 ? device->bf16_flop_per_s : device->fp8_flop_per_s;
 
-    if (i > 0 && (!measured || peak <= 0))
-      estimator->experts[i] = estimator->experts[MIN(i - 1, 1)];
-    else if (!ra_experts_law_init(&estimator->experts[i], profile, device, name,
-                                  peak, error))
+    if (n > 0 && (peak <= 0 || !ra_profile_law(profile, name)))
+      *law = set > 0 ? estimator->experts[0][i]
+                     : estimator->experts[0][MIN(i - 1, 1)];
+    else if (!ra_experts_law_init(law, profile, device, name, peak, error))
       return FALSE;
-    estimator->experts[i].weight_bytes = i == 0 ? 2 : i == 3 ? 0.5 : 1;
+    law->weight_bytes = i == 0 ? 2 : i == 3 ? 0.5 : 1;
   }
   return TRUE;
 }
@@ -426,7 +432,7 @@ ra_estimator_experts(const RaEstimator *estimator, const RaOp *op)
             : op->flags & RA_OP_BLOCK  ? 2
                                        : 1;
 
-  return &estimator->experts[i];
+  return &estimator->experts[estimator->system.kernels][i];
 }
 
 /* Routing and permutation are in the law of the experts beside them. */

@@ -134,6 +134,8 @@ const RaEstimator *ra_estimator_kind(const RaEstimator *estimator, guint kind);
  *         comm    = comm_factor x wire
  *     reallocation and transfer:
  *         total = wire + largest bytes in or out of a GPU / weight_sync
+ *     expert layers, by the laws of the engine's kernels where the profile has
+ *         them, else by the common ones
  *
  * The optimizer and the prefill of static batches do not change.
  */

@@ -33,24 +33,25 @@ typedef enum {
 } RaMemoryLawKind;
 
 struct _RaEstimator {
-  RaGemmLaw gemm;                          /* bf16, fp16, fp32 */
-  RaGemmLaw gemm_fp8;                      /* fp8; bf16's if there is none */
-  RaGemmLaw gemm_fp32;                     /* fp32, if it was measured */
-  RaGemmLaw gemm_block;                    /* fp8 by blocks; else gemm_fp8 */
-  RaGemmLaw gemm_narrow;                   /* NVFP4; else gemm_fp8 */
-  RaExpertsLaw experts[RA_N_EXPERTS_LAWS]; /* bf16, fp8, block, narrow */
-  gboolean has_experts;                    /* that of bf16 is in the profile */
-  gboolean has_fp32;                       /* gemm_fp32 was measured */
-  RaRoofLaw roofs[RA_N_ROOFS];             /* those that the profile has */
-  RaAttentionLaw attention;                /* whole sequences */
-  RaDecodeAttentionLaw decode_attention;   /* one token a sequence */
-  RaMemoryLaw memory[RA_N_MEMORY_LAWS];    /* by RaMemoryLawKind */
-  RaLinkLaws links;                        /* communication */
-  double eager_launch_s;                   /* host time of a kernel */
-  double graph_launch_s;                   /* host time of a list in a graph */
-  double graph_gap_s;                      /* before each kernel of a graph */
-  RaOverlapLaw overlap;                    /* slowdown by overlap */
-  double wall_per_cpu;                     /* of computation and copies */
+  RaGemmLaw gemm;        /* bf16, fp16, fp32 */
+  RaGemmLaw gemm_fp8;    /* fp8; bf16's if there is none */
+  RaGemmLaw gemm_fp32;   /* fp32, if it was measured */
+  RaGemmLaw gemm_block;  /* fp8 by blocks; else gemm_fp8 */
+  RaGemmLaw gemm_narrow; /* NVFP4; else gemm_fp8 */
+  /* by engine; bf16, fp8, block, narrow */
+  RaExpertsLaw experts[RA_N_KERNELS][RA_N_EXPERTS_LAWS];
+  gboolean has_experts;                  /* that of bf16 is in the profile */
+  gboolean has_fp32;                     /* gemm_fp32 was measured */
+  RaRoofLaw roofs[RA_N_ROOFS];           /* those that the profile has */
+  RaAttentionLaw attention;              /* whole sequences */
+  RaDecodeAttentionLaw decode_attention; /* one token a sequence */
+  RaMemoryLaw memory[RA_N_MEMORY_LAWS];  /* by RaMemoryLawKind */
+  RaLinkLaws links;                      /* communication */
+  double eager_launch_s;                 /* host time of a kernel */
+  double graph_launch_s;                 /* host time of a list in a graph */
+  double graph_gap_s;                    /* before each kernel of a graph */
+  RaOverlapLaw overlap;                  /* slowdown by overlap */
+  double wall_per_cpu;                   /* of computation and copies */
   RaSystemConstants system;              /* constants of the training system */
   double one_shot_s_per_byte;            /* rate of the engine's all-reduce */
   gboolean is_real;                      /* calls cost what ReaL estimates */

@@ -53,11 +53,11 @@ cluster_of(const RaProfile *profile, const RaMeasured *row)
                      .device = profile->spec};
 }
 
-/* TRUE if both are from nodes of one kind. */
+/* TRUE if both are from nodes of one kind, and of one engine. */
 static gboolean
 is_same_node(const RaMeasured *a, const RaMeasured *b)
 {
-  return a->gpus_per_node == b->gpus_per_node &&
+  return a->kernels == b->kernels && a->gpus_per_node == b->gpus_per_node &&
          a->nics_per_node == b->nics_per_node &&
          !(a->nic_latency_s < b->nic_latency_s) &&
          !(a->nic_latency_s > b->nic_latency_s) &&
@@ -66,11 +66,13 @@ is_same_node(const RaMeasured *a, const RaMeasured *b)
 }
 
 static RaEstimator *
-new_estimator(const RaProfile *profile, const RaCluster *cluster)
+new_estimator(const RaProfile *profile, const RaMeasured *row)
 {
-  RaEstimator *estimator = ra_estimator_new(profile, cluster, NULL);
+  const RaCluster cluster = cluster_of(profile, row);
+  RaEstimator *estimator = ra_estimator_new(profile, &cluster, NULL);
 
   g_assert(estimator != NULL); /* the profile has every law */
+  estimator->system.kernels = row->kernels;
   estimator->wall_per_cpu = 1; /* rows are of cores' own seconds */
   return estimator;
 }
@@ -80,15 +82,13 @@ ra_fit_predict(const RaProfile *profile, const GArray *rows, double *out_s)
 {
   g_autoptr(RaEstimator) estimator = NULL;
   const RaMeasured *last = NULL;
-  RaCluster cluster;
 
   for (guint i = 0; i < rows->len; i++) {
     const RaMeasured *row = &g_array_index(rows, RaMeasured, i);
 
     if (!last || !is_same_node(row, last)) {
       g_clear_pointer(&estimator, ra_estimator_free);
-      cluster = cluster_of(profile, last = row);
-      estimator = new_estimator(profile, &cluster);
+      estimator = new_estimator(profile, last = row);
     }
     out_s[i] = ra_estimator_op_s(estimator, &row->op);
   }
@@ -166,8 +166,7 @@ present_estimator(Work *work, const RaMeasured *row)
     if (is_same_node(&g_array_index(work->nodes, Node, i).row, row))
       node = &g_array_index(work->nodes, Node, i);
   if (!node) {
-    Node new = {*row, new_estimator(work->profile, &cluster),
-                work->n_evaluations};
+    Node new = {*row, new_estimator(work->profile, row), work->n_evaluations};
 
     g_array_append_val(work->nodes, new);
     return new.estimator;

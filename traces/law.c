@@ -191,6 +191,14 @@ static const RaLawSpec laws[] = {
    "ra_experts_s", "expert layers in fp8 with block scales"},
   {"experts.nvfp4", TRUE, NULL, COEFFICIENTS(experts),
    "ra_experts_s", "expert layers in NVFP4, shares of the fp8 peak"},
+  {"experts.bf16.trtllm", TRUE, NULL, COEFFICIENTS(experts),
+   "ra_experts_s", "expert layers of TensorRT-LLM"},
+  {"experts.fp8.trtllm", TRUE, NULL, COEFFICIENTS(experts),
+   "ra_experts_s", "its expert layers in fp8"},
+  {"experts.fp8block.trtllm", TRUE, NULL, COEFFICIENTS(experts),
+   "ra_experts_s", "its expert layers in fp8 with block scales"},
+  {"experts.nvfp4.trtllm", TRUE, NULL, COEFFICIENTS(experts),
+   "ra_experts_s", "its expert layers in NVFP4, shares of the fp8 peak"},
   {"latent-attention", TRUE, NULL, COEFFICIENTS(roof),
    "ra_roof_s", "latent attention (MLA) of whole sequences"},
   {"latent-decode", TRUE, NULL, roof, N_ROOF_DECODE,
@@ -273,9 +281,22 @@ static const RaLawSpec laws[] = {
 /* clang-format on */
 
 /* Most names that a search for the nearest has to look through. */
-#define NAMES_MAX 48
+#define NAMES_MAX 72
 G_STATIC_ASSERT(G_N_ELEMENTS(laws) < NAMES_MAX);
 G_STATIC_ASSERT(G_N_ELEMENTS(collective) < NAMES_MAX);
+
+const char *const ra_kernels_names[] = {"common", "trtllm", NULL};
+
+RaKernels
+ra_law_kernels(const char *name)
+{
+  const char *ending = strrchr(name, '.');
+
+  for (guint i = RA_KERNELS_COMMON + 1; ending && i < RA_N_KERNELS; i++)
+    if (strcmp(ending + 1, ra_kernels_names[i]) == 0)
+      return (RaKernels)i;
+  return RA_KERNELS_COMMON;
+}
 
 guint
 ra_law_n_specs(void)

@@ -11,12 +11,26 @@
  *     const RaLawSpec *spec = ra_law_spec("gemm.bf16");
  *     spec->coefficients[0].name -> "sms"
  *
- * Typical sizes: 32 laws of 1 to 18 coefficients.
+ * Typical sizes: 50 laws of 1 to 18 coefficients.
  */
 #ifndef RA_TRACES_LAW_H
 #define RA_TRACES_LAW_H
 
 #include <glib.h>
+
+/* Kernels of an inference engine for which a profile may have laws of their
+ * own.  Their name ends in that of the set: "experts.fp8.trtllm". */
+typedef enum {
+  RA_KERNELS_COMMON, /* "common": vLLM's and the libraries', no ending */
+  RA_KERNELS_TRTLLM, /* "trtllm" */
+  RA_N_KERNELS
+} RaKernels;
+
+/* Names of the sets, NULL-terminated. */
+extern const char *const ra_kernels_names[];
+
+/* The set that law @name is of: %RA_KERNELS_COMMON without such an ending. */
+RaKernels ra_law_kernels(const char *name);
 
 /* One coefficient that a law must have. */
 typedef struct {

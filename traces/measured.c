@@ -14,6 +14,10 @@ const char *const ra_measured_sources[] = {"gemm.bf16",
                                            "experts.fp8",
                                            "experts.fp8block",
                                            "experts.nvfp4",
+                                           "experts.bf16.trtllm",
+                                           "experts.fp8.trtllm",
+                                           "experts.fp8block.trtllm",
+                                           "experts.nvfp4.trtllm",
                                            "attention",
                                            "decode-attention",
                                            "latent-attention",
@@ -44,8 +48,10 @@ void
 ra_measured_add(RaMeasuredReader *r, RaOp op, double us, uint64_t line,
                 uint64_t other_line)
 {
-  RaMeasured row = {
-      .op = op, .measured_s = us * 1e-6, .line = {line, other_line}};
+  RaMeasured row = {.op = op,
+                    .measured_s = us * 1e-6,
+                    .kernels = r->kernels,
+                    .line = {line, other_line}};
 
   if (r->line) {
     row.file = g_intern_string(r->line->path);
@@ -66,11 +72,19 @@ ra_measured_found(RaMeasuredReader *r, const char *name)
   return found;
 }
 
+char *
+ra_measured_type(const char *source)
+{
+  const char *type = strchr(source, '.') + 1;
+
+  return g_strndup(type, strcspn(type, "."));
+}
+
 /* The type of operands that a source such as "gemm.fp8block" names. */
 static void
 set_type(const char *source, RaOp *op)
 {
-  const char *type = strchr(source, '.') + 1;
+  g_autofree char *type = ra_measured_type(source);
 
   op->dtype = strcmp(type, "bf16") == 0 ? RA_DTYPE_BF16 : RA_DTYPE_FP8;
   if (strcmp(type, "fp8block") == 0)
@@ -102,8 +116,12 @@ read_gemm(const RaCsvLine *line, gpointer data, GError **error)
 }
 
 static const char *const expert_columns[] = {
-    "tokens", "hidden", "intermediate", "experts",    "topk",
-    "ep",     "tp",     "distribution", "latency_us", NULL};
+    "tokens", "hidden",       "intermediate", "experts", "topk", "ep",
+    "tp",     "distribution", "latency_us",   "?kernel", NULL};
+
+/* Kernels that TensorRT-LLM runs when it is told to (..._min_latency), measured
+ * beside the others on the same shapes. */
+#define TOLD_KERNEL "min_latency"
 
 /* Shapes of experts that are not gated: Nemotron's squared ReLU
  * (kernels_moe/SOURCE.md). */
@@ -138,6 +156,8 @@ read_experts(const RaCsvLine *line, gpointer data, GError **error)
     if (d[i] == 0)
       return TRUE; /* a shape that is not published */
   }
+  if (line->field[9] && strstr(line->field[9], TOLD_KERNEL))
+    return TRUE;
   if (g_str_has_prefix(skew, "power_law_") &&
       !ra_text_double(skew + strlen("power_law_"), &exponent))
     return TRUE; /* loads that no law knows */
@@ -297,10 +317,11 @@ read_typed(RaMeasuredReader *r, const char *const *data, const char *folder,
            GError **error)
 {
   static const char ends[] = {'.', '_'};
+  g_autofree char *type = ra_measured_type(r->source);
 
   for (guint i = 0; i < G_N_ELEMENTS(ends); i++) {
-    g_autofree char *prefix = g_strdup_printf(
-        "%s_%s_%s%c", kind, r->gpu, strchr(r->source, '.') + 1, ends[i]);
+    g_autofree char *prefix =
+        g_strdup_printf("%s_%s_%s%c", kind, r->gpu, type, ends[i]);
 
     if (!ra_measured_files(data, folder, prefix, r, columns, read, error))
       return FALSE;
@@ -311,13 +332,15 @@ read_typed(RaMeasuredReader *r, const char *const *data, const char *folder,
 static gboolean
 read_source(RaMeasuredReader *r, const char *const *data, GError **error)
 {
+  const char *folder, *unused;
   g_autofree char *prefix = NULL;
 
   if (strcmp(r->source, "gemm.layer") == 0)
     return ra_measured_layers(r, data, error);
+  ra_measured_place(r->source, &folder, &unused, &unused);
   if (g_str_has_prefix(r->source, "experts."))
-    return read_typed(r, data, "kernels_moe", "moe", expert_columns,
-                      read_experts, error);
+    return read_typed(r, data, folder, "moe", expert_columns, read_experts,
+                      error);
   if (strcmp(r->source, "gemm.fp8block") == 0 ||
       strcmp(r->source, "gemm.nvfp4") == 0)
     return read_typed(r, data, "kernels_gemm_quant", "gemm", gemm_columns,
@@ -369,6 +392,7 @@ ra_measured_rows(const char *const *data, const char *source, const char *gpu,
       .rows = g_array_new(FALSE, FALSE, sizeof(RaMeasured)),
       .source = source,
       .gpu = gpu,
+      .kernels = ra_law_kernels(source),
       .found = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free)};
   gboolean sends = strcmp(source, "send") == 0, ok;
 

@@ -19,6 +19,7 @@
 
 #include "graph/op/op.h"
 #include "traces/grid.h"
+#include "traces/law.h"
 
 /* Number of ways to group rows.  A fold of cross-validation leaves out all rows
  * of one group: those with one value of n or of k of a GEMM, one number of
@@ -45,6 +46,7 @@ typedef struct {
   guint file_line;                  /* line of that file, from 1 */
   double deviation_frac; /* standard deviation of the source's repeats, share of
                             measured_s; 0: not published */
+  RaKernels kernels;     /* of the engine that was measured */
   gboolean of_wall;      /* from a trace, in wall time; else from a probe, in
                             CPU time of its core */
   double wall_per_cpu;   /* measured in the row's run; 0: not known */

@@ -41,6 +41,8 @@ ra_measured_place(const char *source, const char **out_folder,
   *out_folder = places[i].folder;
   *out_prefix = places[i].prefix;
   *out_column = places[i].column;
+  if (ra_law_kernels(source) == RA_KERNELS_TRTLLM)
+    *out_folder = "kernels_moe_trtllm";
 }
 
 /* Adds @name up to the first '_' or '-', in small letters. */
@@ -66,12 +68,14 @@ read_name(const RaCsvLine *line, gpointer data, G_GNUC_UNUSED GError **error)
 static gboolean
 is_of_type(const char *base, const char *source)
 {
-  const char *type = strrchr(source, '.'), *at;
-  g_autofree char *part = type ? g_strconcat("_", type + 1, NULL) : NULL;
+  g_autofree char *type = NULL, *part = NULL;
+  const char *at;
 
   if (!g_str_has_prefix(source, "experts.") &&
       (!g_str_has_prefix(source, "gemm.") || strcmp(source, "gemm.layer") == 0))
     return TRUE;
+  type = ra_measured_type(source);
+  part = g_strconcat("_", type, NULL);
   at = strstr(base, part);
   return at && strchr("._", at[strlen(part)]);
 }

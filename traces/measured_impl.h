@@ -20,6 +20,7 @@ typedef struct {
   const char *source;    /* one of ra_measured_sources */
   const char *gpu;       /* "h100" */
   GHashTable *found;     /* name of a model or table -> RaMeasuredFound */
+  RaKernels kernels;     /* of the source */
   RaMeasuredLayer layer; /* layer of the file's model */
   const char *version;   /* newest NCCL of the rows, interned; NULL: none */
   const RaCsvLine *line; /* line being read; NULL: none */
@@ -32,6 +33,10 @@ typedef struct {
   gboolean gated;  /* feed-forward is gated */
   uint64_t number; /* in order of appearance */
 } RaMeasuredFound;
+
+/* (transfer full): the type that a source such as "experts.fp8.trtllm" has
+ * behind its first point: "fp8". */
+char *ra_measured_type(const char *source);
 
 /* The nearest whole number. */
 uint64_t ra_measured_whole(double x);

@@ -19,6 +19,7 @@ typedef struct {
   const char *error_median;
   uint64_t rows;
   uint32_t format;
+  int kernels; /* RaKernels */
 } RaSystemHead;
 
 #define HEAD(field) G_STRUCT_OFFSET(RaSystemHead, field)
@@ -37,6 +38,10 @@ static const RaKeySpec head_keys[] = {
      .doc = "range of validity: models, GPUs, lengths"},
     {"error-median", RA_KEY_STRING, HEAD(error_median), .required = TRUE,
      .doc = "error on held-out runs, or -"},
+    {"kernels", RA_KEY_ENUM, HEAD(kernels), .fallback = "common",
+     .names = ra_kernels_names,
+     .doc = "engine whose kernels' laws are taken where a GPU's profile has "
+            "them"},
 };
 
 /* A fit that is off by 100 times is none. */
@@ -181,6 +186,8 @@ read_head(RaSystem *system, guint group, GError **error)
   system->source = head.source;
   system->range = head.range;
   system->n_rows = head.rows;
+  system->constants = (RaSystemConstants)RA_SYSTEM_CONSTANTS_NONE;
+  system->constants.kernels = (RaKernels)head.kernels;
   system->error_median_frac = (double)NAN;
   if (strcmp(head.error_median, "-") == 0)
     return TRUE;
@@ -216,7 +223,6 @@ read_constants(RaSystem *system, GError **error)
   guint of_phase[RA_N_SYSTEM_PHASES] = {0};
   guint n = 0, most = 0, group = (guint)at;
 
-  system->constants = (RaSystemConstants)RA_SYSTEM_CONSTANTS_NONE;
   if (at < 0)
     return TRUE;
   if (!ra_key_file_read_group(system->file, group, constant_keys,

@@ -15,6 +15,8 @@
  *     range = ...                    range of validity, for people
  *     error-median = 0.11            held-out absolute relative error; `-`:
  *                                    not measured
+ *     kernels = trtllm               common | trtllm: the engine's, whose laws
+ *                                    in a profile are taken (traces/law.h)
  *     [constants]
  *     decode-layer = 1.2 ms          host time per layer and decode step
  *     decode-stage = 2.1 ms          host time per stage and decode step
@@ -47,6 +49,7 @@
 
 #include "base/keyfile.h"
 #include "graph/input/cluster.h"
+#include "traces/law.h"
 
 /* Most constants of one phase that a system may set; more would fit the runs
  * instead of the system. */
@@ -84,6 +87,7 @@ typedef struct {
                               and losses, times compute_factor: passes that
                               kernels which are not fused make; 0 counts as 1 */
   double comm_factor;      /* on their collectives and sends; 0 counts as 1 */
+  RaKernels kernels;       /* of the engine; no constant of a fit */
 } RaSystemConstants;
 
 /* No system: only kernels and launches. */

@@ -162,6 +162,7 @@ static char *
 files_of(const RaCalibrateLaw *state, const RaFitLaw *fit, const char *gpu)
 {
   const char *source = fit->source;
+  RaKernels kernels = ra_law_kernels(source);
 
   if (state->is_layer)
     return g_strdup_printf("serving_e2e_vllm/profile/%s_*", gpu);
@@ -173,12 +174,14 @@ files_of(const RaCalibrateLaw *state, const RaFitLaw *fit, const char *gpu)
                                : "",
                            gpu, source + 5);
   if (g_str_has_prefix(source, "experts."))
-    return g_strdup_printf("kernels_moe/moe_%s_%s*.csv", gpu, source + 8);
+    return g_strdup_printf("kernels_moe%s%s/moe_%s_%.*s*.csv",
+                           kernels ? "_" : "",
+                           kernels ? ra_kernels_names[kernels] : "", gpu,
+                           (int)strcspn(source + 8, "."), source + 8);
   if (g_str_has_prefix(source, "latent-"))
-    return g_strdup_printf("kernels_mla/mla%s_%s_bf16*.csv",
-                           strcmp(source, "latent-decode") == 0 ? "decode"
-                                                                : "prefill",
-                           gpu);
+    return g_strdup_printf(
+        "kernels_mla/mla%s_%s_bf16*.csv",
+        strcmp(source, "latent-decode") == 0 ? "decode" : "prefill", gpu);
   if (g_str_has_prefix(source, "scan"))
     return g_strdup_printf("kernels_linear/gdn_%s_bf16*.csv", gpu);
   if (strcmp(source, "attention") == 0)

@@ -117,7 +117,7 @@ score_law(RaCalibrateWork *work, const RaGpu *from, const RaProfile *base,
 static gboolean
 is_wanted(const RaCalibrateWork *work, const char *name)
 {
-  if (g_str_has_suffix(name, "nvfp4") &&
+  if (strstr(name, ".nvfp4") &&
       !g_str_has_prefix(work->gpu->architecture, "blackwell"))
     return FALSE;
   return !(g_str_has_prefix(name, "gemm.fp8") ||

@@ -45,14 +45,18 @@ static const RaValidateOps gemm_fp8block = {
     .laws = {"gemm.fp8block"}, .lines = 3, .line_name = {"n", "k"}};
 static const RaValidateOps gemm_nvfp4 = {
     .laws = {"gemm.nvfp4"}, .lines = 3, .line_name = {"n", "k"}};
-static const RaValidateOps experts_bf16 = {
-    .laws = {"experts.bf16"}, .lines = 1, .line_name = {"model", "split"}};
-static const RaValidateOps experts_fp8 = {
-    .laws = {"experts.fp8"}, .lines = 1, .line_name = {"model", "split"}};
-static const RaValidateOps experts_fp8block = {
-    .laws = {"experts.fp8block"}, .lines = 1, .line_name = {"model", "split"}};
-static const RaValidateOps experts_nvfp4 = {
-    .laws = {"experts.nvfp4"}, .lines = 1, .line_name = {"model", "split"}};
+#define EXPERTS(type)                                                          \
+  {                                                                            \
+    .laws = {"experts." type}, .lines = 1, .line_name = { "model", "split" }   \
+  }
+static const RaValidateOps experts_bf16 = EXPERTS("bf16"),
+                           experts_fp8 = EXPERTS("fp8"),
+                           experts_fp8block = EXPERTS("fp8block"),
+                           experts_nvfp4 = EXPERTS("nvfp4"),
+                           trtllm_bf16 = EXPERTS("bf16.trtllm"),
+                           trtllm_fp8 = EXPERTS("fp8.trtllm"),
+                           trtllm_fp8block = EXPERTS("fp8block.trtllm"),
+                           trtllm_nvfp4 = EXPERTS("nvfp4.trtllm");
 static const RaValidateOps latent = {
     .laws = {"latent-attention"}, .lines = 1, .line_name = {"heads"}};
 static const RaValidateOps latent_decode = {
@@ -249,6 +253,34 @@ static const RaValidateLevel levels[] = {
      BARS(0.16, 0.49),
      .convention = "folds: each model: hidden size, width, experts, choices",
      OPS(experts_nvfp4)},
+    {.id = "experts-bf16-trtllm",
+     .title = "Expert layers bf16, TensorRT-LLM",
+     .source = "kernels_moe_trtllm",
+     .modes = RA_VALIDATE_BOTH,
+     BARS(0.15, 0.46),
+     .convention = "folds: each model: hidden size, width, experts, choices",
+     OPS(trtllm_bf16)},
+    {.id = "experts-fp8-trtllm",
+     .title = "Expert layers fp8, TensorRT-LLM",
+     .source = "kernels_moe_trtllm",
+     .modes = RA_VALIDATE_BOTH,
+     BARS(0.25, 0.64),
+     .convention = "folds: each model: hidden size, width, experts, choices",
+     OPS(trtllm_fp8)},
+    {.id = "experts-fp8block-trtllm",
+     .title = "Expert layers fp8block, TensorRT-LLM",
+     .source = "kernels_moe_trtllm",
+     .modes = RA_VALIDATE_BOTH,
+     BARS(0.21, 0.59),
+     .convention = "folds: each model: hidden size, width, experts, choices",
+     OPS(trtllm_fp8block)},
+    {.id = "experts-nvfp4-trtllm",
+     .title = "Expert layers nvfp4, TensorRT-LLM",
+     .source = "kernels_moe_trtllm",
+     .modes = RA_VALIDATE_BOTH,
+     BARS(0.23, 0.60),
+     .convention = "folds: each model: hidden size, width, experts, choices",
+     OPS(trtllm_nvfp4)},
     {.id = "attention-prefill",
      .title = "Attention, prefill",
      .source = "kernels_attention",

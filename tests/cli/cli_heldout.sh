@@ -96,8 +96,8 @@ for mode in "" --cross; do
   diff expected scored | head -n 10 | sed 's/^/# /'
   # Every folder of the layout that is scored, and more than a row of it.
   missing=
-  for source in kernels_gemm kernels_gemm_quant kernels_moe kernels_attention \
-    kernels_vidur comm_nccl \
+  for source in kernels_gemm kernels_gemm_quant kernels_moe kernels_moe_trtllm \
+    kernels_attention kernels_vidur comm_nccl \
     comm_nccltests comm_vtrain comm_deepep comm_vidur overlap infer_e2e \
     infer_offline serving_e2e_vllm rlhf_steps train_vtrain train_tables misc; do
     grep -q "^$source	" expected || missing="$missing $source"

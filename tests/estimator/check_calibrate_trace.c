@@ -433,11 +433,12 @@ difference(const RaProfile *a, const RaProfile *b, const char *name)
   return worst;
 }
 
+/* A trace does not say whose kernels ran: its ops are of the common laws. */
 static gboolean
 is_fitted(const char *law)
 {
-  return strcmp(law, "host") != 0 && strcmp(law, "overlap") != 0 &&
-         strcmp(law, "inter-node.fabric") != 0;
+  return ra_law_kernels(law) == RA_KERNELS_COMMON && strcmp(law, "host") != 0 &&
+         strcmp(law, "overlap") != 0 && strcmp(law, "inter-node.fabric") != 0;
 }
 
 /* Every law comes back from a profile that is off by a half: to 1e-6 in each

@@ -261,6 +261,46 @@ START_TEST(test_experts)
 }
 END_TEST
 
+/* A system that names an engine's kernels has their laws; a type that was not
+ * measured of the engine, the common law.  Rows of a fit are of their own
+ * engine: 8 even tokens of an ideal layer take what the floor adds. */
+START_TEST(test_experts_of_an_engine)
+{
+  g_autofree char *text = profile_text((const char *const[]){
+      "experts.fp8.floor-s=0.2", "experts.bf16.floor-s=0.1",
+      "experts.fp8.trtllm.floor-s=0.5", NULL});
+  char *first = strstr(text, "[law experts.bf16.trtllm]");
+  char *after = strstr(first, "[law experts.fp8.trtllm]");
+  RaSystemConstants constants = RA_SYSTEM_CONSTANTS_NONE;
+  RaMeasured row = {.op = {.kind = RA_OP_EXPERTS,
+                           .dtype = RA_DTYPE_FP8,
+                           .count = 1,
+                           .dim = {8, 1, 1, 4, 4, 1, 0}},
+                    .measured_s = 1};
+  g_autoptr(GArray) rows = g_array_new(FALSE, FALSE, sizeof row);
+  g_autoptr(Bench) b = NULL;
+  RaOp wide = row.op;
+  double s[3];
+
+  memmove(first, after, strlen(after) + 1);
+  b = bench_new(profile_text_parse(text));
+  wide.dtype = RA_DTYPE_BF16;
+  ck_assert_double_eq_tol(ra_estimator_op_s(b->estimator, &row.op), 0.2, 1e-6);
+  constants.kernels = RA_KERNELS_TRTLLM;
+  ra_estimator_set_system(b->estimator, &constants);
+  ck_assert_double_eq_tol(ra_estimator_op_s(b->estimator, &row.op), 0.5, 1e-6);
+  ck_assert_double_eq_tol(ra_estimator_op_s(b->estimator, &wide), 0.1, 1e-6);
+  g_array_append_val(rows, row);
+  row.kernels = RA_KERNELS_TRTLLM;
+  g_array_append_val(rows, row);
+  row.kernels = RA_KERNELS_COMMON;
+  g_array_append_val(rows, row);
+  ra_fit_predict(b->profile, rows, s);
+  for (guint i = 0; i < 3; i++)
+    ck_assert_double_eq_tol(s[i], i == 1 ? 0.5 : 0.2, 1e-6);
+}
+END_TEST
+
 /* The law has routing in it, so the routing of a list costs nothing beside.  A
  * profile without the law costs the parts of the layer. */
 START_TEST(test_experts_without_a_law)
@@ -511,6 +551,7 @@ estimator_suite(void)
   tcase_add_test(tcase, test_decode_attention);
   tcase_add_test(tcase, test_memory_op);
   tcase_add_test(tcase, test_experts);
+  tcase_add_test(tcase, test_experts_of_an_engine);
   tcase_add_test(tcase, test_experts_without_a_law);
   tcase_add_test(tcase, test_gemm_fp32);
   tcase_add_test(tcase, test_memory_laws);

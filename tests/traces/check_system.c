@@ -95,8 +95,31 @@ START_TEST(test_habits)
 }
 END_TEST
 
+/* The engine whose kernels are taken: common ones where nothing is said, with
+ * and without constants. */
+START_TEST(test_kernels)
+{
+  g_autofree char *text =
+      ra_edit(good, "format = 1", "format = 1\nkernels = trtllm");
+  g_autofree char *habits =
+      ra_edit(text,
+              "[constants]\ndecode-layer = 1.5 ms\ndecode-stage = 2 ms\n"
+              "compute-factor = 3\n",
+              "[memory]\ngeneration = engine\n");
+  g_autoptr(RaSystem) without = load(good, NULL);
+  g_autoptr(RaSystem) with = load(text, NULL);
+  g_autoptr(RaSystem) other = load(habits, NULL);
+
+  ck_assert_int_eq(without->constants.kernels, RA_KERNELS_COMMON);
+  ck_assert_int_eq(with->constants.kernels, RA_KERNELS_TRTLLM);
+  ck_assert_int_eq(other->constants.kernels, RA_KERNELS_TRTLLM);
+}
+END_TEST
+
 static const RaFault faults[] = {
     {"format = 1", "format = 2", "s.system:2: 'format' is '2', expected 1"},
+    {"format = 1", "format = 1\nkernels = vllm",
+     "s.system:3: 'kernels' is 'vllm', expected one of common, trtllm"},
     {"release = Tortoise 1.0\n", "",
      "s.system:1: missing key 'release' in [system], expected system and "
      "release"},
@@ -442,6 +465,7 @@ system_suite(void)
 
   tcase_add_test(tcase, test_fields);
   tcase_add_test(tcase, test_habits);
+  tcase_add_test(tcase, test_kernels);
   tcase_add_test(tcase, test_faults);
   suite_add_tcase(suite, tcase);
   tcase = tcase_create("estimator");

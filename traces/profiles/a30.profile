@@ -53,6 +53,23 @@ held-out = a100-sxm's, transferred likewise to the h100-sxm, on that one's rows
 error-median = 0.294
 error-p90 = 0.573
 
+[law experts.bf16.trtllm]
+floor-s = 5.175e-05
+expert-s = 5.519e-08
+tile-rows = 11.57
+peak-frac = 0.6363
+bandwidth-frac = 1.033
+row-bytes = 14.37
+serial-frac = 1
+skew-frac = 1.217
+transferred = a100-sxm
+source = kernels_moe_trtllm/moe_a100_bf16*.csv, routing, permutation, grouped products and the weighted sum, loads even and by power laws; robust fit
+range = tokens 1..16384; 8..512 experts; ep 1..256; tp 1..32
+rows = 4380
+held-out = a100-sxm's, transferred likewise to the h100-sxm, on that one's rows
+error-median = 0.134
+error-p90 = 0.550
+
 [law latent-attention]
 floor-s = 1.138e-05
 bandwidth-frac = 0.5943

@@ -130,6 +130,57 @@ held-out = not measured: no second GPU has rows of it
 error-median = -
 error-p90 = -
 
+[law experts.bf16.trtllm]
+floor-s = 3.406e-05
+expert-s = 2.992e-08
+tile-rows = 18.34
+peak-frac = 1.226
+bandwidth-frac = 0.9515
+row-bytes = 14.37
+serial-frac = 1
+skew-frac = 1.677
+transferred = h100-sxm
+source = kernels_moe_trtllm/moe_h100_bf16*.csv, routing, permutation, grouped products and the weighted sum, loads even and by power laws; robust fit
+range = tokens 1..16384; 8..512 experts; ep 1..256; tp 1..32
+rows = 4401
+held-out = h100-sxm's, transferred likewise to the a100-sxm, on that one's rows
+error-median = 0.146
+error-p90 = 0.448
+
+[law experts.fp8.trtllm]
+floor-s = 3.397e-05
+expert-s = 1.381e-07
+tile-rows = 42.96
+peak-frac = 1.442
+bandwidth-frac = 0.961
+row-bytes = 14.16
+serial-frac = 1
+skew-frac = 1.862
+transferred = h100-sxm
+source = kernels_moe_trtllm/moe_h100_fp8*.csv, routing, permutation, grouped products and the weighted sum, loads even and by power laws; robust fit
+range = tokens 1..16384; 8..512 experts; ep 1..256; tp 1..32
+rows = 4482
+held-out = not measured: no second GPU has rows of it
+error-median = -
+error-p90 = -
+
+[law experts.fp8block.trtllm]
+floor-s = 2.919e-05
+expert-s = 1.587e-07
+tile-rows = 282.7
+peak-frac = 0.6499
+bandwidth-frac = 1.201
+row-bytes = 34.93
+serial-frac = 0.4122
+skew-frac = 1.262
+transferred = h100-sxm
+source = kernels_moe_trtllm/moe_h100_fp8block*.csv, routing, permutation, grouped products and the weighted sum, loads even and by power laws; robust fit
+range = tokens 1..16384; 8..512 experts; ep 1..256; tp 1..32
+rows = 3807
+held-out = not measured: no second GPU has rows of it
+error-median = -
+error-p90 = -
+
 [law latent-attention]
 floor-s = 1.693e-05
 bandwidth-frac = 0.6605

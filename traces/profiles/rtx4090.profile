@@ -143,6 +143,57 @@ held-out = not measured: no second GPU has rows of it
 error-median = -
 error-p90 = -
 
+[law experts.bf16.trtllm]
+floor-s = 1.746e-05
+expert-s = 1e-10
+tile-rows = 67.73
+peak-frac = 0.5114
+bandwidth-frac = 0.9338
+row-bytes = 9.483
+serial-frac = 0.6079
+skew-frac = 1.022
+transferred = l40s
+source = kernels_moe_trtllm/moe_l40s_bf16*.csv, routing, permutation, grouped products and the weighted sum, loads even and by power laws; robust fit
+range = tokens 1..16384; 8..512 experts; ep 1..256; tp 1..32
+rows = 4401
+held-out = not measured: no second GPU has rows of it
+error-median = -
+error-p90 = -
+
+[law experts.fp8.trtllm]
+floor-s = 2.019e-05
+expert-s = 1e-10
+tile-rows = 223.6
+peak-frac = 0.4957
+bandwidth-frac = 1.136
+row-bytes = 8.908
+serial-frac = 0.3799
+skew-frac = 0.9613
+transferred = l40s
+source = kernels_moe_trtllm/moe_l40s_fp8*.csv, routing, permutation, grouped products and the weighted sum, loads even and by power laws; robust fit
+range = tokens 1..16384; 8..512 experts; ep 1..256; tp 1..32
+rows = 4482
+held-out = not measured: no second GPU has rows of it
+error-median = -
+error-p90 = -
+
+[law experts.fp8block.trtllm]
+floor-s = 2.033e-05
+expert-s = 1.106e-07
+tile-rows = 282.7
+peak-frac = 0.6499
+bandwidth-frac = 1.201
+row-bytes = 34.93
+serial-frac = 0.4122
+skew-frac = 1.262
+transferred = h100-sxm
+source = kernels_moe_trtllm/moe_h100_fp8block*.csv, routing, permutation, grouped products and the weighted sum, loads even and by power laws; robust fit
+range = tokens 1..16384; 8..512 experts; ep 1..256; tp 1..32
+rows = 3807
+held-out = not measured: no second GPU has rows of it
+error-median = -
+error-p90 = -
+
 [law latent-attention]
 floor-s = 6.739e-06
 bandwidth-frac = 0.6562
