@@ -198,6 +198,13 @@ typedef struct {
   void (*layer_norm)(size_t n_rows, size_t n, float eps, const RaElem *x,
                      const RaElem *weight, const RaElem *bias, RaElem *out,
                      float *out_stats);
+  /* x += y, then norm() or layer_norm() of x, in one: what add() and they make,
+   * bit for bit.  (nullable) both: no better than one after the other */
+  void (*add_norm)(size_t n_rows, size_t n, float eps, const RaElem *y,
+                   RaElem *x, const RaElem *weight, RaElem *out);
+  void (*add_layer_norm)(size_t n_rows, size_t n, float eps, const RaElem *y,
+                         RaElem *x, const RaElem *weight, const RaElem *bias,
+                         RaElem *out);
   void (*layer_norm_backward)(size_t n_rows, size_t n, const RaElem *x,
                               const RaElem *weight, const float *stats,
                               const RaElem *d_out, RaElem *d_x,

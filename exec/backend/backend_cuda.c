@@ -214,6 +214,25 @@ layer_norm(size_t n_rows, size_t n, float eps, const RaElem *x,
 }
 
 static void
+add_norm(size_t n_rows, size_t n, float eps, const RaElem *y, RaElem *x,
+         const RaElem *weight, RaElem *out)
+{
+  ra_cuda_check(ra_k_rmsnorm(bf16_out(out), bf16_out(x), bf16(y), bf16(weight),
+                             n_rows, n, eps, ra_device_stream()),
+                "add_norm");
+}
+
+static void
+add_layer_norm(size_t n_rows, size_t n, float eps, const RaElem *y, RaElem *x,
+               const RaElem *weight, const RaElem *bias, RaElem *out)
+{
+  ra_cuda_check(ra_k_layernorm(bf16_out(out), bf16_out(x), bf16(y),
+                               bf16(weight), bf16(bias), NULL, n_rows, n, eps,
+                               ra_device_stream()),
+                "add_layer_norm");
+}
+
+static void
 layer_norm_backward(size_t n_rows, size_t n, const RaElem *x,
                     const RaElem *weight, const float *stats,
                     const RaElem *d_out, RaElem *d_x, float *d_weight,
@@ -426,6 +445,8 @@ static const RaBackend table = {
     .norm = norm,
     .norm_backward = norm_backward,
     .layer_norm = layer_norm,
+    .add_norm = add_norm,
+    .add_layer_norm = add_layer_norm,
     .layer_norm_backward = layer_norm_backward,
     .rope = rope,
     .swiglu = swiglu,

@@ -165,23 +165,25 @@ typedef struct {
  * With sequence parallelism, those of (hidden) and their (1) have the rank's
  * rows. */
 typedef struct {
-  RaElem *normed;     /* (hidden) input of q, k, v */
-  float *inv;         /* (1), for LayerNorm (2): see ra_stage_norm_stats() */
-  RaElem *qkv;        /* ((q_heads + 2 kv_heads) head_dim) after rotary
+  RaElem *normed;   /* (hidden) input of q, k, v */
+  float *inv;       /* (1), for LayerNorm (2): see ra_stage_norm_stats() */
+  RaElem *qkv;      /* ((q_heads + 2 kv_heads) head_dim) after rotary
                          positions */
-  RaElem *heads;      /* ((q_heads + kv_heads) head_dim) q and k before their
+  RaElem *heads;    /* ((q_heads + kv_heads) head_dim) q and k before their
                          norms; NULL without these */
-  float *heads_inv;   /* (q_heads + kv_heads) likewise */
-  RaElem *attended;   /* (q_heads head_dim) */
-  float *lse;         /* (q_heads) */
-  RaElem *middle;     /* (hidden) after attention; NULL: the layer keeps nothing
+  float *heads_inv; /* (q_heads + kv_heads) likewise */
+  RaElem *attended; /* (q_heads head_dim) */
+  float *lse;       /* (q_heads) */
+  RaElem *middle;   /* (hidden) after attention; NULL: the layer keeps nothing
                          and its arrays share memory, by ra_layer_room() */
-  RaElem *branch;     /* (hidden) without middle: the term added to the rows */
-  RaElem *mlp_normed; /* (hidden) */
-  float *mlp_inv;     /* as inv */
-  RaElem *gate_up;    /* (2 ffn); without a gate (ffn) */
-  RaElem *active;     /* (ffn) */
-  RaExperts *experts; /* replaces the last two, owned; NULL: dense, or not
+  RaElem *branch;   /* (hidden) without middle: the term added to the rows */
+  gboolean adds_later; /* without middle: the next norm adds it */
+  const RaElem *lacks; /* the term that the rows still lack; NULL: none */
+  RaElem *mlp_normed;  /* (hidden) */
+  float *mlp_inv;      /* as inv */
+  RaElem *gate_up;     /* (2 ffn); without a gate (ffn) */
+  RaElem *active;      /* (ffn) */
+  RaExperts *experts;  /* replaces the last two, owned; NULL: dense, or not
                          run */
 } RaLayerKept;
 

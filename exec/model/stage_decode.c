@@ -108,6 +108,7 @@ step_take(Step *step, float *out)
   step->whole = ra_stage_take_whole(s, n);
   step->kept_slab = ra_stage_take_bytes(s, ra_layer_room_n(s, n));
   step->kept = ra_layer_room(s, n, step->kept_slab);
+  step->kept.adds_later = !s->ops && s->backend->add_norm;
   if (!step->piece->has_head)
     return;
   step->all = ra_stage_take_logits(s, n);
@@ -163,12 +164,13 @@ walk(gpointer data)
                      &step->kept, x, step->cache, i, NULL, &step->told);
   if (piece->has_head) {
     ra_stage_enter(s, RA_BLOCK_HEAD, RA_NONE);
-    ra_stage_norm(s, ra_stage_n_rows(s, n), x, ra_stage_head_norm(s), normed,
-                  step->kept.inv);
+    ra_layer_norm(s, ra_stage_n_rows(s, n), &step->kept, x,
+                  ra_stage_head_norm(s), normed, step->kept.inv);
     ra_stage_row_logits(s, n,
                         ra_stage_gather_rows(s, n, normed, step->whole, FALSE),
                         step->all);
   }
+  ra_layer_settle(s, ra_stage_n_rows(s, n), &step->kept, x);
   return x;
 }
 

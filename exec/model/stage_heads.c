@@ -114,6 +114,22 @@ ra_stage_norm(RaStage *s, gsize t, const RaElem *x, RaStageNorm norm,
 }
 
 void
+ra_stage_add_norm(RaStage *s, gsize t, const RaElem *y, RaElem *rows,
+                  RaStageNorm norm, RaElem *out)
+{
+  double start = ra_stage_begin(s);
+  gsize n = s->model->hidden;
+  float eps = s->numerics.norm_eps;
+
+  if (s->model->norm == RA_NORM_LAYER)
+    s->backend->add_layer_norm(t, n, eps, y, rows, norm.weight, norm.bias, out);
+  else
+    s->backend->add_norm(t, n, eps, y, rows, norm.weight, out);
+  ra_stage_look(s, RA_OP_NORM, t * n, out);
+  ra_stage_record(s, RA_OP_NORM, start, t, n, 0, 0);
+}
+
+void
 ra_stage_norm_backward(RaStage *s, gsize t, const RaElem *x, RaStageNorm norm,
                        const float *inv, const RaElem *d_out, RaElem *d_x)
 {

@@ -129,6 +129,10 @@ ra_stage_norm_stats(const RaStage *s)
 
 void ra_stage_norm(RaStage *s, gsize t, const RaElem *x, RaStageNorm norm,
                    RaElem *out, float *out_inv);
+/* @rows += @y, and the norm of them.  The addition is recorded where its term
+ * was made. */
+void ra_stage_add_norm(RaStage *s, gsize t, const RaElem *y, RaElem *rows,
+                       RaStageNorm norm, RaElem *out);
 void ra_stage_norm_backward(RaStage *s, gsize t, const RaElem *x,
                             RaStageNorm norm, const float *inv,
                             const RaElem *d_out, RaElem *d_x);
@@ -298,5 +302,11 @@ RaLayerKept ra_layer_kept(const RaStage *s, gsize t, void *slab);
 gsize ra_layer_room_n(const RaStage *s, gsize t);
 RaLayerKept ra_layer_room(const RaStage *s, gsize t, void *slab);
 void ra_layer_kept_clear(RaLayerKept *kept);
+
+/* The norm of @n rows, after what they lack (@kept->lacks) has been added. */
+void ra_layer_norm(RaStage *s, gsize n, RaLayerKept *kept, const RaElem *rows,
+                   RaStageNorm norm, RaElem *out, float *out_inv);
+/* Adds what @n rows lack. */
+void ra_layer_settle(RaStage *s, gsize n, RaLayerKept *kept, RaElem *rows);
 
 #endif

@@ -250,11 +250,38 @@ attention_forward(RaStage *s, const RaTokens *tokens, RaLayerKept *kept,
   ra_layer_attention(s, tokens, kept);
 }
 
-/* The sum of @rows and @branch, both (n), in the place @to of one of them. */
+/* The sum of @rows and @branch, both (n), in the place @to of one of them; at
+ * once, or as the next norm begins, which reads the sum. */
 static void
-join(RaStage *s, gsize n, const RaElem *rows, const RaElem *branch, RaElem *to)
+join(RaStage *s, gsize n, RaLayerKept *kept, const RaElem *rows,
+     const RaElem *branch, RaElem *to)
 {
-  ra_stage_add(s, n, to == branch ? rows : branch, to);
+  if (!kept->adds_later) {
+    ra_stage_add(s, n, to == branch ? rows : branch, to);
+    return;
+  }
+  g_assert(rows == to);
+  kept->lacks = branch;
+  ra_stage_record(s, RA_OP_ADD, ra_stage_begin(s), n, s->model->hidden, 0, 0);
+}
+
+/* Only rows that nothing else needs lack something: those of join(). */
+void
+ra_layer_norm(RaStage *s, gsize n, RaLayerKept *kept, const RaElem *rows,
+              RaStageNorm norm, RaElem *out, float *out_inv)
+{
+  if (kept->lacks)
+    ra_stage_add_norm(s, n, g_steal_pointer(&kept->lacks),
+                      (RaElem *)(gpointer)rows, norm, out);
+  else
+    ra_stage_norm(s, n, rows, norm, out, out_inv);
+}
+
+void
+ra_layer_settle(RaStage *s, gsize n, RaLayerKept *kept, RaElem *rows)
+{
+  if (kept->lacks)
+    s->backend->add(n * s->model->hidden, g_steal_pointer(&kept->lacks), rows);
 }
 
 /* The MLP of the layer, from the rows @x to @out, which may be @x. */
@@ -266,7 +293,7 @@ mlp_block(RaStage *s, gint32 layer, gsize t, const RaElem *x, RaElem *whole,
   RaElem *branch = kept->middle ? out : kept->branch;
   RaElem *made = whole ? whole : branch;
 
-  ra_stage_norm(s, n, x, ra_stage_layer_norm(s, layer, RA_LAYER_NORM_MLP),
+  ra_layer_norm(s, n, kept, x, ra_stage_layer_norm(s, layer, RA_LAYER_NORM_MLP),
                 kept->mlp_normed, kept->mlp_inv);
   if (keeps_rows(s, layer)) {
     mlp_forward(s, layer, n, kept->mlp_normed, kept, branch);
@@ -279,7 +306,7 @@ mlp_block(RaStage *s, gint32 layer, gsize t, const RaElem *x, RaElem *whole,
       ra_stage_add_summed_bias(
           s, n, ra_stage_weight(s, RA_TENSOR_DOWN, layer, TRUE), branch);
   }
-  join(s, n, x, branch, out);
+  join(s, n, kept, x, branch, out);
 }
 
 void
@@ -296,7 +323,8 @@ ra_layer_forward(RaStage *s, gint32 layer, const RaTokens *tokens,
   const RaElem *o_bias = ra_stage_weight(s, O, layer, TRUE);
 
   enter(s, layer);
-  ra_stage_norm(s, n, x, ra_stage_layer_norm(s, layer, RA_LAYER_NORM_ATTENTION),
+  ra_layer_norm(s, n, kept, x,
+                ra_stage_layer_norm(s, layer, RA_LAYER_NORM_ATTENTION),
                 kept->normed, kept->inv);
   qkv_forward(s, layer, tokens,
               ra_stage_gather_rows(s, t, kept->normed, whole, FALSE), kept);
@@ -306,7 +334,7 @@ ra_layer_forward(RaStage *s, gint32 layer, const RaTokens *tokens,
                   ra_stage_own_bias(s, o_bias), made);
   ra_stage_sum_rows(s, t, made, branch);
   ra_stage_add_summed_bias(s, n, o_bias, branch);
-  join(s, n, x, branch, middle);
+  join(s, n, kept, x, branch, middle);
   mlp_block(s, layer, t, middle, whole, kept, out);
   ra_stage_give(s, whole);
 }
