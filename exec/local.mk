@@ -33,6 +33,7 @@ libexec_a_SOURCES += %D%/backend/floats.c %D%/backend/floats.h
 libexec_a_SOURCES += %D%/backend/spin_wait.c %D%/backend/spin_wait.h
 libexec_a_SOURCES += %D%/comm/mailbox.c %D%/comm/mailbox.h
 libexec_a_SOURCES += %D%/comm/nccl.c %D%/comm/nccl_api.h %D%/comm/nccl_impl.h
+libexec_a_SOURCES += %D%/comm/nccl_guard.c %D%/comm/nccl_guard.h
 libexec_a_SOURCES += %D%/comm/nccl_under_way.c
 libexec_a_SOURCES += %D%/model/params.c %D%/model/params.h
 libexec_a_SOURCES += %D%/model/params_away.c

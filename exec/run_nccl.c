@@ -86,7 +86,8 @@ join(void *data)
                                              ? PATIENCE * run->options.stall_s
                                              : G_MAXDOUBLE,
                            .fail = fail,
-                           .fail_data = rank};
+                           .fail_data = rank,
+                           .device = rank->device};
 
   if (!enter(rank, &j->error))
     return NULL;

@@ -148,7 +148,7 @@ rule 'every .c includes "config.h" first'
 
 { grep -E '<(cuda|cublas|nccl|nvml|nvtx)' "$tmp/includes"
   grep -E "(^|[^A-Za-z0-9_])(cuda|cublas|nccl|nvml)[A-Z][A-Za-z0-9]*" "$tmp/code"
-} | grep -Ev '^(exec|kernels|bench/gpu/|tests/device/gpu|tests/kernels/check_kernels|tests/emulator/)' >"$tmp/found"
+} | grep -Ev '^(exec|kernels|bench/gpu/|tests/device/(check_)?gpu|tests/kernels/check_kernels|tests/emulator/)' >"$tmp/found"
 rule "only exec, kernels and their tests name CUDA"
 
 grep '^kernels/' "$tmp/code" | grep -E \

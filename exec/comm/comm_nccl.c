@@ -21,12 +21,8 @@ end_of(RaComm *comm)
 void
 ra_nccl_check(RaNcclEnd *e, int result, const char *what)
 {
-  if (result == RA_NCCL_OK)
-    return;
-  if (result == RA_NCCL_BUSY &&
-      ra_nccl_look(e->nccl, &e->handle, 1, NULL, &result))
-    return;
-  ra_nccl_fail(e->nccl, e->name, e->handle, what, result);
+  if (result != RA_NCCL_OK)
+    ra_nccl_fail(e->nccl, e->name, e->handle, what, result);
 }
 
 void
@@ -195,9 +191,7 @@ exchange(const RaCommPart *parts, guint n)
   ra_nccl_check(first, api_of(first)->group_start(), "an exchange");
   for (guint i = 0; i < n; i++)
     start_part(end_of(parts[i].comm), &parts[i], first->stream);
-  if (api_of(first)->group_end() != RA_NCCL_OK)
-    for (guint i = 0; i < n; i++)
-      ra_nccl_check(end_of(parts[i].comm), RA_NCCL_BUSY, "an exchange");
+  ra_nccl_check(first, api_of(first)->group_end(), "an exchange");
   mark = mark_here(first, "an exchange");
   if (!ra_nccl_look(first->nccl, handles, n, mark, &result))
     ra_nccl_fail(first->nccl, first->name, first->handle, "an exchange",

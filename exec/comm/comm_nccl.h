@@ -9,10 +9,16 @@
  * id gives one communicator of all ranks; all others are split from it
  * (exec/comm/comm_groups.h).
  *
- * No call blocks in the library.  A waiting rank polls its communicators for
- * errors, and after the patience it considers its peers dead or stalled.  It
- * then aborts all its communicators, so no peer waits for it longer than that
- * peer's own patience, and passes one line to the hook that ends the run.
+ * Communicators are made and closed on a thread of their own, which the rank
+ * leaves after its patience (exec/comm/nccl_guard.h).  A collective returns
+ * when it is enqueued.  NEEDSWORK: the first between two ranks also connects
+ * them, which waits in the library; a peer that is gone by then ends the run by
+ * the rank's own watchdog, not by its patience.
+ *
+ * A waiting rank polls its communicators for errors, and after the patience it
+ * considers its peers dead or stalled.  It then aborts all its communicators,
+ * so no peer waits for it longer than that peer's own patience, and passes one
+ * line to the hook that ends the run.
  *
  * Differences from `local`:
  *
@@ -39,6 +45,7 @@ typedef struct {
   /* Ends the run: does not return. */
   void (*fail)(const char *line, gpointer data);
   gpointer fail_data;
+  uint32_t device; /* of the rank, for threads that guard its calls */
 } RaNcclOptions;
 
 /* Makes an id, on one rank.  @error: %RA_ERROR_DEVICE */

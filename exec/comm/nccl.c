@@ -38,8 +38,6 @@ ra_nccl_look_once(RaNccl *nccl, const RaNcclHandle *handles, guint n,
     *out_result = result != RA_NCCL_OK ? result : state;
     if (*out_result != RA_NCCL_OK && *out_result != RA_NCCL_BUSY)
       return FALSE;
-    if (!mark && *out_result == RA_NCCL_OK)
-      return TRUE;
   }
   *out_result = RA_NCCL_BUSY;
   return FALSE;
@@ -85,7 +83,7 @@ drop_all(RaNccl *nccl)
 {
   const RaNcclApi *api = nccl->options.api;
 
-  if (nccl->is_dropped)
+  if (nccl->is_dropped || nccl->is_left)
     return;
   nccl->is_dropped = TRUE;
   for (guint i = 0; nccl->handles && i < nccl->splits->groups->len; i++)
@@ -212,17 +210,41 @@ ra_nccl_id(const RaNcclApi *api, RaNcclId *out_id, GError **error)
   return FALSE;
 }
 
-/* Until @handle is ready, which a call that gave @result has begun to make or
- * to use. */
+/* Runs @call, which may wait for peers; FALSE: it failed, or goes on alone
+ * (@nccl->is_left). */
 static gboolean
-finish(RaNccl *nccl, int result, RaNcclHandle handle, const char *what,
-       GError **error)
+guarded(RaNccl *nccl, int (*call)(gpointer data), gpointer data,
+        GDestroyNotify free_data, const char *what, GError **error)
 {
-  if (result != RA_NCCL_OK && result != RA_NCCL_BUSY)
-    return set_error(nccl, what, handle, result, error);
-  if (ra_nccl_look(nccl, &handle, 1, NULL, &result))
-    return TRUE;
-  return set_error(nccl, what, handle, result, error);
+  RaNcclGuard *guard = ra_nccl_guard_start(call, data, free_data);
+  int result;
+
+  ra_heartbeat_wait(TRUE);
+  nccl->is_left = !ra_nccl_guard_wait(guard, nccl->options.patience_s, &result);
+  ra_heartbeat_wait(FALSE);
+  if (nccl->is_left)
+    result = RA_NCCL_BUSY;
+  return result == RA_NCCL_OK || set_error(nccl, what, NULL, result, error);
+}
+
+/* All that makes the communicator of all; its own, so that a call that
+ * is left has it. */
+typedef struct {
+  RaNcclOptions options;
+  RaNcclId id;
+  uint32_t n_ranks, rank;
+  RaNcclHandle made;
+} World;
+
+static int
+make_world(gpointer data)
+{
+  World *w = data;
+  int result = w->options.api->use(w->options.device);
+
+  return result != RA_NCCL_OK
+             ? result
+             : w->options.api->init(&w->made, w->n_ranks, &w->id, w->rank);
 }
 
 RaNccl *
@@ -230,15 +252,21 @@ ra_nccl_new(const RaNcclOptions *options, const RaNcclId *id, uint32_t n_ranks,
             uint32_t rank, GError **error)
 {
   RaNccl *nccl = g_new0(RaNccl, 1);
-  int result;
+  World *w = g_new(World, 1);
+  gboolean is_made;
 
   nccl->options = *options;
   nccl->n_ranks = n_ranks;
   nccl->rank = rank;
-  result = options->api->init(&nccl->world, n_ranks, id, rank);
-  if (finish(nccl, result, nccl->world, "the communicator of all ranks", error))
+  *w = (World){*options, *id, n_ranks, rank, NULL};
+  is_made = guarded(nccl, make_world, w, g_free,
+                    "the communicator of all ranks", error);
+  if (is_made)
+    nccl->world = w->made;
+  if (!nccl->is_left)
+    g_free(w);
+  if (is_made)
     return nccl;
-  drop_all(nccl);
   ra_nccl_free(nccl);
   return NULL;
 }
@@ -255,89 +283,94 @@ most_blocks(const RaCommGroups *splits, guint group)
              : 0;
 }
 
+static int
+make_splits(gpointer data)
+{
+  RaNccl *nccl = data;
+  const RaNcclApi *api = nccl->options.api;
+  const RaCommGroups *splits = nccl->splits;
+  int result = api->use(nccl->options.device);
+
+  for (uint32_t i = 0; i < splits->n_splits && result == RA_NCCL_OK; i++) {
+    int key, colour = ra_comm_groups_colour(splits, i, nccl->rank, &key);
+    gboolean is_in = colour >= 0;
+
+    result = api->split(nccl->world, is_in ? colour : RA_NCCL_NO_COLOUR, key,
+                        is_in ? most_blocks(splits, (guint)colour) : 0,
+                        is_in ? &nccl->handles[colour] : &nccl->no_group);
+  }
+  return result;
+}
+
 gboolean
 ra_nccl_split(RaNccl *nccl, const RaCommGroups *splits, const RaPlan *plan,
               GError **error)
 {
-  const RaNcclApi *api = nccl->options.api;
-
   g_return_val_if_fail(!nccl->splits, FALSE);
   nccl->splits = splits;
   nccl->plan = plan;
   nccl->handles = g_new0(RaNcclHandle, splits->groups->len + 1);
-  for (uint32_t i = 0; i < splits->n_splits; i++) {
-    int key, colour = ra_comm_groups_colour(splits, i, nccl->rank, &key);
-    RaNcclHandle *made = colour < 0 ? &nccl->no_group : &nccl->handles[colour];
-    int result =
-        api->split(nccl->world, colour < 0 ? RA_NCCL_NO_COLOUR : colour, key,
-                   colour < 0 ? 0 : most_blocks(splits, (guint)colour), made);
+  if (guarded(nccl, make_splits, nccl, NULL, "a split", error))
+    return TRUE;
+  drop_all(nccl);
+  return FALSE;
+}
 
-    /* The library writes *made when the split is over, not before. */
-    if (!finish(nccl, result, nccl->world, "a split", error) ||
-        (*made && !finish(nccl, RA_NCCL_OK, *made, "a split", error))) {
-      drop_all(nccl);
-      return FALSE;
-    }
-  }
-  return TRUE;
+static int
+close_comm(const RaNccl *nccl, RaNcclHandle handle)
+{
+  const RaNcclApi *api = nccl->options.api;
+  int result = handle ? api->finalize(handle) : RA_NCCL_OK;
+
+  return handle && result == RA_NCCL_OK ? api->destroy(handle) : result;
+}
+
+static int
+close_all(gpointer data)
+{
+  const RaNccl *nccl = data;
+  int result = nccl->options.api->use(nccl->options.device);
+
+  for (guint i = 0; nccl->handles && i < nccl->splits->groups->len; i++)
+    if (result == RA_NCCL_OK)
+      result = close_comm(nccl, nccl->handles[i]);
+  return result == RA_NCCL_OK ? close_comm(nccl, nccl->world) : result;
 }
 
 static void
-begin_end(RaNccl *nccl, RaNcclHandle handle)
+free_rest(gpointer data)
 {
-  int result;
+  RaNccl *nccl = data;
 
-  if (!handle || nccl->is_dropped)
-    return;
-  result = nccl->options.api->finalize(handle);
-  if (result != RA_NCCL_OK && result != RA_NCCL_BUSY)
-    drop_all(nccl);
+  for (guint i = 0; i < RA_N_STREAMS; i++)
+    if (nccl->streams[i])
+      nccl->options.api->stream_free(nccl->streams[i]);
+  free_spare(nccl);
+  g_free(nccl->handles);
+  g_free(nccl);
 }
 
 void
 ra_nccl_leave(RaNccl *nccl)
 {
-  if (!nccl || nccl->is_leaving)
-    return;
-  nccl->is_leaving = TRUE;
-  for (guint i = 0; nccl->handles && i < nccl->splits->groups->len; i++)
-    begin_end(nccl, nccl->handles[i]);
-  begin_end(nccl, nccl->world);
+  if (nccl && nccl->world && !nccl->closing && !nccl->is_dropped &&
+      !nccl->is_left)
+    nccl->closing = ra_nccl_guard_start(close_all, nccl, free_rest);
 }
 
-/* A communicator whose peers never come is aborted. */
-static void
-end_comm(RaNccl *nccl, RaNcclHandle *handle)
-{
-  const RaNcclApi *api = nccl->options.api;
-  int result;
-
-  if (!*handle || nccl->is_dropped)
-    return;
-  if (!ra_nccl_look(nccl, handle, 1, NULL, &result)) {
-    drop_all(nccl);
-    return;
-  }
-  api->destroy(*handle);
-  *handle = NULL;
-}
-
+/* Memory that a call which was left may still use is freed behind it, or
+ * never. */
 void
 ra_nccl_free(RaNccl *nccl)
 {
-  const RaNcclApi *api;
+  RaNcclGuard *closing;
+  int result;
 
   if (!nccl)
     return;
   ra_nccl_leave(nccl);
-  api = nccl->options.api;
-  for (guint i = 0; i < RA_N_STREAMS; i++)
-    if (nccl->streams[i])
-      api->stream_free(nccl->streams[i]);
-  for (guint i = 0; nccl->handles && i < nccl->splits->groups->len; i++)
-    end_comm(nccl, &nccl->handles[i]);
-  end_comm(nccl, &nccl->world);
-  free_spare(nccl);
-  g_free(nccl->handles);
-  g_free(nccl);
+  closing = nccl->closing;
+  if (closing ? ra_nccl_guard_wait(closing, nccl->options.patience_s, &result)
+              : !nccl->is_left || !nccl->world)
+    free_rest(nccl);
 }

@@ -7,8 +7,9 @@
  *     const RaNcclApi *api = ra_nccl_cuda();     exec/comm/nccl_cuda.c
  *
  * Results have the values of ncclResult_t: 0 is success, RA_NCCL_BUSY is
- * ncclInProgress.  All calls are non-blocking: communicators are made with
- * `blocking = 0`.
+ * ncclInProgress.  Communicators are blocking: init(), split(), finalize() and
+ * destroy() may wait for peers for ever, and are called under a guard
+ * (exec/comm/nccl_guard.h); operations return when they are enqueued.
  */
 #ifndef RA_EXEC_COMM_NCCL_API_H
 #define RA_EXEC_COMM_NCCL_API_H
@@ -37,8 +38,7 @@ typedef struct {
   int (*init)(RaNcclHandle *out_comm, uint32_t n_ranks, const RaNcclId *id,
               uint32_t rank);
   /* By all of @comm: makes the communicator of the members with the same
-   * @colour, ordered by @key.  *@out_comm is written when @comm is ready again,
-   * after this call has returned RA_NCCL_BUSY; without a colour it is NULL.
+   * @colour, ordered by @key; without a colour *@out_comm is NULL.
    * @most_blocks: thread blocks of an operation at most; 0: as many as the
    * library likes. */
   int (*split)(RaNcclHandle comm, int colour, int key, uint32_t most_blocks,

@@ -51,7 +51,7 @@ init(RaNcclHandle *out_comm, uint32_t n_ranks, const RaNcclId *id,
   ncclUniqueId nccl_id;
 
   memcpy(&nccl_id, id, sizeof nccl_id);
-  config.blocking = 0;
+  config.blocking = 1;
   return (int)ncclCommInitRankConfig((ncclComm_t *)out_comm, (int)n_ranks,
                                      nccl_id, (int)rank, &config);
 }
@@ -65,7 +65,7 @@ split(RaNcclHandle comm, int colour, int key, uint32_t most_blocks,
 {
   ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
 
-  config.blocking = 0;
+  config.blocking = 1;
   if (most_blocks > 0)
     config.maxCTAs = (int)most_blocks;
   return (int)ncclCommSplit(comm, colour, key, (ncclComm_t *)out_comm, &config);

@@ -3,6 +3,7 @@
 #define RA_EXEC_COMM_NCCL_IMPL_H
 
 #include "exec/comm/comm_nccl.h"
+#include "exec/comm/nccl_guard.h"
 
 typedef struct _RaNcclEnd RaNcclEnd;
 
@@ -45,7 +46,8 @@ struct _RaNccl {
   guint n_looks;       /* polls in the current wait */
   gboolean is_waiting; /* state that its pulse has */
   gboolean is_dropped;
-  gboolean is_leaving;
+  RaNcclGuard *closing; /* of its communicators; NULL: not begun; owned */
+  gboolean is_left;     /* a call that makes or closes them goes on */
 };
 
 /* A request on device data, or on host data, which is staged in device
@@ -87,13 +89,12 @@ typedef struct {
   RaNcclMark mark;
 } RaNcclSent;
 
-/* Polls @handles until @mark is reached or, if it is NULL, until the first
- * handle is ready.  FALSE: *@out_result is an error, or RA_NCCL_BUSY: the
- * patience is over. */
+/* Polls @handles for errors until @mark is reached.  FALSE: *@out_result is an
+ * error, or RA_NCCL_BUSY: the patience is over. */
 gboolean ra_nccl_look(RaNccl *nccl, const RaNcclHandle *handles, guint n,
                       RaNcclMark mark, int *out_result);
-/* Polls once.  Returns: whether the wait is over; RA_NCCL_BUSY: it
- * continues. */
+/* Polls once, without @mark (nullable) for errors only.  Returns: whether it is
+ * reached; RA_NCCL_BUSY: the wait continues. */
 gboolean ra_nccl_look_once(RaNccl *nccl, const RaNcclHandle *handles, guint n,
                            RaNcclMark mark, int *out_result);
 /* Pauses between two polls, after @n_looks polls. */
@@ -132,7 +133,7 @@ RaNcclStream ra_nccl_stream(RaNccl *nccl, RaStream stream);
 
 /* --- exec/comm/comm_nccl.c, comm_nccl_host.c, comm_nccl_pairs.c ---
  *
- * ra_nccl_check() waits for a call in progress or ends the run.
+ * ra_nccl_check() ends the run unless @result is success.
  * ra_nccl_send_staged() and ra_nccl_start_recv() queue messages for the next
  * ra_nccl_flush(), which starts all; a send returns its memory.  ra_nccl_wait()
  * waits for @request.

@@ -176,7 +176,7 @@ open_rank(Rank *r)
 {
   const RaCollectiveProbe *probe = r->work->probe;
   const RaNcclOptions options = {probe->api, probe->patience_s, probe->fail,
-                                 probe->fail_data};
+                                 probe->fail_data, r->rank - probe->first_rank};
   const RaCommGroups *s = r->work->splits;
 
   r->ends = g_new0(RaComm *, s->groups->len + 1);

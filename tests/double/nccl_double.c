@@ -35,14 +35,12 @@ nccl_double_look(gboolean looks)
 }
 
 void
-nccl_double_wake(const Stream *stream, const Comm *comm)
+nccl_double_wake(const Stream *stream)
 {
   for (guint i = 0; i < d.hosts->len; i++) {
     Host *h = d.hosts->pdata[i];
 
-    if (h->looks &&
-        (stream ? h->mark.stream == stream && h->mark.n <= stream->n_over
-                : !h->mark.stream && h->comm == comm)) {
+    if (h->looks && h->mark.stream == stream && h->mark.n <= stream->n_over) {
       h->looks = FALSE;
       d.n_active++;
     }
@@ -120,6 +118,10 @@ void
 nccl_double_end(void)
 {
   g_assert_cmpuint(d.streams->len, ==, 0);
+  pthread_mutex_lock(&d.lock);
+  d.n_ends++;
+  pthread_cond_broadcast(&d.changed);
+  pthread_mutex_unlock(&d.lock);
   g_ptr_array_unref(d.hosts);
   g_ptr_array_unref(d.streams);
   g_ptr_array_unref(d.comms);
@@ -224,6 +226,7 @@ nccl_double_fail(RaNcclHandle comm, int result)
   for (guint i = 0; i < d.comms->len; i++)
     if (!comm || d.comms->pdata[i] == comm)
       ((Comm *)d.comms->pdata[i])->result = result;
+  pthread_cond_broadcast(&d.changed);
   pthread_mutex_unlock(&d.lock);
 }
 

@@ -5,10 +5,10 @@
  * over when each of its operations is.  A send is over when its receive has
  * arrived, and the reverse; a collective is over when all members have arrived.
  * The groups of a rank on one communicator start in the order of their calls,
- * on any streams.  Communicators are created without blocking and may be used
- * only when they are ready.  There are random delays, sampled from a seed,
- * between all this.  Sums are added from the last rank to the first, as callers
- * must not rely on an order.
+ * on any streams.  Communicators are blocking: who makes or closes one waits
+ * for all, outside the watchdog, and on any thread.  There are random delays,
+ * sampled from a seed, between all this.  Sums are added from the last rank to
+ * the first, as callers must not rely on an order.
  *
  *     nccl_double_begin(n_hosts, seed);
  *     ... on n_hosts threads: nccl_double_enter(), nccl_double()->init() ...,
@@ -120,6 +120,7 @@ typedef struct {
   guint n_splits;  /* calls of split */
   guint n_comms;   /* ends of communicators created */
   guint n_aborted; /* ends of communicators aborted */
+  guint n_destroyed;
   guint n_peer_copies;
   guint n_enrolled, n_withdrawn;
   guint n_shown;   /* operations of n_ops with registered memory */

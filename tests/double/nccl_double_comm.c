@@ -1,4 +1,4 @@
-/* Communicators, made without blocking. */
+/* Communicators, made and closed by calls that block. */
 #include "config.h"
 
 #include <string.h>
@@ -78,20 +78,29 @@ nccl_double_set_ready(Comm *c)
   c->is_ready = TRUE;
   if (c->stands_in)
     nccl_double_far_ready(c);
-  else
-    nccl_double_wake(NULL, c);
+  pthread_cond_broadcast(&d.changed);
+}
+
+int
+nccl_double_come(const Comm *c, const gboolean *until, gboolean value)
+{
+  guint n_ends = d.n_ends;
+
+  while (n_ends == d.n_ends && *until != value && c->result == RA_NCCL_OK &&
+         !c->is_aborted)
+    pthread_cond_wait(&d.changed, &d.lock);
+  if (n_ends != d.n_ends || c->is_aborted)
+    return NCCL_DOUBLE_USAGE;
+  return c->result;
 }
 
 void
 nccl_double_set_split(Comm *c)
 {
   c->is_splitting = FALSE;
-  if (c->split_out)
-    *c->split_out = c->split_made;
   if (c->stands_in)
     nccl_double_far_split_over(c);
-  else
-    nccl_double_wake(NULL, c);
+  pthread_cond_broadcast(&d.changed);
 }
 
 void
@@ -121,7 +130,7 @@ static int
 init(RaNcclHandle *out_comm, uint32_t n_ranks, const RaNcclId *id,
      uint32_t rank)
 {
-  int result = RA_NCCL_BUSY;
+  int result = RA_NCCL_OK;
   Comm *c;
 
   pthread_mutex_lock(&d.lock);
@@ -131,8 +140,11 @@ init(RaNcclHandle *out_comm, uint32_t n_ranks, const RaNcclId *id,
     result = nccl_double_far_join(c, n_ranks, id, rank);
   else
     nccl_double_join(c, n_ranks, id, rank);
+  if (result == RA_NCCL_OK)
+    result = nccl_double_come(c, &c->is_ready, TRUE);
   pthread_mutex_unlock(&d.lock);
-  *out_comm = c;
+  if (result == RA_NCCL_OK)
+    *out_comm = c;
   return result;
 }
 
@@ -199,6 +211,7 @@ split(RaNcclHandle comm, int colour, int key, uint32_t most_blocks,
       RaNcclHandle *out_comm)
 {
   Comm *c = comm, *made = NULL;
+  int result;
 
   if (!c->is_ready || c->is_splitting)
     return NCCL_DOUBLE_USAGE;
@@ -209,14 +222,17 @@ split(RaNcclHandle comm, int colour, int key, uint32_t most_blocks,
   if (colour != RA_NCCL_NO_COLOUR)
     made = nccl_double_comm_new();
   *out_comm = NULL; /* as the library has it until the split is over */
-  c->split_out = out_comm;
-  c->split_made = made;
   if (c->link)
     nccl_double_far_split(c, colour, key, made);
   else
     nccl_double_split(c, colour, key, made);
+  result = nccl_double_come(c, &c->is_splitting, FALSE);
+  if (result == RA_NCCL_OK && made)
+    result = nccl_double_come(made, &made->is_ready, TRUE);
   pthread_mutex_unlock(&d.lock);
-  return RA_NCCL_BUSY;
+  if (result == RA_NCCL_OK)
+    *out_comm = made;
+  return result;
 }
 
 static int
@@ -230,16 +246,7 @@ async_error(RaNcclHandle comm, int *out_result)
   else if (c->result != RA_NCCL_OK)
     *out_result = c->result;
   else
-    *out_result = c->is_ready && !c->is_splitting && !c->is_ending
-                      ? RA_NCCL_OK
-                      : RA_NCCL_BUSY;
-  if (*out_result == RA_NCCL_BUSY) {
-    if (host && !host->looks) {
-      host->mark.stream = NULL;
-      host->comm = c;
-    }
-    nccl_double_look(TRUE);
-  }
+    *out_result = RA_NCCL_OK;
   pthread_mutex_unlock(&d.lock);
   return RA_NCCL_OK;
 }
@@ -262,25 +269,28 @@ finalize(RaNcclHandle comm)
 {
   Comm *c = comm;
   Shared *s;
-  gboolean is_last;
+  int result;
 
   pthread_mutex_lock(&d.lock);
   nccl_double_look(FALSE);
   s = d.goes_far ? NULL : c->shared;
   c->is_ending = s != NULL;
-  is_last = !s || ++s->n_ended == s->n_ranks;
-  for (uint32_t i = 0; s && is_last && i < s->n_ranks; i++) {
-    s->ends[i]->is_ending = FALSE;
-    nccl_double_wake(NULL, s->ends[i]);
-  }
+  if (s && ++s->n_ended == s->n_ranks)
+    for (uint32_t i = 0; i < s->n_ranks; i++)
+      s->ends[i]->is_ending = FALSE;
+  pthread_cond_broadcast(&d.changed);
+  result = nccl_double_come(c, &c->is_ending, FALSE);
   pthread_mutex_unlock(&d.lock);
-  return is_last ? RA_NCCL_OK : RA_NCCL_BUSY;
+  return result;
 }
 
 static int
 destroy(RaNcclHandle comm)
 {
   nccl_double_end_enrol(comm);
+  pthread_mutex_lock(&d.lock);
+  d.tally.n_destroyed++;
+  pthread_mutex_unlock(&d.lock);
   return RA_NCCL_OK; /* nccl_double_end() frees it */
 }
 

@@ -79,7 +79,7 @@ nccl_double_far_join(Comm *c, uint32_t n_ranks, const RaNcclId *id,
     said.id.bytes[sizeof said.id.bytes - 1] = 1;
   said.comm = number(c->link->comms, &c->number, c);
   nccl_double_say(c->link, &said, NULL);
-  return RA_NCCL_BUSY;
+  return RA_NCCL_OK;
 }
 
 void
@@ -259,6 +259,7 @@ hear_of_stand_in(Link *link, const Said *said, const void *data)
     nccl_double_set_split(c);
   } else {
     c->result = said->result;
+    pthread_cond_broadcast(&d.changed);
   }
 }
 
@@ -295,4 +296,5 @@ nccl_double_lose(Link *link)
     else if (!c->stands_in && c->link == link)
       c->result = NCCL_DOUBLE_GONE;
   }
+  pthread_cond_broadcast(&d.changed);
 }

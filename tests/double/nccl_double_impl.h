@@ -93,8 +93,6 @@ struct _Comm {
   uint32_t rank;
   gboolean is_ready;
   gboolean is_splitting;
-  RaNcclHandle *split_out; /* where the split in progress writes split_made */
-  Comm *split_made;
   gboolean is_ending; /* waits for the others to end */
   gboolean is_aborted;
   int result;
@@ -117,9 +115,8 @@ typedef struct {
 /* A thread that calls the library. */
 typedef struct {
   gboolean looks;   /* waits for something */
-  Mark mark;        /* mark it waits for; stream NULL: waits for comm */
+  Mark mark;        /* mark it waits for */
   const Mark *seen; /* last mark found not passed; never dereferenced */
-  Comm *comm;
 } Host;
 
 /* The global state. */
@@ -136,6 +133,7 @@ typedef struct {
   gboolean goes_far, tells, has_own_id, hangs, damages; /* nccl_double.h */
   const NcclDoubleMemory *memory; /* NULL: the process's */
   uint32_t seed;
+  guint n_ends; /* nccl_double_end(): what waits from before has no state */
   GPtrArray *hosts, *streams, *comms, *shared;
   GPtrArray *enrolments; /* Enrolment, owned */
   NcclDoubleTally tally;
@@ -157,8 +155,8 @@ void nccl_double_close(void);
 void nccl_double_add_active(int n);
 /* Records that the calling host waits for something, or no longer. */
 void nccl_double_look(gboolean looks);
-/* Wakes the hosts that wait for @stream or @comm. */
-void nccl_double_wake(const Stream *stream, const Comm *comm);
+/* Wakes the hosts that wait for @stream. */
+void nccl_double_wake(const Stream *stream);
 
 /* Set the functions of groups and operations, streams, and communicators. */
 void nccl_double_set_groups(RaNcclApi *api);
@@ -200,5 +198,8 @@ void nccl_double_join(Comm *c, uint32_t n_ranks, const RaNcclId *id,
 void nccl_double_split(Comm *c, int colour, int key, Comm *made);
 void nccl_double_set_ready(Comm *c);
 void nccl_double_set_split(Comm *c);
+/* Waits, with the lock held, until @c has come so far: *@until is @value.
+ * Returns: a result */
+int nccl_double_come(const Comm *c, const gboolean *until, gboolean value);
 
 #endif

@@ -190,7 +190,7 @@ run_stream(void *data)
     run_launch(s);
     launch_free(g_steal_pointer(&s->launch));
     s->n_over++;
-    nccl_double_wake(s, NULL);
+    nccl_double_wake(s);
     for (guint i = 0; i < d.streams->len; i++) {
       Stream *other = d.streams->pdata[i];
 

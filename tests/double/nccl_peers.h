@@ -57,7 +57,7 @@ static inline void *
 run_host(void *data)
 {
   const Host *h = data;
-  RaNcclOptions options = {nccl_double(), h->patience_s, end_run, NULL};
+  RaNcclOptions options = {nccl_double(), h->patience_s, end_run, NULL, 0};
   g_autoptr(GError) error = NULL;
   Peer peer = {.rank = h->rank};
 
@@ -73,8 +73,8 @@ run_host(void *data)
   ra_comm_free(peer.local);
   ra_comm_free(peer.pairs);
   ra_comm_free(peer.group);
+  nccl_double_leave(); /* its guard waits, whom no watchdog knows */
   ra_nccl_free(peer.nccl);
-  nccl_double_leave();
   return NULL;
 }
 

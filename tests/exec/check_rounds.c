@@ -82,7 +82,7 @@ run_host(void *data)
 {
   const Host *host = data;
   Work *work = host->work;
-  RaNcclOptions options = {nccl_double(), 60, end_run, NULL};
+  RaNcclOptions options = {nccl_double(), 60, end_run, NULL, 0};
   g_autoptr(GError) error = NULL;
   RaNccl *nccl;
   RaComm *world;
@@ -108,8 +108,8 @@ run_host(void *data)
       atomic_fetch_add(&work->n_wrong, 1);
   }
   ra_comm_free(world);
+  nccl_double_leave(); /* its guard waits, whom no watchdog knows */
   ra_nccl_free(nccl);
-  nccl_double_leave();
   return NULL;
 }
 

@@ -192,7 +192,7 @@ lose(const char *line, gpointer data)
 static RaNccl *
 join(const Run *r)
 {
-  RaNcclOptions options = {nccl_double(), 60, lose, NULL};
+  RaNcclOptions options = {nccl_double(), 60, lose, NULL, 0};
   g_autoptr(GError) error = NULL;
   RaNccl *nccl;
 
@@ -263,8 +263,8 @@ run_rank(void *data)
   side_clear(&plain);
   side_clear(&captured);
   if (nccl) {
+    nccl_double_leave(); /* its guard waits, whom no watchdog knows */
     ra_nccl_free(nccl);
-    nccl_double_leave();
   }
   return NULL;
 }
