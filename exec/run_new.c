@@ -71,6 +71,8 @@ check_call(const RaPlan *plan, uint32_t call, const RaBackend *backend,
     return refuse(plan, call, backend, "balance = tokens", error);
   if (p->optimizer_residency == RA_RESIDENCY_CPU)
     return refuse(plan, call, backend, "optimizer-residency = cpu", error);
+  if (p->dtype > 0 || p->kv_dtype > 0)
+    return refuse(plan, call, backend, "a dtype of its own", error);
   if (m->adapters)
     return refuse(plan, call, backend, "a model with 'lora-rank'", error);
   if (m->dtype !=

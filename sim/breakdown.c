@@ -160,10 +160,15 @@ kinds_usd_per_h(const RaTaskGraph *graph)
 }
 
 static double
-device_peak_flop_per_s(const RaWorkload *workload, uint32_t model,
+device_peak_flop_per_s(const RaPlan *plan, uint32_t call,
                        const RaDevice *device)
 {
-  if (model != RA_NONE && workload->models[model].dtype == RA_DTYPE_FP8 &&
+  const RaWorkload *w = plan->workload;
+  uint32_t model = w->calls[call].model;
+
+  if (model != RA_NONE &&
+      ra_call_plan_dtype(&plan->calls[call], &w->models[model]) ==
+          RA_DTYPE_FP8 &&
       device->fp8_flop_per_s > 0)
     return device->fp8_flop_per_s;
   return device->bf16_flop_per_s;
@@ -175,18 +180,16 @@ device_peak_flop_per_s(const RaWorkload *workload, uint32_t model,
 static double
 call_peak_flop_per_s(const RaPlan *plan, uint32_t call)
 {
-  const RaWorkload *workload = plan->workload;
   const RaCluster *cluster = plan->cluster;
   const RaMesh *mesh = &plan->calls[call].mesh;
-  uint32_t model = workload->calls[call].model, n = ra_mesh_n_gpus(mesh);
+  uint32_t n = ra_mesh_n_gpus(mesh);
   double sum = 0;
 
   if (!cluster->kinds)
-    return device_peak_flop_per_s(workload, model, &cluster->device);
+    return device_peak_flop_per_s(plan, call, &cluster->device);
   for (uint32_t rank = 0; rank < n; rank++) {
     uint32_t kind = ra_cluster_kind(cluster, ra_mesh_gpu(mesh, cluster, rank));
-    sum +=
-        device_peak_flop_per_s(workload, model, &cluster->kinds[kind].device);
+    sum += device_peak_flop_per_s(plan, call, &cluster->kinds[kind].device);
   }
   return sum / n;
 }

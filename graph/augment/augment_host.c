@@ -199,7 +199,7 @@ ra_augment_copy_bytes(const RaPlan *plan, uint32_t call, uint8_t what,
 
   *out_most_bytes = 0;
   if (what & RA_COPY_PARAMETERS)
-    all += ra_dtype_bytes(fp32 ? RA_DTYPE_FP32 : (RaDtype)m->dtype);
+    all += ra_dtype_bytes(fp32 ? RA_DTYPE_FP32 : ra_call_plan_dtype(p, m));
   if (what & RA_COPY_OPTIMIZER)
     trained += (double)(MOMENTS_BYTES + ra_residency_master_bytes(plan, call)) /
                ra_call_plan_zero_ranks(p) * ra_call_plan_n_shards(p);

@@ -37,7 +37,8 @@ ra_call_shard(const RaPlan *plan, uint32_t call)
                    .expert_tp_ranks_per_node = cut.ranks_per_node,
                    .expert_tp_groups_per_node = cut.groups_per_node,
                    .groups_experts = plan->cluster->device.groups_experts != 0,
-                   .dtype = (uint8_t)m->dtype,
+                   .dtype = (uint8_t)ra_call_plan_dtype(p, m),
+                   .kv_dtype = (uint8_t)(1 + ra_call_plan_kv_dtype(p, m)),
                    .recompute = (uint8_t)p->recompute,
                    .attention = (uint8_t)p->attention,
                    .cross_entropy = (uint8_t)p->cross_entropy,
@@ -99,7 +100,7 @@ ra_call_context_fill(RaCallContext *x, const RaPlan *plan, uint32_t call)
   if (c->model == RA_NONE)
     return;
   x->model = plan->workload->models[c->model].model;
-  x->dtype = (RaDtype)plan->workload->models[c->model].dtype;
+  x->dtype = ra_call_plan_dtype(p, &plan->workload->models[c->model]);
   x->shard_record = ra_call_shard(plan, call);
   x->dp = ra_data_geometry(p, plan->cluster, RA_DATA_ALL);
   x->experts = ra_data_geometry(p, plan->cluster, RA_DATA_EXPERTS);

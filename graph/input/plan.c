@@ -43,6 +43,7 @@ typedef struct {
   int grad_dtype; /* -1: not given */
   int master_weights;
   gboolean overlap_grad_reduce;
+  int dtype, kv_dtype; /* -1: not given */
   int launch;
   const char *rank_order;
   const char *const *stage_layers;
@@ -73,6 +74,7 @@ static const char *const master_words[] = {"fp32", "remainders", NULL};
 static const char *const balance_words[] = {"sequences", "tokens", NULL};
 /* A prefix of RaDtype: gradients are never reduced in fp8. */
 static const char *const grad_dtype_words[] = {"bf16", "fp16", "fp32", NULL};
+static const char *const dtype_words[] = {"bf16", "fp16", "fp32", "fp8", NULL};
 
 /* clang-format off */
 static const RaKeySpec file_keys[] = {
@@ -150,6 +152,13 @@ static const RaKeySpec call_keys[] = {
   {"overlap-grad-reduce", RA_KEY_BOOL,
    G_STRUCT_OFFSET(CallKeys, overlap_grad_reduce), .fallback = "false",
    .doc = "train: gradient reduction overlaps with the last backward pass"},
+  {"dtype", RA_KEY_ENUM, G_STRUCT_OFFSET(CallKeys, dtype),
+   .names = dtype_words,
+   .doc = "generate: of the weights, quantised as they arrive; default: the "
+          "model's"},
+  {"kv-dtype", RA_KEY_ENUM, G_STRUCT_OFFSET(CallKeys, kv_dtype),
+   .names = dtype_words,
+   .doc = "generate: of cached keys and values; default: the model's"},
   {"launch", RA_KEY_ENUM, G_STRUCT_OFFSET(CallKeys, launch),
    .fallback = "eager", .names = launch_words,
    .doc = "kernel launch: eager, or as one captured graph"},
@@ -368,6 +377,12 @@ check_kind(const RaPlan *plan, const RaCallPlan *to, const RaCall *call,
                               "'realloc' of the train call '%s', expected it "
                               "on calls that read what training wrote",
                               call->name);
+    if (call->kind != RA_CALL_GENERATE &&
+        (g_str_equal(key, "dtype") || g_str_equal(key, "kv-dtype")))
+      return ra_key_file_fail(plan->file, to->group, key, error,
+                              "'%s' of '%s', expected it on generate calls "
+                              "only",
+                              key, call->name);
     if (call->kind == RA_CALL_GENERATE && g_str_equal(key, "balance"))
       return ra_key_file_fail(plan->file, to->group, key, error,
                               "'balance' of the generate call '%s', expected "
@@ -393,6 +408,9 @@ set_strategy(RaCallPlan *to, const CallKeys *keys, int dtype)
   to->gathers = keys->zero == 3 ? keys->gathers : RA_GATHERS_AHEAD;
   to->grad_dtype = keys->grad_dtype >= 0 ? keys->grad_dtype : dtype;
   to->overlap_grad_reduce = keys->overlap_grad_reduce;
+  to->dtype = keys->dtype >= 0 && keys->dtype != dtype ? 1 + keys->dtype : 0;
+  to->kv_dtype =
+      keys->kv_dtype >= 0 && keys->kv_dtype != dtype ? 1 + keys->kv_dtype : 0;
   to->launch = keys->launch;
   to->residency = keys->residency;
   to->optimizer_residency = RA_RESIDENCY_KEEP + keys->optimizer_residency;
@@ -407,7 +425,7 @@ read_call(RaPlan *plan, uint32_t index, guint group, GError **error)
 {
   const RaCall *call = &plan->workload->calls[index];
   RaCallPlan *to = &plan->calls[index];
-  CallKeys keys = {.grad_dtype = -1};
+  CallKeys keys = {.grad_dtype = -1, .dtype = -1, .kv_dtype = -1};
 
   to->group = group;
   if (!ra_key_file_read_group(plan->file, group, call_keys,

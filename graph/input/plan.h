@@ -38,6 +38,10 @@
  *     optimizer-residency = keep keep | host | cpu: see RaResidency
  *     realloc = broadcast        broadcast | p2p | all-gather: how this layout
  *                                receives what training wrote in another
+ *     dtype = fp8                generate: of the weights there, quantised as
+ *                                they arrive; default: the model's
+ *     kv-dtype = bf16            generate: of cached keys and values; default:
+ *                                the model's
  *     batching = static          generate: see graph/input/plan_batching.h
  *     over-sample = 1            long tails: see graph/input/plan_tail.h
  *
@@ -239,6 +243,10 @@ typedef struct {
   int grad_dtype;             /* RaDtype of the gradient reduction */
   int master_weights;         /* RaMasterWeights; train only */
   gboolean overlap_grad_reduce; /* in buckets during the last backward */
+  int dtype;                    /* 1 + RaDtype of the weights of a generate
+                                   call; 0: the model's, which is never
+                                   repeated here */
+  int kv_dtype;                 /* the same, of its keys and values */
   int launch;                   /* RaLaunch */
   int residency;                /* RaResidency of the parameters */
   int optimizer_residency;      /* RaResidency but RELEASE; train only */
@@ -273,6 +281,20 @@ ra_call_plan_n_pieces(const RaCall *call, const RaCallPlan *plan)
   if (call->kind != RA_CALL_TRAIN)
     return call->n_parts;
   return plan->n_mini_batches > 0 ? plan->n_mini_batches : call->n_mini_batches;
+}
+
+/* RaDtype of the weights that a call of @plan reads, of model @model. */
+static inline RaDtype
+ra_call_plan_dtype(const RaCallPlan *plan, const RaWorkloadModel *model)
+{
+  return (RaDtype)(plan->dtype > 0 ? plan->dtype - 1 : model->dtype);
+}
+
+/* RaDtype of the keys and values that a call of @plan caches. */
+static inline RaDtype
+ra_call_plan_kv_dtype(const RaCallPlan *plan, const RaWorkloadModel *model)
+{
+  return (RaDtype)(plan->kv_dtype > 0 ? plan->kv_dtype - 1 : model->dtype);
 }
 
 /* (array length=out_n) (nullable): the keys that `[noun]` of a plan may have,

@@ -16,7 +16,7 @@
 
 static const char *const recompute_words[] = {"none", "selective", "full"};
 static const char *const attention_words[] = {"flash", "core", "core-dropout"};
-static const char *const dtype_words[] = {"bf16", "fp16", "fp32"};
+static const char *const dtype_words[] = {"bf16", "fp16", "fp32", "fp8"};
 static const char *const axis_words[] = {"tp", "cp", "dp", "pp"};
 
 /* @text as lines that begin with #. */
@@ -164,6 +164,11 @@ append_call(GString *out, const RaPlan *plan, uint32_t index)
     g_string_append(out, "gathers = in-turn\n");
   if (call->kind == RA_CALL_TRAIN)
     append_train(out, to, plan->workload->models[call->model].dtype);
+  if (to->dtype > 0)
+    g_string_append_printf(out, "dtype = %s\n", dtype_words[to->dtype - 1]);
+  if (to->kv_dtype > 0)
+    g_string_append_printf(out, "kv-dtype = %s\n",
+                           dtype_words[to->kv_dtype - 1]);
   if (to->launch == RA_LAUNCH_GRAPH)
     g_string_append(out, "launch = graph\n");
   append_rank_order(out, to);
@@ -231,7 +236,8 @@ call_equal(const RaCallPlan *a, const RaCallPlan *b)
          a->scatter_sends == b->scatter_sends &&
          a->cross_entropy == b->cross_entropy &&
          a->overlap_grad_reduce == b->overlap_grad_reduce &&
-         a->master_weights == b->master_weights && a->launch == b->launch &&
+         a->master_weights == b->master_weights && a->dtype == b->dtype &&
+         a->kv_dtype == b->kv_dtype && a->launch == b->launch &&
          a->residency == b->residency &&
          a->optimizer_residency == b->optimizer_residency &&
          a->realloc == b->realloc && ra_plan_same_batching(a, b) &&

@@ -92,10 +92,10 @@ fill_stage(const RaMemory *memory, uint32_t call, uint32_t s, CallBytes *out)
   const RaWorkload *w = memory->plan->workload;
   const RaCallPlan *p = plan_of(memory, call);
   const RaStageMemory *stage = &memory->calls[call].stages[s];
-  uint32_t dtype_bytes =
-      ra_residency_is_fp32(memory->plan, call)
-          ? ra_dtype_bytes(RA_DTYPE_FP32)
-          : ra_dtype_bytes((RaDtype)w->models[w->calls[call].model].dtype);
+  uint32_t dtype_bytes = ra_residency_is_fp32(memory->plan, call)
+                             ? ra_dtype_bytes(RA_DTYPE_FP32)
+                             : ra_dtype_bytes(ra_call_plan_dtype(
+                                   p, &w->models[w->calls[call].model]));
 
   if (p->residency == RA_RESIDENCY_HOST && memory->calls[call].copy == call)
     out->params[s] =

@@ -114,7 +114,7 @@ fill_stages(RaMemory *memory, uint32_t call)
   RaCallMemory *c = &memory->calls[call];
   gboolean fp32 = ra_residency_is_fp32(memory->plan, call);
   uint64_t param_bytes =
-      fp32 ? MASTER_BYTES : ra_dtype_bytes((RaDtype)m->dtype);
+      fp32 ? MASTER_BYTES : ra_dtype_bytes(ra_call_plan_dtype(p, m));
   g_autoptr(RaTensorTable) table = ra_tensor_table_new(m->model);
   g_autofree uint64_t *n_params = g_new(uint64_t, p->pp);
   g_autofree uint64_t *n_trained = NULL;

@@ -384,7 +384,7 @@ ra_kv_token_bytes(const RaShard *shard, const RaPiece *piece)
   uint64_t token, sequence;
 
   ra_model_cache_bytes(shard->model, piece->first_layer, piece->n_layers,
-                       shard->tp, ra_dtype_bytes((RaDtype)shard->dtype), 0,
+                       shard->tp, ra_dtype_bytes(ra_shard_kv_dtype(shard)), 0,
                        &token, &sequence);
   return token;
 }
@@ -396,7 +396,7 @@ ra_kv_sequence_bytes(const RaShard *shard, const RaPiece *piece,
   uint64_t token, sequence;
 
   ra_model_cache_bytes(shard->model, piece->first_layer, piece->n_layers,
-                       shard->tp, ra_dtype_bytes((RaDtype)shard->dtype),
+                       shard->tp, ra_dtype_bytes(ra_shard_kv_dtype(shard)),
                        n_tokens, &token, &sequence);
   return sequence;
 }

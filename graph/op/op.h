@@ -198,6 +198,8 @@ typedef struct {
   uint8_t groups_experts;    /* 0 or 1: the experts of a layer are one op, not
                                 what ra_op_list_lower() makes of it */
   uint8_t dtype;             /* RaDtype of parameters; see ra_op_dtype() */
+  uint8_t kv_dtype;          /* 1 + RaDtype of cached keys and values; 0: that
+                                of parameters */
   uint8_t recompute;         /* RaRecompute of graph/input/plan.h */
   uint8_t attention;         /* RaAttention of graph/input/plan.h */
   uint8_t cross_entropy;     /* RaCrossEntropy of graph/input/plan.h */
@@ -213,6 +215,13 @@ typedef struct {
   uint32_t zero_ranks_per_node;
   uint32_t zero_groups_per_node;
 } RaShard;
+
+/* RaDtype of the keys and values that @shard caches. */
+static inline RaDtype
+ra_shard_kv_dtype(const RaShard *shard)
+{
+  return (RaDtype)(shard->kv_dtype > 0 ? shard->kv_dtype - 1 : shard->dtype);
+}
 
 /* Contiguous piece of the model: a (virtual) pipeline stage. */
 typedef struct {

@@ -65,8 +65,11 @@ static RaOp
 pairs_op(const RaOpBuilder *b, RaOpKind kind, const RaBatch *batch,
          uint32_t window, const uint64_t *dims)
 {
+  gboolean cached =
+      kind == RA_OP_DECODE_ATTENTION || kind == RA_OP_LATENT_DECODE;
   RaOp op = {.kind = (uint8_t)kind,
-             .dtype = ra_op_dtype(kind, b->shard->dtype),
+             .dtype = cached ? ra_shard_kv_dtype(b->shard)
+                             : ra_op_dtype(kind, b->shard->dtype),
              .count = b->count,
              .dim = {batch->n_sequences, batch->q_tokens,
                      ra_op_kv_tokens(batch, window),

@@ -135,7 +135,7 @@ ra_need_call(const RaWorkload *workload, uint32_t call, const RaCallPlan *plan)
 {
   const RaCall *of = &workload->calls[call];
   const RaWorkloadModel *m = &workload->models[of->model];
-  double dtype_bytes = ra_dtype_bytes((RaDtype)m->dtype);
+  double dtype_bytes = ra_dtype_bytes(ra_call_plan_dtype(plan, m));
   double n = most_params(m->model, plan);
   double n_trained =
       m->adapters ? most_params(ra_lora_trained_model(m), plan) : n;
@@ -167,10 +167,10 @@ ra_need_call(const RaWorkload *workload, uint32_t call, const RaCallPlan *plan)
   if (plan->batching == RA_BATCHING_CONTINUOUS && plan->kv_memory_bytes > 0)
     need.work_bytes += (double)plan->kv_memory_bytes;
   else if (of->kind == RA_CALL_GENERATE)
-    need.work_bytes += cache_bytes(m->model, plan, replica_tokens,
-                                   (double)of->n_sequences / plan->dp,
-                                   (double)ra_call_longest_tokens(workload),
-                                   ra_dtype_bytes((RaDtype)m->dtype));
+    need.work_bytes += cache_bytes(
+        m->model, plan, replica_tokens, (double)of->n_sequences / plan->dp,
+        (double)ra_call_longest_tokens(workload),
+        ra_dtype_bytes(ra_call_plan_kv_dtype(plan, m)));
   else
     need.work_bytes += logit_bytes(m->model, plan, tokens);
   return need;

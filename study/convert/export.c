@@ -261,11 +261,13 @@ double
 ra_export_memory_frac(const RaPlan *plan, uint32_t c)
 {
   const RaCallPlan *how = &plan->calls[c];
-  const RaModel *model =
-      plan->workload->models[plan->workload->calls[c].model].model;
+  const RaWorkloadModel *m =
+      &plan->workload->models[plan->workload->calls[c].model];
+  const RaModel *model = m->model;
   double weights_bytes =
-      2 * ra_recipe_rank_params(model, how->tp, how->pp, how->ep,
-                                how->ep > 1 ? ra_call_plan_expert_tp(how) : 0);
+      ra_dtype_bytes(ra_call_plan_dtype(how, m)) *
+      ra_recipe_rank_params(model, how->tp, how->pp, how->ep,
+                            how->ep > 1 ? ra_call_plan_expert_tp(how) : 0);
   double step_bytes = ra_recipe_step_bytes(model, how->tp, how->max_sequences,
                                            how->prefill_tokens);
 

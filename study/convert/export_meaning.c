@@ -94,6 +94,11 @@ ra_export_recipe(const RaPlan *plan, RaFramework framework,
       ra_call_plan_n_pieces(&w->calls[train], &plan->calls[train]);
   recipe->n_epochs = w->calls[train].n_epochs;
   recipe->staleness = w->calls[generate].staleness;
+  if (plan->calls[generate].dtype == 1 + RA_DTYPE_FP8)
+    recipe->rollout_dtype = g_strdup("fp8");
+  if (plan->calls[generate].kv_dtype == 1 + RA_DTYPE_FP8) /* as SGLang has it */
+    recipe->rollout_kv_dtype =
+        g_strdup(framework == RA_FRAMEWORK_SLIME ? "fp8_e4m3" : "fp8");
   recipe->max_prompt = w->prompt_length.max_tokens;
   recipe->max_response = (uint32_t)ra_turns_max_tokens(w);
   for (RaRecipeKind k = 0; k < RA_N_RECIPE_CALLS; k++) {

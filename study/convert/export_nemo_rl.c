@@ -176,6 +176,10 @@ put_generation(RaExport *x, const RaRecipe *r)
   ra_export_put(x, VLLM, "enforce_eager", "%s", word(!call->graph));
   ra_export_put(x, "+" VLLM, "enable_prefix_caching", "%s",
                 word(call->prefix_sharing));
+  if (r->rollout_dtype)
+    ra_export_put(x, VLLM, "precision", "%s", r->rollout_dtype);
+  if (r->rollout_kv_dtype)
+    ra_export_put(x, "+" VLLM, "kv_cache_dtype", "%s", r->rollout_kv_dtype);
   if (call->max_sequences > 0)
     ra_export_put(x, KWARGS, "max_num_seqs", "%u", call->max_sequences);
   if (call->prefill_tokens > 0)

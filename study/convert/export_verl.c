@@ -380,6 +380,10 @@ put_rollout(const Writer *w)
                 WORD(how->launch != RA_LAUNCH_GRAPH));
   ra_export_put(x, "+" ROLLOUT, "enable_prefix_caching", "%s",
                 WORD(how->prefix_sharing));
+  if (how->dtype == 1 + RA_DTYPE_FP8)
+    ra_export_put(x, ROLLOUT, "quantization", "fp8");
+  if (how->kv_dtype == 1 + RA_DTYPE_FP8)
+    ra_export_put(x, "+" ROLLOUT, "engine_kwargs.vllm.kv_cache_dtype", "fp8");
   /* verl knows no static batches; a number makes all versions alike. */
   ra_export_put(x, ROLLOUT, "max_num_seqs", "%u",
                 how->batching == RA_BATCHING_CONTINUOUS ? how->max_sequences

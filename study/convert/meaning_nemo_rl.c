@@ -107,6 +107,8 @@ const RaMeaning ra_meanings_nemo_rl[] = {
     RA_MEANS_CODE("env.reward_model.resources.*"),
 
     /* Time. */
+    RA_MEANS(TEXT, VLLM "precision", NULL, rollout_dtype),
+    RA_MEANS(TEXT, VLLM "kv_cache_dtype", NULL, rollout_kv_dtype),
     RA_MEANS_LOST(TIME, "*.precision", "bfloat16|bf16|auto|off", "bf16"),
     RA_MEANS_LOST(TIME, "*.kv_cache_dtype", "auto|bfloat16|off", "bf16"),
     RA_MEANS_LOST(TIME, "*.quant_cfg", "off", "bf16"),

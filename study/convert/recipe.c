@@ -65,6 +65,8 @@ ra_recipe_free(RaRecipe *recipe)
   if (!recipe)
     return;
   g_free(recipe->algorithm);
+  g_free(recipe->rollout_dtype);
+  g_free(recipe->rollout_kv_dtype);
   for (guint i = 0; i < RA_N_RECIPE_MODELS; i++) {
     g_free(recipe->model[i]);
     g_free(recipe->lora[i].targets);

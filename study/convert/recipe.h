@@ -148,8 +148,11 @@ typedef struct {
   uint32_t n_segment; /* nodes that NVLink joins, where trays are; 0: a rack */
   const char *gpu;    /* static, nullable: GPU of nodes like these */
   RaRecipeCall calls[RA_N_RECIPE_CALLS];
-  const char *system; /* nullable: of share/systems */
-  GPtrArray *notes;   /* (element-type utf8) assumptions, owned */
+  char *rollout_dtype,
+      *rollout_kv_dtype; /* of an engine's weights and cache, in
+                                     the framework's words; owned, nullable */
+  const char *system;    /* nullable: of share/systems */
+  GPtrArray *notes;      /* (element-type utf8) assumptions, owned */
 } RaRecipe;
 
 /**

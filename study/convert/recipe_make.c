@@ -191,6 +191,25 @@ held_at_start(const RaRecipe *recipe, const RaWorkload *workload)
   return held;
 }
 
+/* "fp8" for the frameworks' words of it (fp8, fp8_e4m3 ...); NULL: bf16, with a
+ * note where @word is another type. */
+static const char *
+engine_dtype(RaRecipe *recipe, const char *what, const char *word)
+{
+  static const char *const plain[] = {"",         "auto", "none", "null",
+                                      "bfloat16", "bf16", "off",  "false"};
+
+  if (!word)
+    return NULL;
+  if (g_ascii_strncasecmp(word, "fp8", 3) == 0)
+    return "fp8";
+  for (guint i = 0; i < G_N_ELEMENTS(plain); i++)
+    if (g_ascii_strcasecmp(word, plain[i]) == 0)
+      return NULL;
+  ra_recipe_note(recipe, "generate: %s are taken as bf16", what);
+  return NULL;
+}
+
 /* Memory of an engine for keys and values, whole MiB: what weights and the
  * largest step leave of its part of the GPU's (vLLM,
  * v1/worker/gpu_worker.py, determine_available_memory()), or of what is free
@@ -198,13 +217,13 @@ held_at_start(const RaRecipe *recipe, const RaWorkload *workload)
  * nothing. */
 static double
 kv_memory_bytes(const RaRecipe *recipe, const RaWorkload *workload,
-                double device_bytes)
+                double device_bytes, double param_bytes)
 {
   const RaRecipeCall *call = &recipe->calls[RA_RECIPE_GENERATE];
   const RaModel *model = model_of(workload, RA_RECIPE_GENERATE);
   double free_bytes =
       device_bytes - (call->of_free ? held_at_start(recipe, workload) : 0);
-  double weights_bytes = 2 * rank_params(model, call);
+  double weights_bytes = param_bytes * rank_params(model, call);
   double left_bytes = call->memory_frac * free_bytes - weights_bytes -
                       ra_recipe_step_bytes(model, call->tp, call->max_sequences,
                                            call->prefill_tokens);
@@ -254,8 +273,15 @@ put_generate(RaRecipe *recipe, const RaWorkload *workload, double device_bytes,
              GString *out)
 {
   const RaRecipeCall *call = &recipe->calls[RA_RECIPE_GENERATE];
+  const char *dtype = engine_dtype(recipe, "weights", recipe->rollout_dtype);
+  const char *kv_dtype =
+      engine_dtype(recipe, "keys and values", recipe->rollout_kv_dtype);
   double kv_bytes;
 
+  if (dtype)
+    g_string_append_printf(out, "dtype = %s\n", dtype);
+  if (kv_dtype)
+    g_string_append_printf(out, "kv-dtype = %s\n", kv_dtype);
   if (call->graph)
     g_string_append(out, "launch = graph\n");
   if (call->max_sequences == 0)
@@ -280,9 +306,9 @@ put_generate(RaRecipe *recipe, const RaWorkload *workload, double device_bytes,
     put_prefix_sharing(recipe, workload, out);
   if (call->memory_frac <= 0 && call->kv_bytes <= 0)
     return;
-  kv_bytes = call->kv_bytes > 0
-                 ? floor(call->kv_bytes / MIB) * MIB
-                 : kv_memory_bytes(recipe, workload, device_bytes);
+  kv_bytes = call->kv_bytes > 0 ? floor(call->kv_bytes / MIB) * MIB
+                                : kv_memory_bytes(recipe, workload,
+                                                  device_bytes, dtype ? 1 : 2);
   if (kv_bytes > 0)
     g_string_append_printf(out, "kv-memory = %.0f MiB\n", kv_bytes / MIB);
   else

@@ -50,6 +50,8 @@ static const RaMeaning meanings[] = {
              GENERATE.memory_frac),
     RA_MEANS(TEXT, "advantage-estimator", "grpo", algorithm),
     RA_MEANS(TEXT, "hf-checkpoint", NULL, model[RA_RECIPE_ACTOR]),
+    RA_MEANS(TEXT, "sglang-quantization", NULL, rollout_dtype),
+    RA_MEANS(TEXT, "sglang-kv-cache-dtype", NULL, rollout_kv_dtype),
 
     /* The reader's functions. */
     RA_MEANS_CODE("actor-num-nodes"),
@@ -120,8 +122,6 @@ static const RaMeaning meanings[] = {
     RA_MEANS_CODE("sglang-data-parallel-size"),
     RA_MEANS_LOST(TIME, "sglang-moe-dense-tp-size", "off",
                   "dense layers of a MoE over the ranks of attention"),
-    RA_MEANS_LOST(TIME, "sglang-quantization", "off", "bf16"),
-    RA_MEANS_LOST(TIME, "sglang-kv-cache-dtype", "auto|off", "bf16"),
     RA_MEANS_LOST(TIME, "sglang-enable-deterministic-inference", "off",
                   "the ordinary kernels"),
     RA_MEANS_LOST(TIME, "deterministic-mode", "off", "the ordinary kernels"),
@@ -665,8 +665,15 @@ read_model(RaRecipe *recipe, RaSettings *s, GError **error)
   const char *name = recipe->model[RA_RECIPE_ACTOR];
   g_autofree char *known =
       name ? ra_model_name_config(name, ra_settings_name(s), NULL, NULL) : NULL;
-  g_autofree char *like = NULL;
+  g_autofree char *like = NULL, *lower = NULL;
   uint32_t n_layers, hidden, ffn, n_experts;
+
+  /* Engines load the checkpoint as it is; Megatron trains its own, in bf16. */
+  lower = name ? g_ascii_strdown(name, -1) : NULL;
+  if (lower &&
+      (g_str_has_suffix(lower, "-fp8") || g_str_has_suffix(lower, "-fp8/")) &&
+      !recipe->rollout_dtype)
+    recipe->rollout_dtype = g_strdup("fp8");
 
   if (!ra_settings_uint32(s, "num-layers", 0, 0, RA_RECIPE_COUNT_MAX, &n_layers,
                           error) ||

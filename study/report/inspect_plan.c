@@ -115,7 +115,7 @@ memory_row(RaTable *table, const RaPlan *plan, uint32_t c)
   const RaWorkloadModel *model = &plan->workload->models[call->model];
   g_autoptr(RaTensorTable) tensors = ra_tensor_table_new(model->model);
   uint64_t n = ra_layout_most_params(tensors, to, NULL);
-  double weights = (double)n * ra_dtype_bytes((RaDtype)model->dtype);
+  double weights = (double)n * ra_dtype_bytes(ra_call_plan_dtype(to, model));
   double gradients = 0, state = 0;
 
   if (call->kind == RA_CALL_TRAIN && model->adapters) {

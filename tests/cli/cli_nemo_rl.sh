@@ -306,13 +306,17 @@ is 'call reward_inference' mesh node0
 grep -q '^approximated.*env.reward_model.resources' out
 result $? "and it is said that it shares them"
 
+# Engines with 8-bit weights and caches.
+import nemo-rl.yaml policy.generation.vllm_cfg.precision=fp8 \
+  policy.generation.vllm_cfg.kv_cache_dtype=fp8
+is 'call actor_generate' dtype fp8
+is 'call actor_generate' kv-dtype fp8
+
 # What has no place in a plan.
 while read -r effect key set; do
   import nemo-rl.yaml "$key=$set"
   lost "$effect" "$key"
 done <<'END'
-time policy.generation.vllm_cfg.precision fp8
-time policy.generation.vllm_cfg.kv_cache_dtype fp8
 time policy.megatron_cfg.fp8_cfg.enabled true
 time policy.quant_cfg NVFP4_DEFAULT_CFG
 time policy.generation.real_quant true

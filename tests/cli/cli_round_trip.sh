@@ -35,6 +35,16 @@ for target in verl nemo-rl openrlhf openrlhf@0.9.9 slime; do
   result $? "$target: $tried plans stay as they are:$bad"
 done
 
+# Engines with 8-bit weights and caches, where a framework has a key for them.
+sed 's/^\[call actor_generate\]/&\ndtype = fp8\nkv-dtype = fp8/' \
+  "$plans/grpo-qwen2.5-7b-32.plan" >fp8.plan
+for target in verl nemo-rl slime; do
+  twice fp8.plan $target
+  grep -q '^dtype = fp8' first.txt && grep -q '^kv-dtype = fp8' first.txt &&
+    cmp -s first.txt second.txt
+  result $? "$target: 8-bit weights and caches stay"
+done
+
 # The fault to find: an export of another plan.
 twice "$plans/grpo-qwen2.5-7b-32.plan" nemo-rl
 sed 's/tensor_model_parallel_size=[0-9]*/tensor_model_parallel_size=8/' \

@@ -159,6 +159,8 @@ static const RaFault faults[] = {
    "x.plan:11: 'migrate-to' is 8, expected less than 8, 'dp'"},
   {"mesh = node2\ntp = 8\n", "mesh = node2\ntp = 8\nover-sample = 2\n",
    "x.plan:14: 'over-sample' of 'score', expected it on generate calls only"},
+  {"mesh = node2\ntp = 8\n", "mesh = node2\ntp = 8\nkv-dtype = fp8\n",
+   "x.plan:14: 'kv-dtype' of 'score', expected it on generate calls only"},
   /* Mini-batches: 96 sequences. */
   {"micro-batches = 6\n", "micro-batches = 6\nmini-batches = 7\n",
    "x.plan:21: 'mini-batches' of 'train' is 7, expected a divisor of 96, its "

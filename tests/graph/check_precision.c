@@ -1,0 +1,158 @@
+/* Types of the weights and of the cache of a generate call of its own. */
+#include "config.h"
+
+#include <string.h>
+
+#include "graph/augment/layout.h"
+#include "graph/expand/expand_call.h"
+#include "graph/input/plan_batching.h"
+#include "graph/input/plan_write.h"
+#include "graph/input/residency.h"
+#include "graph/memory/memory.h"
+#include "graph/op/activation.h"
+#include "tests/support/check_main.h"
+#include "tests/support/plan_text.h"
+
+#define WORKLOAD                                                               \
+  "[workload]\nformat = 1\nalgorithm = x\ndataset = prompts\nprompts = 64\n"   \
+  "prompt-length = fixed(128)\nresponse-length = fixed(384)\n"                 \
+  "[model actor]\nconfig = llama-2-7b.json\ntrainable = true\n"                \
+  "[call gen]\nmodel = actor\nkind = generate\ninputs = prompts\n"             \
+  "outputs = seq\n[call train]\nmodel = actor\nkind = train\ninputs = seq\n"
+#define PLAN(keys)                                                             \
+  "[plan]\nformat = 1\nworkload = w\ncluster = c\n[call gen]\nmesh = node0\n"  \
+  "tp = 8\n" keys "[call train]\nmesh = node0\ntp = 8\n"
+
+enum { GEN, TRAIN };
+
+static PlanText *
+make(const char *plan)
+{
+  g_autofree char *cluster = plan_text_cluster(1);
+
+  return plan_text_new(WORKLOAD, cluster, plan, 1);
+}
+
+/* Bytes of the op list of a decode step of 8 sequences of 512 tokens, products
+ * and attention apart. */
+static void
+step_bytes(const PlanText *t, double *out_products, double *out_attention)
+{
+  RaShard shard = ra_call_shard(t->plan, GEN);
+  RaPiece all = {0, 32, TRUE, TRUE};
+  RaBatch batch = {8, 8, 8 * 512, 8 * 512};
+  RaOp list[RA_OP_LIST_MAX];
+  guint n = ra_op_list(&shard, &all, RA_PHASE_DECODE, &batch, list);
+
+  *out_products = *out_attention = 0;
+  for (guint i = 0; i < n; i++) {
+    if (list[i].kind == RA_OP_GEMM) {
+      ck_assert_int_eq(list[i].dtype, shard.dtype);
+      *out_products += list[i].count * ra_op_bytes(&list[i]);
+    }
+    if (list[i].kind == RA_OP_DECODE_ATTENTION)
+      *out_attention += list[i].count * ra_op_bytes(&list[i]);
+  }
+}
+
+/* With 8-bit weights in the same layout generation has a copy of its own, of
+ * half the bytes: n / 8 parameters of one byte beside those of two; training's
+ * is as it was.  The cache of a token, 2 x 32 layers x 4 heads x 128, keeps the
+ * model's two bytes, and has one with an 8-bit cache. */
+START_TEST(test_memory)
+{
+  static const struct {
+    const char *keys;
+    uint32_t param_bytes, kv_bytes;
+    gboolean same;
+  } cases[] = {{"", 2, 2, TRUE},
+               {"dtype = bf16\n", 2, 2, TRUE},
+               {"dtype = fp8\n", 1, 2, FALSE},
+               {"kv-dtype = fp8\n", 2, 1, TRUE},
+               {"dtype = fp8\nkv-dtype = fp8\n", 1, 1, FALSE}};
+
+  for (guint i = 0; i < G_N_ELEMENTS(cases); i++) {
+    g_autofree char *text = g_strdup_printf(PLAN("%s"), cases[i].keys);
+    PlanText *t = make(text);
+    g_autoptr(RaMemory) memory = ra_memory_new(t->plan);
+    uint64_t n = memory->calls[TRAIN].stages[0].param_bytes / 2;
+
+    ck_assert_uint_eq(memory->calls[GEN].stages[0].param_bytes,
+                      n * cases[i].param_bytes);
+    ck_assert_uint_eq(ra_call_kv_token_bytes(memory, GEN, 0),
+                      2 * 32 * 4 * 128 * cases[i].kv_bytes);
+    ck_assert_int_eq(ra_residency_same_copy(t->plan, GEN, TRAIN),
+                     cases[i].same);
+    plan_text_free(t);
+  }
+}
+END_TEST
+
+/* A step reads weights and cache once: products move half as much with 8-bit
+ * weights but for their results, and attention as before; the other way round
+ * with an 8-bit cache. */
+START_TEST(test_ops)
+{
+  PlanText *plain = make(PLAN("")), *weights = make(PLAN("dtype = fp8\n"));
+  PlanText *cache = make(PLAN("kv-dtype = fp8\n"));
+  double p, a, p8, a8, pk, ak;
+
+  step_bytes(plain, &p, &a);
+  step_bytes(weights, &p8, &a8);
+  step_bytes(cache, &pk, &ak);
+  ck_assert_double_eq_tol(p8 / p, 0.5, 0.01);
+  ck_assert_double_eq(a8, a);
+  ck_assert_double_eq(pk, p);
+  ck_assert_double_eq_tol(ak / a, 0.5, 0.01);
+  plan_text_free(plain);
+  plan_text_free(weights);
+  plan_text_free(cache);
+}
+END_TEST
+
+/* A plan reads as it was written: its types, and none where a key says the
+ * model's own. */
+START_TEST(test_written)
+{
+  static const struct {
+    const char *keys, *written; /* NULL: no such key */
+  } cases[] = {
+      {"dtype = fp8\nkv-dtype = fp8\n", "dtype = fp8\nkv-dtype = fp8\n"},
+      {"kv-dtype = fp16\n", "kv-dtype = fp16\n"},
+      {"dtype = bf16\n", NULL}};
+  const RaPlanWords words = {.workload = "w", .cluster = "c"};
+
+  for (guint i = 0; i < G_N_ELEMENTS(cases); i++) {
+    g_autofree char *from = g_strdup_printf(PLAN("%s"), cases[i].keys);
+    PlanText *t = make(from), *back;
+    g_autofree char *text = ra_plan_write(t->plan, &words, NULL);
+
+    ck_assert_ptr_nonnull(text);
+    if (cases[i].written)
+      ck_assert_ptr_nonnull(strstr(text, cases[i].written));
+    else
+      ck_assert_ptr_null(strstr(text, "dtype"));
+    back = make(text);
+    ck_assert_int_eq(back->plan->calls[GEN].dtype, t->plan->calls[GEN].dtype);
+    ck_assert_int_eq(back->plan->calls[GEN].kv_dtype,
+                     t->plan->calls[GEN].kv_dtype);
+    plan_text_free(t);
+    plan_text_free(back);
+  }
+}
+END_TEST
+
+static Suite *
+precision_suite(void)
+{
+  Suite *suite = suite_create("precision");
+  TCase *tcase = tcase_create("precision");
+
+  tcase_add_test(tcase, test_memory);
+  tcase_add_test(tcase, test_ops);
+  tcase_add_test(tcase, test_written);
+  suite_add_tcase(suite, tcase);
+  return suite;
+}
+
+RA_CHECK_MAIN(precision_suite)
