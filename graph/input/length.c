@@ -20,7 +20,7 @@ static const char *const law_words[] = {"fixed", "uniform", "lognormal",
 #define REPLAY_WORD 4 /* of law_words: a file in its order */
 
 static const char law_usage[] = "fixed(n), uniform(min, max), "
-                                "lognormal(mean, sd, max), "
+                                "lognormal(mean, sd, max[, share at max]), "
                                 "file(path:column) or replay(path:column)";
 
 /* Column of @head, a CSV head line, named @column; NULL: the first. */
@@ -183,7 +183,7 @@ lognormal_mean(const RaLength *law)
   double m = law->log_mean;
   double s = law->log_sd;
   double cut = law->max_tokens;
-  double z = (ra_log(cut) - m) / s;
+  double z = fmin((ra_log(cut) - m) / s, law->full_z);
   double mean = law->whole_tokens * ra_normal_cdf(z - s) +
                 cut * (1.0 - ra_normal_cdf(z)) + ra_normal_cdf(-m / s) -
                 law->whole_tokens * ra_normal_cdf(-m / s - s);
@@ -216,8 +216,31 @@ fit_lognormal(RaLength *law)
   }
 }
 
+/* The share of samples that run on to the maximum; their part of the mean
+ * leaves at least a token for each of the others. */
 static gboolean
-parse_lognormal(char **args, RaLength *law, GError **error)
+parse_full(const char *arg, RaLength *law, GError **error)
+{
+  law->full_z = G_MAXDOUBLE;
+  if (!arg)
+    return TRUE;
+  if (!ra_form_double(arg, "share at max", 0, 1, &law->full_frac, error))
+    return FALSE;
+  if (law->full_frac * law->max_tokens + 1 - law->full_frac >=
+      law->mean_tokens) {
+    g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
+                "share at max is '%s', expected one whose samples leave a part "
+                "of the mean to the others",
+                arg);
+    return FALSE;
+  }
+  if (law->full_frac > 0)
+    law->full_z = ra_normal_quantile(1 - law->full_frac);
+  return TRUE;
+}
+
+static gboolean
+parse_lognormal(char **args, const char *full, RaLength *law, GError **error)
 {
   /* The standard deviation's bound keeps e^(m + 9 s) far from overflow. */
   if (!ra_form_double(args[0], "mean", 1, RA_LENGTH_MAX_TOKENS,
@@ -234,6 +257,8 @@ parse_lognormal(char **args, RaLength *law, GError **error)
                 args[0], args[2]);
     return FALSE;
   }
+  if (!parse_full(full, law, error))
+    return FALSE;
   double cv = law->sd_tokens / law->mean_tokens;
 
   /* Mean e^(m + s^2 / 2) and variance mean^2 (e^(s^2) - 1), solved for the
@@ -271,7 +296,8 @@ parse_args(RaForm *form, const char *relative_to, RaLength *law, GError **error)
            ra_form_uint32(form->args[1], "max", law->min_tokens,
                           RA_LENGTH_MAX_TOKENS, &law->max_tokens, error);
   case RA_LENGTH_LOGNORMAL:
-    return parse_lognormal(form->args, law, error);
+    return parse_lognormal(form->args, form->n_args > 3 ? form->args[3] : NULL,
+                           law, error);
   case RA_LENGTH_FILE:
     return parse_file(form->args[0], relative_to, law, error);
   default:
@@ -300,7 +326,8 @@ ra_length_parse(const char *text, const char *relative_to, RaLength *out_length,
                 law_usage, hint);
     return FALSE;
   }
-  if (form.n_args != n_args[kind]) {
+  if (form.n_args != n_args[kind] &&
+      !(kind == RA_LENGTH_LOGNORMAL && form.n_args == n_args[kind] + 1)) {
     g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
                 "'%s' has %u arguments, expected %u as in %s", form.word,
                 form.n_args, n_args[kind], law_usage);
@@ -327,7 +354,7 @@ lognormal_at(const RaLength *law, double z)
 {
   double x = ra_exp(law->log_mean + law->log_sd * z);
 
-  if (x >= law->max_tokens)
+  if (x >= law->max_tokens || z >= law->full_z)
     return law->max_tokens;
   return MAX((uint32_t)(x + 0.5), 1);
 }

@@ -7,6 +7,10 @@
  *     lognormal(600, 450, 1024)      mean, standard deviation, maximum: longer
  *                                    samples are cut to it, as in a rollout;
  *                                    the mean is that of the lengths so cut
+ *     lognormal(600, 450, 8192, 0.0005)
+ *                                    the same, and this share of the samples,
+ *                                    the longest, runs on to the maximum: the
+ *                                    clip ratio that frameworks log
  *     file(lengths.csv)              sampled with replacement from the first
  *     file(lengths.csv:output_tokens) or the named column of a CSV file with a
  *                                    head line; lines with # are skipped
@@ -18,8 +22,9 @@
  * Lengths are whole tokens, at least 1.
  *
  * A lognormal law is first that of the mean and the deviation without a
- * maximum.  Where the maximum moves its mean by more than half a token, its
- * logarithm is shifted until the mean of the cut lengths is the one written;
+ * maximum.  Where the maximum, or the share that runs on to it, moves its mean
+ * by more than half a token, its logarithm is shifted until the mean of the cut
+ * lengths is the one written;
  * the logarithm keeps its deviation, sqrt(ln(1 + (sd / mean)^2)).  The mean is
  * thus below the maximum, which a cut law only approaches.
  *
@@ -62,10 +67,12 @@ typedef struct {
   double whole_tokens; /* LOGNORMAL: mean without the cut, e^(m + s^2 / 2) */
   double log_mean;     /* LOGNORMAL: mean of the logarithm */
   double log_sd;       /* LOGNORMAL: standard deviation of the logarithm */
-  uint32_t *samples;   /* FILE: (n_samples) tokens, owned */
-  uint32_t *sorted;    /* FILE: (n_samples) the same, ascending, owned */
-  guint n_samples;     /* FILE: rows read, > 0 */
-  gboolean in_order;   /* FILE: row by row, not sampled */
+  double full_frac;  /* LOGNORMAL: share that runs on to the maximum, [0, 1) */
+  double full_z;     /* LOGNORMAL: the normal number above which it does */
+  uint32_t *samples; /* FILE: (n_samples) tokens, owned */
+  uint32_t *sorted;  /* FILE: (n_samples) the same, ascending, owned */
+  guint n_samples;   /* FILE: rows read, > 0 */
+  gboolean in_order; /* FILE: row by row, not sampled */
 } RaLength;
 
 /**
@@ -149,6 +156,9 @@ uint32_t ra_length_at(const RaLength *length, double z);
  *                   + M (1 - Phi((ln M - m) / s))
  *     E max(min(X, M), 1) = E min(X, M) + Phi(-m / s)
  *                   - e^(m + s^2 / 2) Phi(-m / s - s)
+ *
+ * With a share of samples that run on to M, z = (ln M - m) / s becomes the
+ * smaller of itself and the normal number above which they lie.
  *
  * (the partial expectation of the lognormal law; substitute ln x and complete
  * the square).  The computation uses + - x / only, as sampling does, so that

@@ -38,6 +38,16 @@ spread_of(double ratio, double n)
   return CLAMP(sqrt(expm1(s * s)), 0.01, SPREAD_MAX);
 }
 
+/* The share of answers at the limit @limit: the log's, or one of @n where the
+ * longest is there; what leaves the others a part of the mean. */
+static double
+full_of(double clip_frac, double mean, double limit, double n)
+{
+  double frac = clip_frac > 0 ? clip_frac : n > 0 ? 1 / n : 0;
+
+  return fmin(frac, 0.9 * (mean - 1) / limit);
+}
+
 /* (transfer full): the law of answers; NULL: the plan's own. */
 static char *
 answers_of(const RaStepLog *log, const RaSetup *setup, guint first, guint last)
@@ -45,7 +55,8 @@ answers_of(const RaStepLog *log, const RaSetup *setup, guint first, guint last)
   const RaLength *law = &setup->workload->response_length;
   double mean = ra_step_log_median(log, first, last, FIELD(response_mean));
   double longest = ra_step_log_median(log, first, last, FIELD(response_max));
-  double limit = law->max_tokens, n = 0, spread = SPREAD;
+  double clip_frac = ra_step_log_median(log, first, last, FIELD(clip_frac));
+  double limit = law->max_tokens, n = 0, spread = SPREAD, full_frac = 0;
 
   if (!(mean >= 1))
     return NULL;
@@ -59,8 +70,10 @@ answers_of(const RaStepLog *log, const RaSetup *setup, guint first, guint last)
   limit = MAX(limit, longest > 0 ? longest : 0);
   if (mean >= limit - 1)
     return g_strdup_printf("fixed(%.0f)", mean);
-  return g_strdup_printf("lognormal(%.2f, %.2f, %.0f)", mean, spread * mean,
-                         limit);
+  if (longest >= 0.99 * limit)
+    full_frac = full_of(clip_frac, mean, limit, n);
+  return g_strdup_printf("lognormal(%.2f, %.2f, %.0f, %.6g)", mean,
+                         spread * mean, limit, full_frac);
 }
 
 /* RaLogSetup: the plan of the file @data. */

@@ -192,10 +192,10 @@ change_law(const RaLength *law, const char *key, double scale, GPtrArray *sets,
                                           most));
     return TRUE;
   case RA_LENGTH_LOGNORMAL:
-    g_ptr_array_add(sets,
-                    g_strdup_printf("workload.%s=lognormal(%.17g, %.17g, %u)",
-                                    key, scale * law->mean_tokens,
-                                    scale * law->sd_tokens, most));
+    g_ptr_array_add(
+        sets, g_strdup_printf("workload.%s=lognormal(%.17g, %.17g, %u, %.17g)",
+                              key, scale * law->mean_tokens,
+                              scale * law->sd_tokens, most, law->full_frac));
     return TRUE;
   case RA_LENGTH_FILE:
     break;
@@ -233,9 +233,9 @@ change_spread(const RaSetup *setup, double scale, GPtrArray *sets,
              ? scale_tokens(mean + (law->max_tokens - mean) * scale, 1)
              : law->max_tokens;
   g_ptr_array_add(
-      sets,
-      g_strdup_printf("workload.response-length=lognormal(%.17g, %.17g, %u)",
-                      mean, scale * law->sd_tokens, most));
+      sets, g_strdup_printf(
+                "workload.response-length=lognormal(%.17g, %.17g, %u, %.17g)",
+                mean, scale * law->sd_tokens, most, law->full_frac));
   *out_now = g_strdup_printf("%.0f tokens", law->sd_tokens);
   return TRUE;
 }

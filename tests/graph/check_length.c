@@ -176,6 +176,53 @@ START_TEST(test_lognormal_mean)
 }
 END_TEST
 
+/* lognormal(600, 342, 8192, 0.01): a hundredth of the samples is at 8192, which
+ * the others, the lowest of a lognormal law, do not reach.  The former take
+ * 81.92 of the mean, so that of the latter is (600 - 81.92) / 0.99 = 523.3. */
+START_TEST(test_lognormal_full)
+{
+  RaLength law = law_from("lognormal(600, 342, 8192, 0.01)");
+  double sum = 0, n_full = 0, sd = sqrt(N_DRAWS * 0.01 * 0.99);
+
+  ck_assert_double_eq_tol(ra_length_mean(&law), 600, 0.5);
+  for (guint k = 0; k < N_DRAWS; k++) {
+    uint32_t n_tokens = ra_length_draw(&law, 3, 1, k);
+
+    if (n_tokens == 8192)
+      n_full++;
+    else
+      sum += n_tokens;
+  }
+  ck_assert_double_le(fabs(n_full - N_DRAWS * 0.01), 6 * sd);
+  /* Their deviation is below 342. */
+  ck_assert_double_eq_tol(sum / (N_DRAWS - n_full), 523.3,
+                          0.5 + 6 * 342 / sqrt(N_DRAWS));
+  ck_assert_uint_eq(ra_length_at(&law, 2.4), 8192); /* Phi(2.326) = 0.99 */
+  ck_assert_uint_lt(ra_length_at(&law, 2.3), 3000);
+  ra_length_clear(&law);
+}
+END_TEST
+
+START_TEST(test_full_bad)
+{
+  static const char *const bad[][2] = {
+      {"lognormal(600, 342, 8192, 1.5)",
+       "share at max is '1.5', expected a number from 0 to 1"},
+      {"lognormal(600, 342, 8192, 0.1)",
+       "share at max is '0.1', expected one whose samples leave a part of the "
+       "mean to the others"}};
+
+  for (guint i = 0; i < G_N_ELEMENTS(bad); i++) {
+    RaLength law;
+    GError *error = NULL;
+
+    ck_assert(!ra_length_parse(bad[i][0], NULL, &law, &error));
+    ck_assert_str_eq(error->message, bad[i][1]);
+    g_error_free(error);
+  }
+}
+END_TEST
+
 /* The deliberate fault: the law that is not shifted, of median 480 and s^2 =
  * ln 1.5625, which has a mean of 539 where 600 is written.  The oracle sees it
  * where the maximum matters and not where it does not. */
@@ -312,7 +359,8 @@ START_TEST(test_file_bad)
 END_TEST
 
 static const char usage[] = "fixed(n), uniform(min, max), "
-                            "lognormal(mean, sd, max), file(path:column) or "
+                            "lognormal(mean, sd, max[, share at max]), "
+                            "file(path:column) or "
                             "replay(path:column)";
 
 START_TEST(test_bad)
@@ -391,6 +439,8 @@ length_suite(void)
   tcase_add_test(tcase, test_lognormal_rounding);
   tcase_add_test(tcase, test_lognormal_mean);
   tcase_add_test(tcase, test_lognormal_oracle);
+  tcase_add_test(tcase, test_lognormal_full);
+  tcase_add_test(tcase, test_full_bad);
   tcase_add_test(tcase, test_draws_are_pure);
   tcase_add_test(tcase, test_file);
   tcase_add_test(tcase, test_file_bad);
