@@ -101,7 +101,8 @@ void ra_estimator_scale(const RaEstimator *estimator, const RaOp *ops,
  *
  *     max(device, launches x train_launch)
  *
- * as the host does not run ahead from one to the next. */
+ * as the host does not run ahead from one to the next.  Expert layers count the
+ * launches of training, not those of serving. */
 void ra_estimator_segments(const RaEstimator *estimator, const RaShard *shard,
                            const RaWork *work, RaCost *out_cost);
 

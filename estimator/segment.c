@@ -65,6 +65,37 @@ ra_estimator_scale(const RaEstimator *estimator, const RaOp *ops, guint n_ops,
   cost->comm_s *= system->comm_factor;
 }
 
+/* Kernels and copies that Megatron-Core 0.13 issues one by one for an expert
+ * layer: counted in megatron/core/transformer/moe, with the all-to-all
+ * dispatcher, grouped products and nothing fused.  A backward has as many,
+ * unless said.
+ *
+ *   11   router.py, moe_utils.py: scores in fp32, top-k, softmax, the routes
+ *    8   token_dispatcher.py: sums of the routes, their gather, copies to the
+ *        host, which waits for them
+ *   14   permute(), unpermute(): masks, indices, rows, probabilities
+ *    4   sort_chunks_by_idxs(), beside each: rows, probabilities
+ *   17   experts.py: two products of Transformer Engine, each as much Python
+ *        as six kernels, four of them backward; the activation, in fp32
+ *
+ * Less those of the op list, which are the fused ones of serving engines: the
+ * router, two permutations, two products and an activation, or five. */
+#define EXPERT_LAUNCHES (11 + 8 + 14 + 4 + 17 - 6)
+#define EXPERT_BACKWARD_LAUNCHES (EXPERT_LAUNCHES + 2 * 6 - 2)
+
+static guint64
+n_added(const RaOp *ops, guint n_ops, int phase)
+{
+  guint64 n = 0;
+
+  for (guint i = 0; i < n_ops; i++)
+    if (ops[i].kind == RA_OP_ROUTER)
+      n += (guint64)ops[i].count * (phase == RA_PHASE_BACKWARD
+                                        ? EXPERT_BACKWARD_LAUNCHES
+                                        : EXPERT_LAUNCHES);
+  return n;
+}
+
 static void
 add_segment(const RaEstimator *estimator, const RaShard *shard,
             const RaWork *work, const RaPiece *piece, RaCost *cost)
@@ -76,6 +107,7 @@ add_segment(const RaEstimator *estimator, const RaShard *shard,
   guint64 n_launches = ra_estimator_sum_ops(estimator, ops, n_ops, &part);
   double idle_s;
 
+  n_launches += n_added(ops, n_ops, work->phase);
   ra_estimator_scale(estimator, ops, n_ops, &part);
   idle_s = (double)n_launches * estimator->system.train_launch_s -
            part.compute_s - part.comm_s;

@@ -259,6 +259,42 @@ START_TEST(test_segments)
 }
 END_TEST
 
+/* An expert layer of Megatron issues 54 kernels forward and 66 backward, in
+ * place of the list's 6 and 8: router, two permutations, and three or five of
+ * the experts.  Four layers on an ideal device, at 1 ms a kernel. */
+START_TEST(test_expert_launches)
+{
+  static const double more[] = {54 - 6, 66 - 8};
+  static const RaPhase phases[] = {RA_PHASE_FORWARD, RA_PHASE_BACKWARD};
+  g_autoptr(Bench) b = bench_new(profile_text_load(NULL, NULL));
+  g_autoptr(RaModel) m = gpt(1000);
+  RaShard shards[1] = {shard_of(m, 1)};
+  RaSystemConstants constants = RA_SYSTEM_CONSTANTS_NONE;
+
+  m->n_experts = 4;
+  m->experts_per_token = 2;
+  m->expert_ffn = 64;
+  m->kinds[0].ffn = RA_FFN_EXPERTS;
+  constants.train_launch_s = 1e-3;
+  ra_estimator_set_system(b->estimator, &constants);
+  for (guint i = 0; i < 2; i++) {
+    RaWork work = {
+        .phase = phases[i], .piece = {.n_layers = 4}, .batch = batch};
+    RaTaskGraph graph = {
+        .works = &work, .n_works = 1, .shards = shards, .n_shards = 1};
+    RaOp ops[RA_OP_LIST_MAX];
+    guint n = ra_op_list(&shards[0], &work.piece, phases[i], &batch, ops);
+    double launches = 4 * more[i];
+    RaCost cost;
+
+    for (guint k = 0; k < n; k++)
+      launches += ra_op_n_launches(&ops[k]) * ops[k].count;
+    ra_estimator_work(b->estimator, &graph, 0, &cost);
+    bench_check(cost.total_s, launches * 1e-3);
+  }
+}
+END_TEST
+
 /* 4 layers of attention that takes 1 s each, everything else nothing to speak
  * of: 1.5 on all compute and 2 on attention make 12 s. */
 START_TEST(test_attention_factor)
@@ -335,6 +371,7 @@ core_suite(void)
   tcase_add_test(tcase, test_ragged_logits);
   tcase_add_test(tcase, test_scattered_sends);
   tcase_add_test(tcase, test_segments);
+  tcase_add_test(tcase, test_expert_launches);
   tcase_add_test(tcase, test_attention_factor);
   tcase_add_test(tcase, test_packing);
   suite_add_tcase(suite, tcase);
