@@ -22,6 +22,14 @@
 #define PROMPT_FRAC 0.10
 /* Answers that no row bounds end well before this many times their mean. */
 #define LONGEST_FACTOR 4
+/* Running sequences of a vLLM that is not told how many (EngineArgs, 0.6 to
+ * 0.9; its V1 has 1,024 on GPUs of 70 GiB and more, which the generations of
+ * iseekyan_dapo7b are further from). */
+#define VLLM_SEQUENCES 256
+/* Share of answers that repeat themselves up to the limit.  MEASURED: 95 of 105
+ * steps of 5,120 answers, on average a sixth of the limit long, have one there
+ * (rl_steps/logs/diqiu_qwen2_7b_gpg_megatron.csv): -ln(10 / 105) / 5,120. */
+#define FULL_FRAC 4.6e-4
 #define NODE_GPUS 8
 /* Prompts of a generation batch over those trained on, where groups are
  * filtered (verl, recipe/dapo/run_dapo_qwen2.5_32b.sh: gen_prompt_bsz). */
@@ -63,6 +71,7 @@ typedef struct {
   uint32_t own_gpus;   /* of generation alone; 0: it shares those of training */
   gboolean sharded;    /* FSDP and the like, not Megatron */
   double prompt, mean, longest; /* tokens; mean 0: not known */
+  gboolean is_limit;            /* longest is where engines stop */
 } Maker;
 
 static gboolean
@@ -192,11 +201,14 @@ set_lengths(Maker *m, GError **error)
   if (m->mean <= 0 && whole > m->prompt + 1)
     m->mean = whole - m->prompt;
   m->longest = row->response_max;
-  if (m->longest <= 0 && ra_phrase_number(cell_of(m, RA_STEP_CELL_NOTES),
-                                          "max(?:imum)?(?: total)? (?:sequence "
-                                          "length|length|sequence) ([0-9]+)",
-                                          &longest))
+  m->is_limit = m->longest > 0;
+  if (!m->is_limit && ra_phrase_number(cell_of(m, RA_STEP_CELL_NOTES),
+                                       "max(?:imum)?(?: total)? (?:sequence "
+                                       "length|length|sequence) ([0-9]+)",
+                                       &longest)) {
     m->longest = longest - m->prompt;
+    m->is_limit = TRUE;
+  }
   if (m->mean <= 0 && m->longest <= 0)
     return fail(error, "no length of answers is published");
   if (m->longest <= 0)
@@ -405,19 +417,17 @@ least_engine(const Maker *m, double memory_frac)
   return tp;
 }
 
-/* verl launched engines without CUDA graphs by default until version 0.6 of
- * 2025-10 (`enforce_eager: True` of its rollout.yaml, v0.5.0). */
+/* verl's engines before version 0.6 of 2025-10: `enforce_eager: True` of its
+ * rollout.yaml (v0.5.0), and vLLM's own limit of running sequences, as
+ * vllm_rollout_spmd.py did not pass `max_num_seqs` on. */
 static gboolean
-is_eager(const Maker *m)
+is_before(const Maker *m)
 {
   static const char *const before[] = {"2023-", "2024-", "2025-0", "0.1",
                                        "0.2",   "0.3",   "0.4"};
   const char *version = cell_of(m, RA_STEP_CELL_VERSION);
 
-  if (says(m, RA_STEP_CELL_ENGINE, "eager"))
-    return TRUE;
   if (habits[m->habit].framework != RA_FRAMEWORK_VERL ||
-      says(m, RA_STEP_CELL_NOTES, "cuda graph") ||
       !says(m, RA_STEP_CELL_ENGINE, "vllm"))
     return FALSE;
   for (guint i = 0; i < G_N_ELEMENTS(before); i++) {
@@ -449,9 +459,11 @@ set_generate(Maker *m, GError **error)
     return fail(error, "the GPUs of an engine are not published");
   if (call->n_gpus % call->tp != 0)
     return fail(error, "engines do not divide the GPUs of generation");
-  call->graph = !is_eager(m);
-  call->max_sequences =
-      apart ? habits[m->habit].async_sequences : habits[m->habit].max_sequences;
+  call->graph = !says(m, RA_STEP_CELL_ENGINE, "eager") &&
+                (!is_before(m) || says(m, RA_STEP_CELL_NOTES, "cuda graph"));
+  call->max_sequences = apart          ? habits[m->habit].async_sequences
+                        : is_before(m) ? VLLM_SEQUENCES
+                                       : habits[m->habit].max_sequences;
   call->prefill_tokens =
       apart ? habits[m->habit].async_tokens : habits[m->habit].prefill_tokens;
   if (ra_phrase_number(cell_of(m, RA_STEP_CELL_ENGINE), "max_num_seqs ([0-9]+)",
@@ -588,8 +600,9 @@ try_setup(Maker *m, const RaSystemConstants *constants, GError **error)
   g_autofree char *prompt = g_strdup_printf("fixed(%.0f)", m->prompt);
   g_autofree char *response =
       m->mean > 0 && m->mean < m->longest
-          ? g_strdup_printf("lognormal(%.2f, %.2f, %.0f)", m->mean,
-                            RA_RL_SPREAD * m->mean, m->longest)
+          ? g_strdup_printf("lognormal(%.2f, %.2f, %.0f, %g)", m->mean,
+                            RA_RL_SPREAD * m->mean, m->longest,
+                            m->is_limit ? FULL_FRAC : 0)
       : m->mean > 0 ? g_strdup_printf("fixed(%.0f)", m->mean)
                     : NULL;
   RaRecipeOptions options = {.name = "step",
