@@ -190,7 +190,7 @@ ra_estimator_renew(RaEstimator *e, const RaProfile *profile,
   } else if (g_str_has_prefix(law, "experts.")) {
     ok = experts_init(e, profile, device, NULL);
   } else if (g_str_has_prefix(law, "latent-") ||
-             g_str_has_prefix(law, "scan")) {
+             g_str_has_prefix(law, "scan") || g_str_equal(law, "conv")) {
     ok = roofs_init(e, profile, device, NULL);
   } else if (g_str_has_prefix(law, "memory.")) {
     ok = memory_init(e, profile, device, NULL);
@@ -373,8 +373,9 @@ nearest_s(const RaEstimator *estimator, const RaOp *op)
               : law_s(estimator, &near);
 }
 
-/* Latent and linear attention.  No table has their backward passes: each takes
- * as much longer than its forward as that of the op nearest to it. */
+/* Latent and linear attention, and convolutions.  No table has their backward
+ * passes: each takes as much longer than its forward as that of the op nearest
+ * to it. */
 static double
 roof_s(const RaEstimator *estimator, const RaOp *op)
 {
@@ -384,9 +385,9 @@ roof_s(const RaEstimator *estimator, const RaOp *op)
 
   if (!law)
     return nearest_s(estimator, op);
-  if (op->kind != RA_OP_LATENT_BACKWARD && op->kind != RA_OP_SCAN_BACKWARD)
+  if (!ra_roof_is_backward(op))
     return ra_roof_s(law, op);
-  forward.kind = op->kind == RA_OP_SCAN_BACKWARD ? RA_OP_SCAN : RA_OP_LATENT;
+  forward.kind--; /* each stands behind its forward */
   near_s = nearest_s(estimator, &forward);
   return near_s > 0
              ? ra_roof_s(law, &forward) * nearest_s(estimator, op) / near_s

@@ -99,10 +99,9 @@ gboolean
 ra_estimator_has_law(const RaEstimator *estimator, const RaOp *op)
 {
   gboolean mixer = op->kind >= RA_OP_LATENT && op->kind <= RA_OP_SCAN_STEP;
-  gboolean back =
-      op->kind == RA_OP_LATENT_BACKWARD || op->kind == RA_OP_SCAN_BACKWARD;
 
-  return !mixer || (!back && ra_estimator_roof(estimator, op));
+  return !mixer ||
+         (!ra_roof_is_backward(op) && ra_estimator_roof(estimator, op));
 }
 
 gboolean

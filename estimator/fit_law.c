@@ -107,6 +107,9 @@ static const RaFitAxes roof_tables[] = {
 static const RaFitAxes step_tables[] = {
     {RA_FEATURE_SEQUENCES, RA_FEATURE_Q_HEADS, RA_N_FEATURES},
     {RA_FEATURE_HEADS, RA_N_FEATURES}};
+static const RaFitAxes conv_tables[] = {
+    {RA_FEATURE_LENGTH, RA_FEATURE_AREA, RA_N_FEATURES},
+    {RA_FEATURE_AREA, RA_N_FEATURES}};
 static const RaFitAxes gemm_tables[] = {
     {RA_FEATURE_M, RA_FEATURE_N, RA_FEATURE_K, RA_N_FEATURES}};
 /* Axes by what one kernel schedules, or what the launch distinguishes: heads of
@@ -268,6 +271,17 @@ static const RaFitLaw laws[] = {
      .text = "gated delta net, fused_recurrent_gated_delta_rule",
      .range = "batch 1..1024; 2..64 heads of 128",
      .held_out = "each shape of heads left out in turn"},
+    {.law = "conv",
+     .source = "conv",
+     .coefficients = scan,
+     .n_coefficients = N_SCAN_DECODE,
+     .stride = 1,
+     .lines = 1,
+     .tables = conv_tables,
+     .n_tables = G_N_ELEMENTS(conv_tables),
+     .text = "of gated delta nets, causal_conv1d_fn and causal_conv1d_update",
+     .range = "batch 1..1024; length 1..32768; 768..12288 channels, 4 taps",
+     .held_out = "each number of channels left out in turn"},
     MEMORY("norm", "both norms (RMSNorm), resolution 1 us"),
     MEMORY("rope", "attn_rope, resolution 1 us"),
     MEMORY("activation", "mlp_act (SwiGLU), resolution 1 us"),

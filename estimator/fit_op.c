@@ -28,6 +28,7 @@ static const char *const compute_laws[RA_N_OPS] = {
     [RA_OP_OPTIMIZER] = "memory.optimizer",
     [RA_OP_LATENT] = "latent-attention",
     [RA_OP_LATENT_DECODE] = "latent-decode",
+    [RA_OP_CONV] = "conv",
     [RA_OP_SCAN] = "scan",
     [RA_OP_SCAN_STEP] = "scan-step",
     [RA_OP_SEND] = "send",
@@ -101,6 +102,8 @@ stand_in(const RaProfile *profile, const char *name)
     return "attention";
   if (strcmp(name, "latent-decode") == 0)
     return "decode-attention";
+  if (strcmp(name, "conv") == 0 || strcmp(name, "scan-step") == 0)
+    return "memory.other";
   return ra_profile_law(profile, "gemm.bf16") ? "gemm.bf16" : "gemm.fp32";
 }
 

@@ -11,7 +11,7 @@
  *                        time of its bytes, by the law of elementwise ops
  *     steps, convolutions  their bytes alone, by that law
  *
- * A profile may have laws of latent attention and of scans (estimator/roof.h);
+ * A profile may have laws of these but the indexer (estimator/roof.h);
  * then this says only how much longer their backward passes take.  The error of
  * all these is not known.
  */

@@ -64,6 +64,21 @@ scan_feature(RaFeature feature, const uint64_t *d)
   }
 }
 
+/* Elements of a convolution's output beyond any cache: more are looked up as
+ * these. */
+#define AREA_MAX 0x1p30
+
+/* The same of a convolution. */
+static double
+conv_feature(RaFeature feature, const uint64_t *d)
+{
+  if (feature == RA_FEATURE_LENGTH)
+    return (double)d[0] / (double)MAX(d[3], 1);
+  return feature == RA_FEATURE_AREA
+             ? MIN((double)d[0] * (double)d[1], AREA_MAX)
+             : 0;
+}
+
 double
 ra_feature(RaFeature feature, const RaOp *op)
 {
@@ -71,6 +86,8 @@ ra_feature(RaFeature feature, const RaOp *op)
 
   if (op->kind >= RA_OP_SCAN && op->kind <= RA_OP_SCAN_STEP)
     return scan_feature(feature, d);
+  if (op->kind == RA_OP_CONV || op->kind == RA_OP_CONV_BACKWARD)
+    return conv_feature(feature, d);
   switch (feature) {
   case RA_FEATURE_M:
     return (double)d[0];

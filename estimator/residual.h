@@ -35,7 +35,8 @@ typedef enum {
   RA_FEATURE_NODES,     /* "nodes": nodes of a collective */
   RA_FEATURE_LOAD,      /* "load": rows of an expert if loads are even */
   RA_FEATURE_LOCAL,     /* "local": experts of a rank */
-  RA_FEATURE_AREA,      /* "area": elements of one matrix of an expert */
+  RA_FEATURE_AREA,      /* "area": elements of one matrix of an expert, or
+                           of a convolution's output */
   RA_FEATURE_SKEW,      /* "skew": 1 if loads are even, 2 if not */
   RA_N_FEATURES
 } RaFeature;

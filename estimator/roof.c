@@ -9,7 +9,7 @@
                          (FlashAttention, FlashMLA) */
 
 static const char *const names[RA_N_ROOFS] = {
-    "latent-attention", "latent-decode", "scan", "scan-step"};
+    "latent-attention", "latent-decode", "scan", "scan-step", "conv"};
 
 /* Names of dim[]: of latent attention, and of scans. */
 enum { SEQUENCES, TOKENS, KV_TOKENS, PAIRS, CHUNK = 6 };
@@ -28,9 +28,19 @@ ra_roof_of(const RaOp *op)
     return op->flags & RA_OP_DELTA ? RA_ROOF_SCAN : RA_N_ROOFS;
   case RA_OP_SCAN_STEP:
     return op->flags & RA_OP_DELTA ? RA_ROOF_SCAN_STEP : RA_N_ROOFS;
+  case RA_OP_CONV:
+  case RA_OP_CONV_BACKWARD:
+    return RA_ROOF_CONV;
   default:
     return RA_N_ROOFS;
   }
+}
+
+gboolean
+ra_roof_is_backward(const RaOp *op)
+{
+  return op->kind == RA_OP_LATENT_BACKWARD || op->kind == RA_OP_SCAN_BACKWARD ||
+         op->kind == RA_OP_CONV_BACKWARD;
 }
 
 gboolean

@@ -1,6 +1,7 @@
 /* The law of a kernel that is bound by FLOP, by memory, or by the steps that a
  * block of it takes after each other: latent attention, its decode step,
- * linear attention by a delta rule, and its decode step.
+ * linear attention by a delta rule, its decode step, and the convolution before
+ * either.
  *
  *     RaRoofLaw law;
  *     if (ra_roof_law_init(&law, profile, device, RA_ROOF_LATENT, &error))
@@ -18,6 +19,7 @@ typedef enum {
   RA_ROOF_LATENT_DECODE, /* "latent-decode" */
   RA_ROOF_SCAN,          /* "scan" */
   RA_ROOF_SCAN_STEP,     /* "scan-step" */
+  RA_ROOF_CONV,          /* "conv" */
   RA_N_ROOFS
 } RaRoof;
 
@@ -25,8 +27,8 @@ typedef struct {
   RaRoof roof;
   gboolean is_there;   /* FALSE: the profile lacks the law */
   double floor_s;      /* added to every kernel */
-  double step_s;       /* of each step; 0 for decode steps */
-  double s_per_flop;   /* of the tensor cores; 0 for scans */
+  double step_s;       /* of each step; 0 for decode steps and convolutions */
+  double s_per_flop;   /* of the tensor cores; latent attention's */
   double s_per_byte;   /* memory */
   double serial_frac;  /* share of the lesser part that is not hidden; of
                           latent attention */
@@ -36,6 +38,9 @@ typedef struct {
 /* The roof of @op; RA_N_ROOFS: it has none.  A backward op has that of its
  * forward. */
 RaRoof ra_roof_of(const RaOp *op);
+
+/* TRUE if @op is a backward op, whose forward's kind stands before its own. */
+gboolean ra_roof_is_backward(const RaOp *op);
 
 /* @error: %RA_ERROR_INPUT: a coefficient is missing.  A profile without the law
  * is no error: `is_there` is FALSE. */

@@ -159,7 +159,7 @@ static const RaCoefficientSpec scan[] = {
   {"bandwidth-frac", SHARE, "share of the memory's bandwidth"},
   {"step-s", SECONDS, "each chunk of a sequence"},
 };
-#define N_SCAN_DECODE 2
+#define N_SCAN_DECODE 2 /* convolutions' as well */
 
 static const RaCoefficientSpec experts[] = {
   {"floor-s", SECONDS, "added to every layer, in a graph replay"},
@@ -207,6 +207,8 @@ static const RaLawSpec laws[] = {
    "ra_roof_s", "linear attention by a delta rule, in chunks"},
   {"scan-step", TRUE, NULL, scan, N_SCAN_DECODE,
    "ra_roof_s", "its decode step, on the states"},
+  {"conv", TRUE, NULL, scan, N_SCAN_DECODE,
+   "ra_roof_s", "causal convolutions of channels"},
   {"gemm.fp32", TRUE, "gemm.bf16", COEFFICIENTS(gemm),
    "ra_gemm_s",
    "matrix multiplications in fp32; default: twice the time in bf16"},

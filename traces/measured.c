@@ -24,6 +24,7 @@ const char *const ra_measured_sources[] = {"gemm.bf16",
                                            "latent-decode",
                                            "scan",
                                            "scan-step",
+                                           "conv",
                                            "norm",
                                            "rope",
                                            "activation",
@@ -235,34 +236,46 @@ read_latent(const RaCsvLine *line, gpointer data, GError **error)
 }
 
 static const char *const linear_columns[] = {
-    "batch",      "tokens",     "num_k_heads", "head_k_dim", "num_v_heads",
-    "head_v_dim", "latency_us", "kernel",      NULL};
+    "batch",      "tokens", "num_k_heads", "head_k_dim", "num_v_heads",
+    "head_v_dim", "d_conv", "latency_us",  "kernel",     NULL};
 
-/* The kernel of a gated delta net's recurrence, of the several that a mixer
- * runs; 64 tokens are a chunk in flash-linear-attention. */
+/* One kernel of the several that a gated delta net's mixer runs: the
+ * recurrence, of which 64 tokens are a chunk in flash-linear-attention, or the
+ * convolution of queries, keys and values. */
 static gboolean
 read_linear(const RaCsvLine *line, gpointer data, GError **error)
 {
   RaMeasuredReader *r = data;
   gboolean step = g_str_has_suffix(r->source, "step");
-  double v[7];
+  gboolean conv = g_str_equal(r->source, "conv");
+  double v[8];
 
-  if (!g_str_has_prefix(line->field[7], step
+  if (!g_str_has_prefix(line->field[8], conv ? "causal_conv1d"
+                                        : step
                                             ? "fused_recurrent_gated_delta_rule"
                                             : "chunk_gated_delta_rule"))
     return TRUE;
-  if (!ra_csv_numbers(line, 0, 7, v, error))
+  if (!ra_csv_numbers(line, 0, 8, v, error))
     return FALSE;
-  for (guint i = 0; i < 6; i++)
+  for (guint i = 0; i < 7; i++)
     if (v[i] < 1)
       return TRUE; /* a shape that is not published */
+  if (conv) {
+    double width = 2 * v[2] * v[3] + v[4] * v[5];
+    RaOp of = {.kind = RA_OP_CONV,
+               .dim = {ra_measured_whole(v[1]), ra_measured_whole(width),
+                       ra_measured_whole(v[6]), ra_measured_whole(v[0])}};
+
+    ra_measured_add(r, of, v[7], of.dim[1], 0);
+    return TRUE;
+  }
   RaOp op = {.kind = step ? RA_OP_SCAN_STEP : RA_OP_SCAN,
              .flags = RA_OP_DELTA,
              .dim = {ra_measured_whole(v[0]), ra_measured_whole(v[1]),
                      ra_measured_whole(v[2]), ra_measured_whole(v[4]),
                      ra_measured_whole(v[3]), ra_measured_whole(v[5]),
                      step ? 0 : 64}};
-  ra_measured_add(r, op, v[6], op.dim[2] * 1000 + op.dim[3], 0);
+  ra_measured_add(r, op, v[7], op.dim[2] * 1000 + op.dim[3], 0);
   return TRUE;
 }
 
@@ -362,7 +375,7 @@ read_source(RaMeasuredReader *r, const char *const *data, GError **error)
                              decode ? latent_decode_columns : latent_columns,
                              read_latent, error);
   }
-  if (g_str_has_prefix(r->source, "scan")) {
+  if (g_str_has_prefix(r->source, "scan") || g_str_equal(r->source, "conv")) {
     prefix = g_strdup_printf("gdn_%s_bf16", r->gpu);
     return ra_measured_files(data, "kernels_linear", prefix, r, linear_columns,
                              read_linear, error);

@@ -17,6 +17,7 @@ static const struct {
     {"latent-attention", "kernels_mla", "mlaprefill_", NULL},
     {"latent-decode", "kernels_mla", "mladecode_", NULL},
     {"scan", "kernels_linear", "gdn_", NULL},
+    {"conv", "kernels_linear", "gdn_", NULL},
     {"attention", "kernels_attention", "prefill_", NULL},
     {"decode-attention", "kernels_attention", "decode_", NULL},
     {"inter-node.all-to-all", "comm_deepep", "expert_alltoall", "gpu"},

@@ -182,7 +182,7 @@ files_of(const RaCalibrateLaw *state, const RaFitLaw *fit, const char *gpu)
     return g_strdup_printf(
         "kernels_mla/mla%s_%s_bf16*.csv",
         strcmp(source, "latent-decode") == 0 ? "decode" : "prefill", gpu);
-  if (g_str_has_prefix(source, "scan"))
+  if (g_str_has_prefix(source, "scan") || strcmp(source, "conv") == 0)
     return g_strdup_printf("kernels_linear/gdn_%s_bf16*.csv", gpu);
   if (strcmp(source, "attention") == 0)
     return g_strdup_printf("kernels_attention/prefill_%s_bf16*.csv", gpu);

@@ -40,6 +40,7 @@ typedef struct {
     "sequences", "q_tokens", "kv_tokens", "pairs", "heads", "key_dim",         \
         "value_dim"                                                            \
   }
+#define CONV_DIMS {"tokens", "width", "taps", "sequences"}
 #define SCAN_DIMS                                                              \
   {                                                                            \
     "sequences", "tokens", "key_heads", "value_heads", "key_dim", "state_dim", \
@@ -121,9 +122,9 @@ static const RaOpRow ops[RA_N_OPS] = {
     {"indexer", RA_OP_CLASS_COMPUTE, 2,
      {"sequences", "q_tokens", "kv_tokens", "pairs", "heads", "head_dim",
       "chosen"}},
-  [RA_OP_CONV] = {"conv", RA_OP_CLASS_COMPUTE, 1, {"tokens", "width", "taps"}},
+  [RA_OP_CONV] = {"conv", RA_OP_CLASS_COMPUTE, 1, CONV_DIMS},
   [RA_OP_CONV_BACKWARD] =
-    {"conv_backward", RA_OP_CLASS_COMPUTE, 1, {"tokens", "width", "taps"}},
+    {"conv_backward", RA_OP_CLASS_COMPUTE, 1, CONV_DIMS},
   [RA_OP_SCAN] = {"scan", RA_OP_CLASS_COMPUTE, SCAN_LAUNCHES, SCAN_DIMS},
   [RA_OP_SCAN_BACKWARD] =
     {"scan_backward", RA_OP_CLASS_COMPUTE, 2 * SCAN_LAUNCHES, SCAN_DIMS},
@@ -450,7 +451,10 @@ ra_op_bytes(const RaOp *op)
   case RA_OP_ATTENTION_CORE:
   case RA_OP_ATTENTION_CORE_BACKWARD:
     return core_bytes(op);
-  case RA_OP_CONV:
+  case RA_OP_CONV: /* tokens, and the inputs before a sequence's first */
+    return e * 2 *
+           (area + (double)d[3] * (double)d[1] * (double)MAX(d[2], 1) -
+            (double)d[3] * (double)d[1]);
   case RA_OP_NORM:
     return e * 2 * area;
   case RA_OP_CONV_BACKWARD:

@@ -69,7 +69,8 @@ typedef enum {
                             rope_dim */
   RA_OP_INDEXER, /* scores of an indexer and its choice: sequences, q_tokens,
                     kv_tokens, pairs, heads, head_dim, chosen */
-  RA_OP_CONV,    /* causal convolution of channels: tokens, width, taps */
+  RA_OP_CONV,    /* causal convolution of channels: tokens, width, taps,
+                    sequences, whose last taps are read and written */
   RA_OP_CONV_BACKWARD, /* the same */
   RA_OP_SCAN, /* linear attention in chunks: sequences, tokens, key_heads,
                     value_heads, key_dim, state_dim, chunk */

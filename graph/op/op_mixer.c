@@ -264,7 +264,7 @@ add_step(RaOpBuilder *b, const Step *s)
     break;
   case CONV:
     ra_op_add(b, back ? RA_OP_CONV_BACKWARD : RA_OP_CONV, b->tokens, s->n, s->k,
-              0);
+              ceil_div(b->batch->n_sequences, b->cp));
     break;
   case GATE:
     ra_op_add(b, back ? RA_OP_ACTIVATION_BACKWARD : RA_OP_ACTIVATION, b->tokens,

@@ -65,6 +65,8 @@ static const RaValidateOps scan = {
     .laws = {"scan"}, .lines = 1, .line_name = {"shape"}};
 static const RaValidateOps scan_step = {
     .laws = {"scan-step"}, .lines = 1, .line_name = {"shape"}};
+static const RaValidateOps conv = {
+    .laws = {"conv"}, .lines = 1, .line_name = {"channels"}};
 static const RaValidateOps gemm_random = {.laws = {"gemm.bf16", "gemm.fp8"},
                                           .line_name = {"fold"}};
 static const RaValidateOps prefill = {.laws = {"attention"},
@@ -323,6 +325,13 @@ static const RaValidateLevel levels[] = {
      BARS(0.17, 0.35),
      .convention = "folds: each shape of heads",
      OPS(scan_step)},
+    {.id = "conv",
+     .title = "Causal convolutions",
+     .source = "kernels_linear",
+     .modes = RA_VALIDATE_BOTH,
+     BARS(0.17, 0.35),
+     .convention = "folds: each number of channels",
+     OPS(conv)},
     {.id = "attention-random",
      .title = "Attention, rows at random",
      .source = "kernels_attention",

@@ -25,7 +25,8 @@ bench(void)
   return bench_new(profile_text_load(
       "latent-attention.floor-s=0.3", "latent-attention.step-s=0.05",
       "latent-attention.serial-frac=0.25", "latent-decode.floor-s=0.7",
-      "scan.floor-s=0.2", "scan.step-s=0.0125", "scan-step.floor-s=0.1", NULL));
+      "scan.floor-s=0.2", "scan.step-s=0.0125", "scan-step.floor-s=0.1",
+      "conv.floor-s=0.4", NULL));
 }
 
 /* 2 sequences of 256 tokens, 4 heads of 192 and 128: 2 * 256 * 257 / 2 = 65792
@@ -128,6 +129,21 @@ START_TEST(test_scan)
 }
 END_TEST
 
+/* 3 sequences of 10 tokens, 8 channels, 4 taps: 240 elements in and out, and
+ * 3 * 3 * 8 that were before them, read and left, of 2 bytes.  Backward, 3
+ * passes over the elements for 2 over both. */
+START_TEST(test_conv)
+{
+  g_autoptr(Bench) b = bench();
+  const uint64_t dim[] = {30, 8, 4, 3, 0, 0, 0};
+  double bytes = 2 * (2 * 240 + 2 * 72), forward = 0.4 + bytes / 1e9;
+
+  bench_check(roof_s(b, RA_OP_CONV, dim), forward);
+  bench_check(roof_s(b, RA_OP_CONV_BACKWARD, dim),
+              forward * 2 * 3 * 240 / bytes);
+}
+END_TEST
+
 /* A backward pass is as much longer than its forward as that of the nearest op:
  * on the ideal device 5 GEMMs of attention for 2, where products bind. */
 START_TEST(test_backward)
@@ -150,6 +166,7 @@ roof_suite(void)
   tcase_add_test(tcase, test_decode);
   tcase_add_test(tcase, test_line);
   tcase_add_test(tcase, test_scan);
+  tcase_add_test(tcase, test_conv);
   tcase_add_test(tcase, test_backward);
   suite_add_tcase(suite, tcase);
   return suite;

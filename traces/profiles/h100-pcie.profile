@@ -231,6 +231,17 @@ held-out = not measured: no second GPU has rows of it
 error-median = -
 error-p90 = -
 
+[law conv]
+floor-s = 2.524e-06
+bandwidth-frac = 0.6656
+transferred = h100-sxm
+source = kernels_linear/gdn_h100_bf16*.csv, of gated delta nets, causal_conv1d_fn and causal_conv1d_update; robust fit
+range = batch 1..1024; length 1..32768; 768..12288 channels, 4 taps
+rows = 2969
+held-out = not measured: no second GPU has rows of it
+error-median = -
+error-p90 = -
+
 [law attention]
 sms = 114 # NVIDIA's architecture whitepaper of the GPU
 flash = 3 # what vLLM takes: 3 on Hopper (4, taken for it, on Blackwell's servers), else 2
