@@ -49,16 +49,19 @@ forward_s(const RaAttentionLaw *law, const RaOp *op)
       2 * head_dim *
       (q_tokens * q_heads + (double)d[KV_TOKENS] * (double)d[KV_HEADS]);
   double memory_s = ra_dtype_bytes(op->dtype) * elements * law->s_per_byte;
-  double start_s, work_s, chain_s = 0, parts_s = 0;
+  double start_s, work_s, chain_s = 0, parts_s = 0, twice, edge, keys;
   RaFlash cut;
 
   ra_flash_cut(law->flash, law->sms, op, &cut);
   start_s = law->tile_s + cut.tile_rows * law->row_s;
-  work_s = cut.n_rows * ((double)d[PAIRS] / q_tokens) * s_per_pair +
+  twice = 2 * (double)d[PAIRS] / q_tokens;
+  edge = law->flash > 0 ? CLAMP(cut.n_keys - twice, 0, RA_FLASH_KEYS / 2) : 0;
+  work_s = cut.n_rows * ((double)d[PAIRS] / q_tokens + edge) * s_per_pair +
            cut.n_tiles * start_s / law->sms;
+  keys = MIN(cut.n_keys / cut.n_splits, twice + RA_FLASH_KEYS);
   if (law->flash > 0)
-    chain_s = start_s + law->lone_ratio * cut.tile_rows *
-                            (cut.n_keys / cut.n_splits) * law->sms * s_per_pair;
+    chain_s = start_s +
+              law->lone_ratio * cut.tile_rows * keys * law->sms * s_per_pair;
   if (cut.n_splits > 1)
     parts_s = 2 * sizeof(float) * cut.n_splits * q_tokens * q_heads *
               (head_dim + 1) * law->s_per_byte;

@@ -69,14 +69,19 @@ void ra_decode_attention_law_clear(RaDecodeAttentionLaw *law);
  *
  *     pair   = 4 (head_dim + head_dim_half) / (peak_flop_per_s peak_frac)
  *     start  = tile_s + R row_s
- *     work   = rows (pairs / q_tokens) pair + tiles start / sms
- *     chain  = start + lone R (kv_tokens / sequences / S) sms pair
+ *     keys   = kv_tokens / sequences,   seen = pairs / q_tokens
+ *     work   = rows (seen + edge) pair + tiles start / sms
+ *     edge   = keys - 2 seen, from 0 to half a block of 128
+ *     chain  = start + lone R min(keys / S, 2 seen + 128) sms pair
  *     memory = bytes / (memory_bytes_per_s bandwidth_frac)
  *     parts  = 8 S q_tokens q_heads (head_dim + 1)
  *                / (memory_bytes_per_s bandwidth_frac)    if S > 1: fp32,
  *                                                         written and combined
  *     law    = floor + parts + max(work, chain, memory)
  *     t      = law exp(r),  r from the table
+ *
+ * Queries see half of the keys, and the last ones all.  Within windows they see
+ * less, and half a block beyond the far edge.
  *
  * head_dim_half is the cost of a score apart from its GEMMs: exponentials (16 a
  * cycle and multiprocessor), scaling, maxima, sums.  A processor without such a

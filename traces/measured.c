@@ -177,28 +177,36 @@ read_experts(const RaCsvLine *line, gpointer data, GError **error)
 
 static const char *const prefill_columns[] = {
     "batch",    "seq_q_eq_kv", "q_heads", "kv_heads",
-    "head_dim", "latency_us",  NULL};
+    "head_dim", "latency_us",  "?window", NULL};
 static const char *const decode_columns[] = {
-    "batch", "kv_len", "q_heads", "kv_heads", "head_dim", "latency_us", NULL};
+    "batch",    "kv_len",     "q_heads", "kv_heads",
+    "head_dim", "latency_us", "?window", NULL};
 
+/* Sequences of one length; a query sees its @window last keys, or all. */
 static gboolean
 read_attention(const RaCsvLine *line, gpointer data, GError **error)
 {
   RaMeasuredReader *r = data;
   gboolean decode = *r->source == 'd';
-  double v[6], length, pairs;
+  double v[6], window;
+  RaBatch batch;
 
-  if (!ra_csv_numbers(line, 0, 6, v, error))
+  if (!ra_csv_numbers(line, 0, 6, v, error) ||
+      !ra_csv_number(line, 6, &window, error))
     return FALSE;
   for (guint i = 0; i < 5; i++)
     if (v[i] < 1)
       return TRUE; /* a shape that is not published */
-  length = v[1];
-  pairs = decode ? v[0] * length : v[0] * length * (length + 1) / 2;
+  batch = (RaBatch){.n_sequences = (uint32_t)MIN(v[0], UINT32_MAX),
+                    .q_tokens = ra_measured_whole(decode ? v[0] : v[0] * v[1]),
+                    .kv_tokens = ra_measured_whole(v[0] * v[1]),
+                    .pairs = ra_measured_whole(
+                        decode ? v[0] * v[1] : v[0] * v[1] * (v[1] + 1) / 2)};
+  window = MIN(window, UINT32_MAX);
   RaOp op = {.kind = decode ? RA_OP_DECODE_ATTENTION : RA_OP_ATTENTION,
-             .dim = {ra_measured_whole(v[0]),
-                     ra_measured_whole(decode ? v[0] : v[0] * length),
-                     ra_measured_whole(v[0] * length), ra_measured_whole(pairs),
+             .dim = {batch.n_sequences, batch.q_tokens,
+                     ra_op_kv_tokens(&batch, (uint32_t)window),
+                     ra_op_pairs(&batch, (uint32_t)window),
                      ra_measured_whole(v[2]), ra_measured_whole(v[3]),
                      ra_measured_whole(v[4])}};
   ra_measured_add(r, op, v[5], op.dim[4], 0);
@@ -379,6 +387,14 @@ read_source(RaMeasuredReader *r, const char *const *data, GError **error)
     prefix = g_strdup_printf("gdn_%s_bf16", r->gpu);
     return ra_measured_files(data, "kernels_linear", prefix, r, linear_columns,
                              read_linear, error);
+  }
+  if (g_str_has_suffix(r->source, "attention.wide")) {
+    prefix = g_strdup_printf("%s_%s_bf16",
+                             *r->source == 'd' ? "decode" : "prefill", r->gpu);
+    return ra_measured_files(data, folder, prefix, r,
+                             *r->source == 'd' ? decode_columns
+                                               : prefill_columns,
+                             read_attention, error);
   }
   if (g_str_has_suffix(r->source, "attention")) {
     gboolean decode = *r->source == 'd';

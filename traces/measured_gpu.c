@@ -18,6 +18,8 @@ static const struct {
     {"latent-decode", "kernels_mla", "mladecode_", NULL},
     {"scan", "kernels_linear", "gdn_", NULL},
     {"conv", "kernels_linear", "gdn_", NULL},
+    {"attention.wide", "kernels_attention_wide", "prefill_", NULL},
+    {"decode-attention.wide", "kernels_attention_wide", "decode_", NULL},
     {"attention", "kernels_attention", "prefill_", NULL},
     {"decode-attention", "kernels_attention", "decode_", NULL},
     {"inter-node.all-to-all", "comm_deepep", "expert_alltoall", "gpu"},

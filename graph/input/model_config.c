@@ -170,7 +170,18 @@ has_local_layers(RaConfigReader *reader)
   return FALSE;
 }
 
-/* Qwen's configurations have a window that use_sliding_window switches on. */
+static gboolean
+has_window(const RaModel *model)
+{
+  gboolean any = FALSE;
+
+  for (guint k = 0; k < ra_model_n_kinds(model); k++)
+    any |= model->kinds[k].window > 0;
+  return any;
+}
+
+/* Windows of families whose layers are read as alike.  Qwen's configurations
+ * have one that use_sliding_window switches on. */
 static void
 note_window(RaConfigReader *reader, RaModel *model)
 {
@@ -181,7 +192,8 @@ note_window(RaConfigReader *reader, RaModel *model)
   gboolean on = ra_config_reader_flag(reader, "use_sliding_window", FALSE);
   guint32 window =
       ra_config_reader_size_or(reader, "sliding_window", 0, G_MAXINT32, 0);
-  if (window > 0 && (on || !is_switched || has_local_layers(reader)))
+  if (window > 0 && !has_window(model) &&
+      (on || !is_switched || has_local_layers(reader)))
     ra_model_note(model,
                   "attention within windows of %u tokens is counted as "
                   "attention to all tokens",

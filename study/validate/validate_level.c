@@ -77,6 +77,10 @@ static const RaValidateOps decode = {.laws = {"decode-attention"},
                                      .lines = 1,
                                      .line_name = {"query heads"},
                                      ATTENTION_TRANSFERRED};
+static const RaValidateOps prefill_wide = {.laws = {"attention"},
+                                           .source = "attention.wide"};
+static const RaValidateOps decode_wide = {.laws = {"decode-attention"},
+                                          .source = "decode-attention.wide"};
 static const RaValidateOps attention_random = {
     .laws = {"attention", "decode-attention"}, .line_name = {"fold"}};
 
@@ -332,6 +336,18 @@ static const RaValidateLevel levels[] = {
      BARS(0.17, 0.35),
      .convention = "folds: each number of channels",
      OPS(conv)},
+    {.id = "attention-wide-prefill",
+     .title = "Attention in windows and of wide heads, prefill",
+     .source = "kernels_attention_wide",
+     .modes = RA_VALIDATE_BOTH,
+     .convention = "as shipped: no law is fitted to these, of a newer engine",
+     OPS(prefill_wide)},
+    {.id = "attention-wide-decode",
+     .title = "Attention in windows and of wide heads, decode",
+     .source = "kernels_attention_wide",
+     .modes = RA_VALIDATE_BOTH,
+     .convention = "as shipped: no law is fitted to these, of a newer engine",
+     OPS(decode_wide)},
     {.id = "attention-random",
      .title = "Attention, rows at random",
      .source = "kernels_attention",

@@ -181,6 +181,30 @@ START_TEST(test_attention_bounds)
 }
 END_TEST
 
+/* One sequence of 6400 with one head of 96 in windows of 128: 811072 pairs, 100
+ * tiles of 64 rows, each with 64 keys more for the block at the far edge, on 10
+ * SMs, each tile begun in 64 times 10 ns.  Of 1280 tokens, 155712 pairs, there
+ * are 20 tiles; a lone one, at 8 times its share, walks over 2 * 155712 / 1280
+ * + 128 = 371.3 of the 1280 keys. */
+START_TEST(test_attention_windows)
+{
+  g_autoptr(Bench) b = bench_new(
+      profile_text_load(NO_MEMORY, ATTENTION, "attention.flash=2", NULL));
+  g_autoptr(Bench) lone =
+      bench_new(profile_text_load(NO_MEMORY, ATTENTION, "attention.flash=2",
+                                  "attention.lone-frac=8", NULL));
+  RaOp op = bench_attention(RA_OP_ATTENTION, 1, 6400, 6400, 811072, 1, 1, 96);
+
+  bench_check(ra_estimator_op_s(b->estimator, &op),
+              1e-6 + 4 * (811072 + 6400 * 64.0) * 128 / 0.5e12 + 6.4e-6);
+  op.dim[1] = op.dim[2] = 1280;
+  op.dim[3] = 155712;
+  bench_check(ra_estimator_op_s(lone->estimator, &op),
+              1.64e-6 +
+                  8 * 4 * 64 * (2 * 155712 / 1280.0 + 128) * 128 * 10 / 0.5e12);
+}
+END_TEST
+
 #define DECODE                                                                 \
   "decode-attention.floor-s=20e-6", "decode-attention.tile-s=1e-8",            \
       "decode-attention.bandwidth-frac=0.5"
@@ -548,6 +572,7 @@ estimator_suite(void)
   tcase_add_test(tcase, test_gemm_no_fp8);
   tcase_add_test(tcase, test_attention);
   tcase_add_test(tcase, test_attention_bounds);
+  tcase_add_test(tcase, test_attention_windows);
   tcase_add_test(tcase, test_decode_attention);
   tcase_add_test(tcase, test_memory_op);
   tcase_add_test(tcase, test_experts);

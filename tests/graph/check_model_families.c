@@ -143,6 +143,7 @@ START_TEST(test_layers)
             " \"moe_intermediate_size\": 32, \"num_key_value_heads\": 2}");
 
   ck_assert_uint_eq(ra_model_n_kinds(every), 2);
+  ck_assert_ptr_null(every->notes); /* windows are counted as such */
   for (guint32 i = 0; i < 4; i++) {
     ck_assert_uint_eq(every->kinds[ra_model_layer_kind(every, i)].window,
                       i % 2 == 0 ? 8 : 0);
