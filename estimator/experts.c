@@ -48,6 +48,17 @@ heavy(const RaExpertsLaw *law, const RaOp *op, double local)
   return MIN(1 + law->skew_frac * sqrt(variance * 2 * ra_log(ep) / local), ep);
 }
 
+/* Share of the experts that t tokens visit, of which each chooses @chosen_frac
+ * of all; (1 - x)^t <= exp(-t x), which from t x = 40 on is lost in a double's
+ * difference from 1. */
+static double
+visited_frac(double t, double chosen_frac)
+{
+  return chosen_frac >= 1 || t * chosen_frac >= 40
+             ? 1
+             : 1 - ra_exp(t * ra_log(1 - chosen_frac));
+}
+
 double
 ra_experts_s(const RaExpertsLaw *law, const RaOp *op)
 {
@@ -61,7 +72,7 @@ ra_experts_s(const RaExpertsLaw *law, const RaOp *op)
     return 0;
   ep = (double)MAX(op->dim[EP], 1);
   local = MAX(e / ep, 1);
-  visited = k < e ? local * (1 - ra_exp(t * ra_log(1 - k / e))) : local;
+  visited = local * visited_frac(t, k / e);
   rows = heavy(law, op, local) * t * k / ep;
   area = (double)op->dim[HIDDEN] * (double)op->dim[WIDTH] *
          (op->flags & RA_OP_PLAIN ? 2 : 3) * (both ? 2 : 1);
