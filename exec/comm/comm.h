@@ -39,6 +39,15 @@ typedef struct {
 
 typedef enum { RA_COMM_F32, RA_COMM_BF16 } RaCommType;
 
+/* Phases of a capture of the thread's ops, in which a communicator's
+ * collectives are ops too. */
+typedef enum {
+  RA_COMM_CAPTURE,  /* from now on they are captured */
+  RA_COMM_CAPTURED, /* no longer */
+  RA_COMM_BEGINS,   /* a graph that may have collectives begins next */
+  RA_COMM_BEGUN     /* it has begun: the next waits check its collectives */
+} RaCommCapture;
+
 /* The same functions for data in device memory, if the communicator can access
  * it: each as in RaCommTable, but reductions are sums only.
  *
@@ -64,6 +73,9 @@ typedef struct {
   RaCommRequest *(*start_all_reduce)(RaComm *comm, float *data, gsize n);
   RaCommRequest *(*start_reduce_scatter)(RaComm *comm, float *data, gsize n);
   void (*exchange)(const RaCommPart *parts, guint n);
+  /* For all_reduce(), reduce_scatter() and all_gather(), which the rank has run
+   * on @comm before. */
+  void (*capture)(RaComm *comm, RaCommCapture phase);
 } RaCommDevice;
 
 typedef struct {

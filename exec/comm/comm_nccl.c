@@ -354,6 +354,7 @@ const RaCommDevice ra_nccl_device = {
     .start_all_reduce = start_all_reduce,
     .start_reduce_scatter = start_reduce_scatter,
     .exchange = exchange,
+    .capture = ra_nccl_capture,
 };
 
 /* ---- ends -----------------------------------------------------------------*/

@@ -304,3 +304,17 @@ ra_device_comm_start_reduce(const RaBackend *backend, RaComm *comm,
   ra_device_comm_all_reduce_f32(backend, comm, data, n);
   return NULL;
 }
+
+gboolean
+ra_device_comm_is_captured(const RaBackend *backend, const RaComm *comm)
+{
+  return comm && comm->n_ranks > 1 && carrier_of(backend, comm);
+}
+
+void
+ra_device_comm_capture(const RaBackend *backend, RaComm *comm,
+                       RaCommCapture phase)
+{
+  if (ra_device_comm_is_captured(backend, comm))
+    carrier_of(backend, comm)->capture(comm, phase);
+}

@@ -69,4 +69,11 @@ RaCommRequest *ra_device_comm_start_reduce(const RaBackend *backend,
                                            RaComm *comm, gboolean scatter,
                                            float *data, gsize n);
 
+/* TRUE if collectives of @comm (nullable) on arrays of @backend can be captured
+ * with its ops; and a phase of that, nothing if not. */
+gboolean ra_device_comm_is_captured(const RaBackend *backend,
+                                    const RaComm *comm);
+void ra_device_comm_capture(const RaBackend *backend, RaComm *comm,
+                            RaCommCapture phase);
+
 #endif

@@ -42,9 +42,11 @@ struct _RaNccl {
   /* ring buffer, oldest first */
   RaNcclUnderWay under_way[RA_NCCL_MOST_UNDER_WAY];
   guint first_under_way, n_under_way;
-  double came_s;       /* when the ops reached the oldest, if they have */
-  guint n_looks;       /* polls in the current wait */
-  gboolean is_waiting; /* state that its pulse has */
+  gboolean captures;       /* collectives are captured with the ops */
+  RaNcclMark graph_before; /* before the graph that begins next; owned */
+  double came_s;           /* when the ops reached the oldest, if they have */
+  guint n_looks;           /* polls in the current wait */
+  gboolean is_waiting;     /* state that its pulse has */
   gboolean is_dropped;
   RaNcclGuard *closing; /* of its communicators; NULL: not begun; owned */
   gboolean is_left;     /* a call that makes or closes them goes on */
@@ -114,6 +116,9 @@ void ra_nccl_ops_follow(RaNcclEnd *e, RaNcclMark before, const char *what);
  * the rank's own work: it waits for peers only through collectives in
  * progress. */
 void ra_nccl_pass_ops(RaNcclEnd *e, RaNcclMark before, const char *what);
+/* RaCommDevice.capture: a graph is in progress as its collectives would be,
+ * from the ops before it to its end. */
+void ra_nccl_capture(RaComm *comm, RaCommCapture phase);
 /* Polls until no collective is in progress. */
 void ra_nccl_pass_all(RaNccl *nccl);
 

@@ -9,6 +9,9 @@
  * `before` it is the rank's own work, whose heartbeat the rank's guard checks.
  * From there to `after` it waits for peers, at most for its patience, which
  * restarts whenever a collective ends.
+ *
+ * Captured with the ops (RaCommDevice.capture) they are one graph, which is in
+ * progress as a whole.
  */
 #include "config.h"
 
@@ -118,21 +121,56 @@ ra_nccl_follow_ops(RaNcclEnd *e, const char *what)
   return before;
 }
 
-void
-ra_nccl_ops_follow(RaNcclEnd *e, RaNcclMark before, const char *what)
+/* @before, @after: (transfer full) */
+static void
+add_under_way(RaNcclEnd *e, RaNcclMark before, RaNcclMark after,
+              const char *what)
 {
   RaNccl *nccl = e->nccl;
-  const RaNcclApi *api = nccl->options.api;
-  RaNcclUnderWay u = {before, NULL, FALSE, e->handle, e->name, what};
+  RaNcclUnderWay u = {before, after, FALSE, e->handle, e->name, what};
 
-  ra_nccl_check(e, api->mark_new(e->stream, &u.after), what);
   while (nccl->n_under_way == RA_NCCL_MOST_UNDER_WAY)
     look(nccl, FALSE);
   set_waiting(nccl, FALSE);
   nccl->under_way[(nccl->first_under_way + nccl->n_under_way++) %
                   RA_NCCL_MOST_UNDER_WAY] = u;
-  api->look_with(look, nccl);
-  ra_nccl_check(e, api->follow(api->own_stream(), u.after), what);
+  nccl->options.api->look_with(look, nccl);
+}
+
+/* A captured mark is an edge of the graph, which nobody can poll. */
+void
+ra_nccl_ops_follow(RaNcclEnd *e, RaNcclMark before, const char *what)
+{
+  const RaNcclApi *api = e->nccl->options.api;
+  RaNcclMark after = NULL;
+
+  ra_nccl_check(e, api->mark_new(e->stream, &after), what);
+  if (!e->nccl->captures)
+    add_under_way(e, before, after, what);
+  ra_nccl_check(e, api->follow(api->own_stream(), after), what);
+  if (e->nccl->captures) {
+    api->mark_free(before);
+    api->mark_free(after);
+  }
+}
+
+void
+ra_nccl_capture(RaComm *comm, RaCommCapture phase)
+{
+  RaNcclEnd *e = (RaNcclEnd *)comm;
+  RaNccl *nccl = e->nccl;
+  const RaNcclApi *api = nccl->options.api;
+  RaNcclMark *before = &nccl->graph_before, after = NULL;
+  const char *what = "the collectives of a step";
+
+  if (phase == RA_COMM_CAPTURE || phase == RA_COMM_CAPTURED)
+    nccl->captures = phase == RA_COMM_CAPTURE;
+  else if (phase == RA_COMM_BEGINS)
+    ra_nccl_check(e, api->mark_new(api->own_stream(), before), what);
+  else {
+    ra_nccl_check(e, api->mark_new(api->own_stream(), &after), what);
+    add_under_way(e, g_steal_pointer(before), after, what);
+  }
 }
 
 void

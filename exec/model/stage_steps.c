@@ -184,15 +184,24 @@ ra_steps_end(RaStage *s)
   steps->now = NULL;
 }
 
+static void
+begin_graph(RaStage *s, RaBackendGraph *graph)
+{
+  ra_device_comm_capture(s->backend, s->tp, RA_COMM_BEGINS);
+  s->backend->begin_graph(graph);
+  ra_device_comm_capture(s->backend, s->tp, RA_COMM_BEGUN);
+}
+
 /* Ends the capture of a part, and launches its graph. */
 static void
-end_part(RaSteps *steps)
+end_part(RaStage *s)
 {
+  RaSteps *steps = s->steps;
   RaBackendGraph *graph = steps->backend->end_capture();
 
   if (graph) {
     g_ptr_array_add(steps->now->graphs, graph);
-    steps->backend->begin_graph(graph);
+    begin_graph(s, graph);
   } else {
     steps->now->is_refused = TRUE;
     steps->captures = FALSE;
@@ -209,10 +218,12 @@ capture(RaStage *s, RaElem *(*walk)(gpointer data), gpointer data)
   now->arena = steps->arena;
   steps->n_before = s->n_ops;
   steps->captures = TRUE;
+  ra_device_comm_capture(s->backend, s->tp, RA_COMM_CAPTURE);
   steps->backend->begin_capture(TRUE);
   now->made = walk(data);
   if (steps->captures)
-    end_part(steps);
+    end_part(s);
+  ra_device_comm_capture(s->backend, s->tp, RA_COMM_CAPTURED);
   steps->captures = FALSE;
   now->n_ops = s->n_ops - steps->n_before;
   now->place = s->place;
@@ -247,7 +258,7 @@ replay(RaStage *s)
 
   steps->n_before = s->n_ops;
   for (guint i = 0; i < now->graphs->len; i++) {
-    steps->backend->begin_graph(now->graphs->pdata[i]);
+    begin_graph(s, now->graphs->pdata[i]);
     if (i < now->collectives->len)
       collective(s, &g_array_index(now->collectives, Collective, i));
   }
@@ -285,11 +296,12 @@ ra_steps_collective(RaStage *s, RaStepsCollective which, const RaElem *in,
   const Collective c = {which, in, out, n};
   RaSteps *steps = s->steps;
 
-  if (!steps || !steps->captures) {
+  if (!steps || !steps->captures ||
+      ra_device_comm_is_captured(s->backend, s->tp)) {
     collective(s, &c);
     return;
   }
-  end_part(steps);
+  end_part(s);
   collective(s, &c);
   if (!steps->captures)
     return;

@@ -11,7 +11,8 @@
  *                so that every allocation has the same address each time
  *   later steps  are launched as graphs
  *
- * Collectives run between the graphs of a step, as they run between its ops.  A
+ * Collectives of a communicator that carries from device to device are captured
+ * with the ops, so that the step is one graph; others run between its graphs. A
  * step with an op that cannot be captured runs op by op.
  */
 #ifndef RA_EXEC_MODEL_STAGE_STEPS_H

@@ -248,6 +248,46 @@ START_TEST(test_stalled)
 }
 END_TEST
 
+/* The same of all-reduces that are captured: of the graph that holds them. */
+static void
+begin_graphs(Peer *p)
+{
+  const RaBackend *b = ra_backend_cuda();
+  float *x = b->alloc(4 * sizeof *x);
+  RaBackendGraph *graph;
+
+  b->zero(x, 4 * sizeof *x);
+  ra_device_comm_all_reduce_f32(b, p->group, x, 4);
+  ra_device_comm_capture(b, p->group, RA_COMM_CAPTURE);
+  b->begin_capture(TRUE);
+  for (guint i = 0; i < 3; i++)
+    ra_device_comm_all_reduce_f32(b, p->group, x, 4);
+  graph = b->end_capture();
+  ra_device_comm_capture(b, p->group, RA_COMM_CAPTURED);
+  for (guint i = 0; i < 3; i++) {
+    if (p->rank == 1 && i == 2)
+      for (;;)
+        pause();
+    if (p->rank == 0 && i == 2)
+      must_say[0] = "the collectives of a step on rank 0";
+    ra_device_comm_capture(b, p->group, RA_COMM_BEGINS);
+    b->begin_graph(graph);
+    ra_device_comm_capture(b, p->group, RA_COMM_BEGUN);
+    b->wait();
+  }
+}
+
+START_TEST(test_stalled_graph)
+{
+  must_say[0] = "nothing yet";
+  must_say[1] = "no other rank arrived within 0.3 s: one has died or stalled";
+  n_to_fail = 1;
+  ra_emu_late_ops(TRUE);
+  nccl(FALSE);
+  run_all(2, 0.3, 1, begin_graphs);
+}
+END_TEST
+
 static Suite *
 run_nccl_device_suite(void)
 {
@@ -259,6 +299,7 @@ run_nccl_device_suite(void)
   tcase_add_loop_test(tcase, test_moved, 0, RA_CHECK_SOME(G_N_ELEMENTS(moves)));
   tcase_add_loop_test(tcase, test_order_fault, 0, NCCL_DOUBLE_N_FOLLOWS);
   tcase_add_loop_exit_test(tcase, test_stalled, ENDED, 0, 2);
+  tcase_add_exit_test(tcase, test_stalled_graph, ENDED);
   suite_add_tcase(suite, tcase);
   return suite;
 }

@@ -6,9 +6,11 @@
  * arrived, and the reverse; a collective is over when all members have arrived.
  * The groups of a rank on one communicator start in the order of their calls,
  * on any streams.  Communicators are blocking: who makes or closes one waits
- * for all, outside the watchdog, and on any thread.  There are random delays,
- * sampled from a seed, between all this.  Sums are added from the last rank to
- * the first, as callers must not rely on an order.
+ * for all, outside the watchdog, and on any thread.  Operations on a stream
+ * that follows a captured mark are captured, as CUDA has it; such a mark cannot
+ * be polled.  There are random delays, sampled from a seed, between all this.
+ * Sums are added from the last rank to the first, as callers must not rely on
+ * an order.
  *
  *     nccl_double_begin(n_hosts, seed);
  *     ... on n_hosts threads: nccl_double_enter(), nccl_double()->init() ...,
@@ -62,6 +64,14 @@ typedef struct {
   void (*wait)(void);
   gboolean (*go_on)(const void *towards);
   void (*look_with)(RaDeviceLook look, void *data);
+  /* The calling thread's ops may be captured instead.
+   *
+   * capture: the number of the capture in progress; 0: none
+   * note:    whenever the captured graph begins, @call of @data, at this place
+   *          among its ops; the graph frees @data */
+  uint64_t (*capture)(void);
+  void (*note)(void (*call)(void *data), void *data,
+               void (*free_data)(void *data));
 } NcclDoubleMemory;
 
 void nccl_double_set_memory(const NcclDoubleMemory *memory);

@@ -36,11 +36,15 @@ typedef struct {
   gsize back_bytes; /* of a stand-in: bytes to send to its end */
 } Op;
 
-typedef struct {
+typedef struct _Mark Mark;
+
+struct _Mark {
   Stream *stream; /* NULL: stream of a thread's ops */
   uint64_t n;     /* launches before it */
   void *of_ops;   /* mark of the device, owned; NULL: none, and it is passed */
-} Mark;
+  gboolean is_captured;
+  Mark *now; /* it, as its graph last began; owned */
+};
 
 /* A group call, a single operation, or a wait for a mark. */
 struct _Launch {
@@ -61,6 +65,7 @@ struct _Stream {
   State state;
   gboolean is_busy;
   gboolean quits;
+  uint64_t capture; /* the last that it was part of; 0: none */
   uint64_t n_given;
   _Atomic uint64_t n_over; /* ops of a device read it without the lock */
   uint32_t random;
@@ -179,6 +184,8 @@ void nccl_double_arrive(Op *op, const void *data, gsize n_bytes);
 /* Bytes that one of @n_ranks ranks reads and writes. */
 void nccl_double_bytes(const Op *op, uint32_t n_ranks, gsize *out_in_bytes,
                        gsize *out_out_bytes);
+/* TRUE if the calling thread captures, and @s (NULL: its ops) is part of it. */
+gboolean nccl_double_is_captured(const Stream *s);
 /* Lets @s continue. */
 void nccl_double_resume(Stream *s);
 /* TRUE if ops that streams wait for have reached their marks, or do so now. */

@@ -228,28 +228,21 @@ add_ticket(Launch *l, Comm *comm)
   comm->n_given++;
 }
 
+/* @ops: (transfer full) */
 static int
-group_end(void)
+begin_launch(Stream *s, GPtrArray *ops)
 {
-  Launch *l;
-  Stream *s = grouped_on;
+  Launch *l = nccl_double_launch_new(ops);
   int result = RA_NCCL_OK;
 
-  if (--depth > 0)
-    return RA_NCCL_OK;
-  if (grouped->len == 0) {
-    g_ptr_array_unref(grouped);
-    return RA_NCCL_OK;
-  }
-  l = nccl_double_launch_new(grouped);
   pthread_mutex_lock(&d.lock);
   nccl_double_look(FALSE);
-  d.tally.n_groups += grouped->len > 1;
-  d.tally.n_ops += grouped->len;
-  for (guint i = 0; i < grouped->len; i++)
-    d.tally.n_shown += nccl_double_is_shown(grouped->pdata[i]);
-  for (guint i = 0; i < grouped->len; i++) {
-    Op *op = grouped->pdata[i];
+  d.tally.n_groups += ops->len > 1;
+  d.tally.n_ops += ops->len;
+  for (guint i = 0; i < ops->len; i++)
+    d.tally.n_shown += nccl_double_is_shown(ops->pdata[i]);
+  for (guint i = 0; i < ops->len; i++) {
+    Op *op = ops->pdata[i];
 
     op->launch = l;
     add_ticket(l, op->comm);
@@ -259,6 +252,49 @@ group_end(void)
   nccl_double_push(s, l);
   pthread_mutex_unlock(&d.lock);
   return result;
+}
+
+/* A captured launch. */
+typedef struct {
+  Stream *stream;
+  GPtrArray *ops; /* Op, owned */
+} Noted;
+
+static void
+noted_free(void *data)
+{
+  Noted *n = data;
+
+  g_ptr_array_unref(n->ops);
+  g_free(n);
+}
+
+static void
+launch_again(void *data)
+{
+  const Noted *n = data;
+  GPtrArray *ops = g_ptr_array_new_with_free_func(g_free);
+
+  for (guint i = 0; i < n->ops->len; i++)
+    g_ptr_array_add(ops, g_memdup2(n->ops->pdata[i], sizeof(Op)));
+  begin_launch(n->stream, ops);
+}
+
+static int
+group_end(void)
+{
+  Noted noted = {grouped_on, grouped};
+
+  if (--depth > 0)
+    return RA_NCCL_OK;
+  if (grouped->len == 0) {
+    g_ptr_array_unref(grouped);
+    return RA_NCCL_OK;
+  }
+  if (!nccl_double_is_captured(grouped_on))
+    return begin_launch(grouped_on, grouped);
+  d.memory->note(launch_again, g_memdup2(&noted, sizeof noted), noted_free);
+  return RA_NCCL_OK;
 }
 
 /* TRUE if @data is memory of the calling thread's device, or NULL. */

@@ -65,6 +65,8 @@ mark_clear(gpointer mark)
 {
   Mark *m = mark;
 
+  if (m->now)
+    g_atomic_rc_box_release_full(m->now, mark_clear);
   if (m->of_ops)
     d.memory->mark_free(m->of_ops);
 }
@@ -247,21 +249,86 @@ own_stream(void)
   return &own;
 }
 
-static int
-mark_new(RaNcclStream stream, RaNcclMark *out_mark)
+static uint64_t
+capture(void)
+{
+  return d.memory && d.memory->capture ? d.memory->capture() : 0;
+}
+
+gboolean
+nccl_double_is_captured(const Stream *s)
+{
+  uint64_t now = capture();
+
+  return now > 0 && (!s || s->capture == now);
+}
+
+/* At the end of @stream; NULL: of the thread's ops. */
+static Mark *
+mark_now(Stream *stream)
 {
   Mark *m = g_atomic_rc_box_new0(Mark);
 
-  *out_mark = m;
-  if (stream == &own) {
+  if (!stream) {
     if (d.memory)
       m->of_ops = d.memory->mark();
-    return RA_NCCL_OK;
+    return m;
   }
   pthread_mutex_lock(&d.lock);
   nccl_double_look(FALSE);
-  *m = (Mark){stream, ((Stream *)stream)->n_given, NULL};
+  m->stream = stream;
+  m->n = stream->n_given;
   pthread_mutex_unlock(&d.lock);
+  return m;
+}
+
+/* An edge of a graph. */
+typedef struct {
+  Mark *mark;     /* a reference */
+  Stream *stream; /* where it is, or that follows it; NULL: the ops */
+} Edge;
+
+static void
+edge_free(void *data)
+{
+  Edge *e = data;
+
+  g_atomic_rc_box_release_full(e->mark, mark_clear);
+  g_free(e);
+}
+
+static void
+note(void (*call)(void *data), Mark *mark, Stream *stream)
+{
+  Edge edge = {g_atomic_rc_box_acquire(mark), stream};
+
+  d.memory->note(call, g_memdup2(&edge, sizeof edge), edge_free);
+}
+
+static void
+mark_again(void *data)
+{
+  const Edge *e = data;
+
+  if (e->mark->now)
+    g_atomic_rc_box_release_full(e->mark->now, mark_clear);
+  e->mark->now = mark_now(e->stream);
+}
+
+static int
+mark_new(RaNcclStream stream, RaNcclMark *out_mark)
+{
+  Stream *s = stream == &own ? NULL : stream;
+  Mark *m;
+
+  if (nccl_double_is_captured(s)) {
+    m = g_atomic_rc_box_new0(Mark);
+    m->is_captured = TRUE;
+    note(mark_again, m, s);
+  } else {
+    m = mark_now(s);
+  }
+  *out_mark = m;
   return RA_NCCL_OK;
 }
 
@@ -281,6 +348,8 @@ mark_look(RaNcclMark mark)
   const Mark *m = mark;
   gboolean is_over, waits;
 
+  if (m->is_captured)
+    return NCCL_DOUBLE_USAGE;
   pthread_mutex_lock(&d.lock);
   is_over = is_passed(m);
   /* Ops go on, or wait for a stream that does.  Who looks once does something
@@ -354,17 +423,16 @@ own_follow(RaNcclMark mark)
   look_on(NULL, TRUE);
 }
 
-static int
-follow(RaNcclStream stream, RaNcclMark mark)
+static void
+follow_now(Stream *stream, Mark *mark)
 {
   Launch *l;
 
-  if (is_forgotten(stream == &own ? NCCL_DOUBLE_OPS_AFTER
-                                  : NCCL_DOUBLE_AFTER_OPS))
-    return RA_NCCL_OK;
-  if (stream == &own) {
+  if (is_forgotten(stream ? NCCL_DOUBLE_AFTER_OPS : NCCL_DOUBLE_OPS_AFTER))
+    return;
+  if (!stream) {
     own_follow(mark);
-  } else if (((Mark *)mark)->of_ops) {
+  } else if (mark->of_ops) {
     l = nccl_double_launch_new(g_ptr_array_new_with_free_func(g_free));
     l->behind = g_atomic_rc_box_acquire(mark);
     pthread_mutex_lock(&d.lock);
@@ -372,6 +440,33 @@ follow(RaNcclStream stream, RaNcclMark mark)
     nccl_double_push(stream, l);
     pthread_mutex_unlock(&d.lock);
   }
+}
+
+static void
+follow_again(void *data)
+{
+  const Edge *e = data;
+
+  follow_now(e->stream, e->mark->now);
+}
+
+/* A stream that follows a captured mark joins the capture; no other mark can be
+ * followed within it, and no captured one outside. */
+static int
+follow(RaNcclStream stream, RaNcclMark mark)
+{
+  Stream *s = stream == &own ? NULL : stream;
+  Mark *m = mark;
+
+  if (m->is_captured ? capture() == 0 : nccl_double_is_captured(s))
+    return NCCL_DOUBLE_USAGE;
+  if (!m->is_captured) {
+    follow_now(s, m);
+    return RA_NCCL_OK;
+  }
+  if (s)
+    s->capture = capture();
+  note(follow_again, m, s);
   return RA_NCCL_OK;
 }
 

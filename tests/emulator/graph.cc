@@ -1,6 +1,7 @@
 /* Capture and replay of ops on the emulated device. */
 #include "config.h"
 
+#include <memory>
 #include <stdio.h>
 #include <stdlib.h>
 #include <vector>
@@ -9,11 +10,17 @@
 #include "tests/emulator/graph.h"
 #include "tests/emulator/queue.h"
 
+struct Entry {
+  std::function<void()> run;
+  bool is_call; /* as the graph begins; else an op */
+};
+
 struct RaDeviceGraph {
-  std::vector<std::function<void()>> ops;
+  std::vector<Entry> entries;
 };
 
 static thread_local RaDeviceGraph *captured; /* nullptr: nothing is */
+static thread_local uint64_t n_captures;
 
 static thread_local size_t n_ops;
 
@@ -31,7 +38,7 @@ ra_emu_note(const std::function<void()> &op)
   n_ops += !captured;
   if (!captured)
     return ra_emu_give(op);
-  captured->ops.push_back(op);
+  captured->entries.push_back({op, false});
   return true;
 }
 
@@ -42,6 +49,21 @@ ra_emu_note_call(void (*op)(const void *data), const void *data, size_t n_bytes)
   std::vector<char> copy(bytes, bytes + n_bytes);
 
   return ra_emu_note([op, copy] { op(copy.data()); });
+}
+
+uint64_t
+ra_emu_capture(void)
+{
+  return captured ? n_captures : 0;
+}
+
+void
+ra_emu_note_begin(void (*call)(void *data), void *data,
+                  void (*free_data)(void *data))
+{
+  std::shared_ptr<void> owned(data, free_data);
+
+  captured->entries.push_back({[call, owned] { call(owned.get()); }, true});
 }
 
 void
@@ -58,6 +80,7 @@ ra_device_capture_begin(void)
 {
   ra_emu_no_capture("a capture");
   captured = new RaDeviceGraph();
+  n_captures++;
   return 0;
 }
 
@@ -78,12 +101,14 @@ ra_device_graph_free(RaDeviceGraph *graph)
 int
 ra_device_graph_begin(RaDeviceGraph *graph)
 {
-  size_t n_before = n_ops;
+  size_t n_after = n_ops;
 
   ra_emu_no_capture("a graph");
-  for (const auto &op : graph->ops)
-    if (!ra_emu_give(op))
-      op();
-  n_ops = n_before + graph->ops.size();
+  for (const Entry &entry : graph->entries) {
+    n_after += !entry.is_call;
+    if (entry.is_call || !ra_emu_give(entry.run))
+      entry.run();
+  }
+  n_ops = n_after;
   return 0;
 }

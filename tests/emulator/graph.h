@@ -9,6 +9,7 @@
 #define RA_TESTS_EMULATOR_GRAPH_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 #ifdef __cplusplus
 #include <functional>
@@ -27,6 +28,12 @@ size_t ra_emu_n_ops(void);
 /* The same for a call of @op with a copy of @data. */
 int ra_emu_note_call(void (*op)(const void *data), const void *data,
                      size_t n_bytes);
+/* The number of the capture in progress on this thread, from 1; 0: none. */
+uint64_t ra_emu_capture(void);
+/* While it captures: calls @call of @data whenever the graph begins, at this
+ * place among its ops.  The graph frees @data. */
+void ra_emu_note_begin(void (*call)(void *data), void *data,
+                       void (*free_data)(void *data));
 /* Ends the program if this thread captures; @what is not an op. */
 void ra_emu_no_capture(const char *what);
 

@@ -3,6 +3,7 @@
 
 #include "exec/backend/cuda_device.h"
 #include "exec/backend/cuda_queue.h"
+#include "tests/emulator/graph.h"
 #include "tests/emulator/memory.h"
 #include "tests/emulator/nccl.h"
 #include "tests/emulator/queue.h"
@@ -56,6 +57,8 @@ ra_emu_nccl_memory(void)
                                           .follow = ra_emu_follow_outside,
                                           .go_on = go_on,
                                           .wait = wait,
+                                          .capture = ra_emu_capture,
+                                          .note = ra_emu_note_begin,
                                           .look_with = ra_device_look_with};
 
   return &memory;

@@ -178,6 +178,7 @@ typedef struct {
   guint n_wrong; /* steps whose logits differ */
   guint n_waits; /* of the host for the device, in a step that was begun again,
                     at most */
+  guint n_begun; /* graphs of such a step, at most */
   gboolean same_cache;
   RaStepsTally tally;
 } Run;
@@ -208,6 +209,15 @@ static RaComm *
 local_comm(const Run *r, guint which)
 {
   return r->groups[which] ? ra_local_comm_new(r->groups[which], r->rank) : NULL;
+}
+
+static _Thread_local guint n_begun;
+
+static void
+count_graph(RaBackendGraph *graph)
+{
+  n_begun++;
+  ra_backend_cuda()->begin_graph(graph);
 }
 
 /* The device's table without additions in norms. */
@@ -248,12 +258,15 @@ run_rank(void *data)
     guint n_captured = ra_steps_tally(captured.stage).n_captured;
     size_t before;
 
+    n_begun = 0;
     run_step(&plain, k, n, steps[k].at, r->staged, expected);
     before = ra_emu_n_waits();
     run_step(&captured, k, n, steps[k].at, r->staged, logits);
     if (ra_steps_tally(captured.stage).n_plain == n_plain &&
-        ra_steps_tally(captured.stage).n_captured == n_captured)
+        ra_steps_tally(captured.stage).n_captured == n_captured) {
       r->n_waits = MAX(r->n_waits, (guint)(ra_emu_n_waits() - before));
+      r->n_begun = MAX(r->n_begun, n_begun);
+    }
     r->n_wrong += memcmp(expected, logits, n * VOCAB * sizeof(float)) != 0;
     ck_assert_uint_eq(plain.stage->n_ops, captured.stage->n_ops);
     ck_assert(!captured.stage->bad.is_set);
@@ -314,20 +327,21 @@ START_TEST(test_steps)
 }
 END_TEST
 
-/* Over NCCL the sums of a step are ordered on the device: two ranks wait for it
- * as often as one rank alone, for the logits.  Over threads,
- * which meet on the host, they wait before and behind each sum. */
+/* Over NCCL the sums of a step are captured with its ops: two ranks begin one
+ * graph and wait for it once, for the logits, as one rank alone.  Over threads,
+ * which meet on the host, they wait before and behind each sum, and have a
+ * graph between two. */
 START_TEST(test_waits)
 {
   uint32_t both[] = {0, 1};
+  RaBackend counts = *ra_backend_cuda();
   g_autoptr(RaCommGroups) splits = ra_comm_groups_new(2);
-  Run over_nccl = {.family = families[_i],
-                   .tp = 2,
-                   .splits = splits,
-                   .captures = ra_backend_cuda()};
-  Run alone = {.family = families[_i], .tp = 1, .captures = ra_backend_cuda()};
+  Run over_nccl = {
+      .family = families[_i], .tp = 2, .splits = splits, .captures = &counts};
+  Run alone = {.family = families[_i], .tp = 1, .captures = &counts};
   Run over_threads = alone;
 
+  counts.begin_graph = count_graph;
   ra_comm_groups_add(splits, RA_NONE, RA_GROUP_WORLD, RA_STREAM_TP, 2, both);
   nccl_double_set_memory(ra_emu_nccl_memory());
   nccl_double_begin(2, (guint)_i);
@@ -345,6 +359,9 @@ START_TEST(test_waits)
   ck_assert_uint_eq(alone.n_waits, 1);
   ck_assert_uint_eq(over_nccl.n_waits, 1);
   ck_assert_uint_ge(over_threads.n_waits, 1 + 2 * 2 * LAYERS);
+  ck_assert_uint_eq(alone.n_begun, 1);
+  ck_assert_uint_eq(over_nccl.n_begun, 1);
+  ck_assert_uint_ge(over_threads.n_begun, 1 + 2 * LAYERS);
 }
 END_TEST
 
