@@ -232,25 +232,25 @@ edge_of(const Row &row, bool by_count, Whole wanted, Space *space)
   Whole before = 0;
 
   while (top > 0 && weigh(row, value_of(top)) > 0) {
-    Whole part[OWN], own = 0, upto, all;
-    uint32_t first = threadIdx.x * OWN;
+    Whole own = 0, upto, all;
+    uint32_t first = threadIdx.x * OWN, end = first + OWN;
+    auto part = [&](uint32_t b) {
+      Whole count = b < top ? space->bins[b] : 0;
+
+      return count == 0 || by_count ? count
+                                    : count * weigh(row, value_of(top - b));
+    };
 
     count_keys(row, top, space);
-    RA_UNROLL
-    for (uint32_t i = 0; i < OWN; i++) {
-      Whole count = first + i < top ? space->bins[first + i] : 0;
-
-      part[i] = count == 0 || by_count
-                    ? count
-                    : count * weigh(row, value_of(top - first - i));
-      own += part[i];
-    }
+    for (uint32_t b = first; b < end; b++)
+      own += part(b);
     upto = before + block_before(own, space->slots, &all);
-    RA_UNROLL
-    for (uint32_t i = 0; i < OWN; i++) {
-      if (upto < wanted && upto + part[i] >= wanted)
-        *space->found = top - first - i;
-      upto += part[i];
+    if (upto < wanted && upto + own >= wanted) { /* one thread's, at most */
+      uint32_t b = first;
+
+      for (upto += part(b); upto < wanted; upto += part(b))
+        b++;
+      *space->found = top - b;
     }
     __syncthreads();
     if (before + all >= wanted)
