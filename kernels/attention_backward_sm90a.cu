@@ -103,6 +103,15 @@ begin_both(float (&scores)[TILE / 8][4], float (&d_p)[TILE / 8][4],
   ra_wgmma_commit();
 }
 
+/* The thread's warpgroup, from lane 0, so that the compiler knows it, and what
+ * follows from it, to be the same in a warp: addresses of products are then
+ * uniform, without a copy for each. */
+__device__ static inline int
+warpgroup_of_thread()
+{
+  return __shfl_sync(RA_ALL_LANES, (int)threadIdx.x / RA_WARPGROUP, 0);
+}
+
 /* One warpgroup's lanes: all tiles of keys for its 64 queries. */
 template <int HD>
 __device__ static inline void
@@ -156,7 +165,7 @@ __launch_bounds__(THREADS, 1)
   RA_SHARED(Barriers, barriers, 1);
   Memory<HD> m(memory);
   Place p;
-  int end, warpgroup = (int)threadIdx.x / RA_WARPGROUP;
+  int end, warpgroup = warpgroup_of_thread();
 
   p.begin = shape.begin[blockIdx.z];
   p.length = (int)(shape.begin[blockIdx.z + 1] - p.begin);
@@ -192,9 +201,9 @@ __launch_bounds__(THREADS, 1)
 
 /* First of the warpgroup's own rows. */
 __device__ static inline int
-first_of_group(const Place &p)
+first_of_group(const Place &p, int group)
 {
-  return p.first + ((int)threadIdx.x / RA_WARPGROUP - 1) * TILE;
+  return p.first + group * TILE;
 }
 
 /* One warpgroup's lanes: tile number @i, of queries from @query on of @head,
@@ -202,11 +211,10 @@ first_of_group(const Place &p)
 template <int HD>
 __device__ static inline void
 add_queries(const Place &p, const RaKAttention &shape, const Memory<HD> &m,
-            const Results &r, int i, int query, int head, float2 *rows,
-            float (&sum_k)[HD / 8][4], float (&sum_v)[HD / 8][4])
+            const Results &r, int group, int i, int query, int head,
+            float2 *rows, float (&sum_k)[HD / 8][4], float (&sum_v)[HD / 8][4])
 {
   int stage = i % STAGES, thread = (int)threadIdx.x % RA_WARPGROUP;
-  int group = (int)threadIdx.x / RA_WARPGROUP - 1;
   uint16_t *tile_q = m.tile_x(stage);
   uint16_t *tile_do = m.tile_y(stage);
   float2 *of = rows + (group * STAGES + stage) * TILE;
@@ -225,7 +233,7 @@ add_queries(const Place &p, const RaKAttention &shape, const Memory<HD> &m,
   ra_named_wait((unsigned)(WITHIN + group), RA_WARPGROUP);
   ra_wgmma_wait<0>(scores);
   ra_wgmma_wait<0>(d_p);
-  if (query == first_of_group(p))
+  if (query == first_of_group(p, group))
     mask<true>(scores);
   soften_columns(left_p, left_s, scores, d_p, of, r.scale_log2);
   begin_sums<HD>(sum_v, left_p, tile_do);
@@ -239,7 +247,7 @@ add_queries(const Place &p, const RaKAttention &shape, const Memory<HD> &m,
 template <int HD>
 __device__ static inline void
 consume_queries(const Place &p, const RaKAttention &shape, const Memory<HD> &m,
-                Barriers *b, const Results &r, float2 *rows,
+                Barriers *b, const Results &r, int group, float2 *rows,
                 float (&sum_k)[HD / 8][4], float (&sum_v)[HD / 8][4])
 {
   int i = 0;
@@ -251,8 +259,9 @@ consume_queries(const Place &p, const RaKAttention &shape, const Memory<HD> &m,
 
       ra_barrier_wait(&b->full[stage], (unsigned)(i / STAGES) % 2);
       /* else none of these queries sees these keys */
-      if (query >= first_of_group(p))
-        add_queries<HD>(p, shape, m, r, i, query, head, rows, sum_k, sum_v);
+      if (query >= first_of_group(p, group))
+        add_queries<HD>(p, shape, m, r, group, i, query, head, rows, sum_k,
+                        sum_v);
       if (threadIdx.x % RA_WARP == 0)
         ra_barrier_arrive(&b->free[stage]);
     }
@@ -271,7 +280,7 @@ __launch_bounds__(THREADS, 1)
   RA_SHARED(Place, place, 1); /* read again and again: registers are scarce */
   Memory<HD> m(memory);
   Place &p = *place;
-  int warpgroup = (int)threadIdx.x / RA_WARPGROUP;
+  int warpgroup = warpgroup_of_thread();
 
   if (threadIdx.x == 0) {
     p.begin = shape.begin[blockIdx.z];
@@ -293,11 +302,12 @@ __launch_bounds__(THREADS, 1)
       produce<HD>(p, &maps.k, &maps.v, &maps.q, &maps.d_out, m, barriers);
   } else {
     float sum_k[HD / 8][4] = {}, sum_v[HD / 8][4] = {};
+    int group = warpgroup - 1;
 
     ra_registers_more<240>();
-    consume_queries<HD>(p, shape, m, barriers, r, rows, sum_k, sum_v);
+    consume_queries<HD>(p, shape, m, barriers, r, group, rows, sum_k, sum_v);
 
-    int row = (warpgroup - 1) * TILE + lane_row();
+    int row = group * TILE + lane_row();
     size_t at = (size_t)(p.begin + (uint32_t)p.first) * shape.stride +
                 (size_t)p.head * HD;
 
