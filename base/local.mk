@@ -7,6 +7,7 @@ libbase_a_SOURCES =
 libbase_a_SOURCES += %D%/arena.c %D%/arena.h
 libbase_a_SOURCES += %D%/atomic_file.c %D%/atomic_file.h
 libbase_a_SOURCES += %D%/config_reader.c %D%/config_reader.h
+libbase_a_SOURCES += %D%/content_cache.c %D%/content_cache.h
 libbase_a_SOURCES += %D%/error.c %D%/error.h
 libbase_a_SOURCES += %D%/explog.c
 libbase_a_SOURCES += %D%/file.c

@@ -10,6 +10,7 @@ nccl_double = %D%/double/nccl_double.c %D%/double/nccl_double.h \
 	%D%/double/nccl_double_stream.c
 check_programs += %D%/base/check_allocation
 check_programs += %D%/base/check_arena
+check_programs += %D%/base/check_content_cache
 check_programs += %D%/graph/check_batcher
 check_programs += %D%/sim/check_breakdown
 check_programs += %D%/exec/check_cache

@@ -1,26 +1,18 @@
 /* Cache of finished trials. */
 #include "config.h"
 
-#include <glib/gstdio.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "base/content_cache.h"
 #include "base/hash.h"
-#include "base/text.h"
 #include "study/sweep/point_cache.h"
 
-#define MAGIC "reallot point 1"
-#define MAX_ENTRY_BYTES (1 << 20)
-#define MAX_FILE_BYTES (256 << 20) /* of what is hashed: a program at most */
-#define PROGRAM "/proc/self/exe"   /* where there is such a thing */
+#define MOST_BYTES (256 << 20) /* some 10^5 points */
 
 struct _RaPointCache {
-  char *folder;
-  GHashTable *hashes; /* path to hash (uint64_t *), owned */
-  uint64_t program;   /* of its version, and of its contents if they are had */
-  guint n_damaged;
-  char *first_damaged; /* nullable */
+  RaContentCache *cache; /* owned */
 };
 
 /* The numbers of a trial, in the order of an entry. */
@@ -39,52 +31,12 @@ static const struct {
     {"whole_error_frac", FIELD(error.whole_frac)},
 };
 
-/* 0: the file cannot be read. */
-static uint64_t
-hash_file(RaPointCache *cache, const char *path)
-{
-  uint64_t *known = g_hash_table_lookup(cache->hashes, path);
-  g_autofree char *text = NULL;
-  gsize n_bytes;
-
-  if (!known) {
-    known = g_new0(uint64_t, 1);
-    if (ra_file_read(path, MAX_FILE_BYTES, &text, &n_bytes, NULL))
-      *known = MAX(ra_hash_bytes(RA_HASH_INIT, text, n_bytes), 1);
-    g_hash_table_insert(cache->hashes, g_strdup(path), known);
-  }
-  return *known;
-}
-
-/* reallot and reallot-mpi beside it are made of the same sources: one name for
- * both.  (transfer full) */
-static char *
-program_path(void)
-{
-  static const char suffix[] = "-mpi";
-  g_autofree char *self = g_file_read_link(PROGRAM, NULL);
-
-  if (self && g_str_has_suffix(self, suffix)) {
-    self[strlen(self) - strlen(suffix)] = '\0';
-    if (g_file_test(self, G_FILE_TEST_EXISTS))
-      return g_steal_pointer(&self);
-  }
-  return g_strdup(PROGRAM);
-}
-
 RaPointCache *
 ra_point_cache_new(const char *folder)
 {
   RaPointCache *cache = g_new0(RaPointCache, 1);
-  g_autofree char *program = program_path();
 
-  cache->folder = folder ? g_strdup(folder)
-                         : g_build_filename(g_get_user_cache_dir(), "reallot",
-                                            "study", NULL);
-  cache->hashes =
-      g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
-  cache->program = ra_hash_u64(ra_hash_text(RA_HASH_INIT, PACKAGE_VERSION),
-                               hash_file(cache, program));
+  cache->cache = ra_content_cache_new(folder, "study", "point", MOST_BYTES);
   return cache;
 }
 
@@ -93,9 +45,7 @@ ra_point_cache_free(RaPointCache *cache)
 {
   if (!cache)
     return;
-  g_hash_table_unref(cache->hashes);
-  g_free(cache->folder);
-  g_free(cache->first_damaged);
+  ra_content_cache_free(cache->cache);
   g_free(cache);
 }
 
@@ -120,7 +70,7 @@ ra_point_cache_key(RaPointCache *cache, const RaTrialSpec *spec)
 {
   const RaSetupFlags *flags = &spec->flags;
   const RaReplayOptions *replay = &spec->replay;
-  uint64_t h = cache->program;
+  uint64_t h = ra_content_cache_program(cache->cache);
 
   h = add_path(h, spec->plan);
   h = add_text(h, spec->plan ? NULL : spec->placement);
@@ -141,14 +91,6 @@ ra_point_cache_key(RaPointCache *cache, const RaTrialSpec *spec)
   return ra_hash_u64(h, replay->flows);
 }
 
-static char *
-path_of(const RaPointCache *cache, uint64_t key)
-{
-  g_autofree char *name = g_strdup_printf("%016" PRIx64 ".point", key);
-
-  return g_build_filename(cache->folder, name, NULL);
-}
-
 /* --- reading --- */
 
 /* Takes `NAME VALUE`; NULL: another line. */
@@ -167,7 +109,8 @@ is_unchanged(RaPointCache *cache, const char *text)
   uint64_t hash = g_ascii_strtoull(text, NULL, 16);
   const char *path = strchr(text, ' ');
 
-  return path && hash != 0 && hash_file(cache, path + 1) == hash;
+  return path && hash != 0 &&
+         ra_content_cache_file(cache->cache, path + 1) == hash;
 }
 
 /* `INDEX FRACTION` of RaModelError's laws. */
@@ -207,41 +150,17 @@ take_line(RaPointCache *cache, const char *line, RaTrial *trial)
   return !value || is_unchanged(cache, value);
 }
 
-/* The text behind the head, where the hash in the head is its own. */
-static char *
-body_of(char *text)
-{
-  char *body = strchr(text, '\n');
-  g_autofree char *head = NULL;
-
-  if (!body)
-    return NULL;
-  body++;
-  head = g_strdup_printf(MAGIC " %016" PRIx64 "\n",
-                         ra_hash_text(RA_HASH_INIT, body));
-  return strncmp(text, head, strlen(head)) == 0 ? body : NULL;
-}
-
 gboolean
 ra_point_cache_get(RaPointCache *cache, uint64_t key, RaTrial *out_trial)
 {
-  g_autofree char *path = path_of(cache, key), *text = NULL;
+  g_autofree char *text = NULL;
   g_auto(GStrv) lines = NULL;
   RaTrial trial = {.refusal = NULL};
-  const char *body;
   gsize n_bytes;
 
-  if (!g_file_test(path, G_FILE_TEST_EXISTS))
+  if (!ra_content_cache_get(cache->cache, key, &text, &n_bytes))
     return FALSE;
-  body = ra_file_read(path, MAX_ENTRY_BYTES, &text, &n_bytes, NULL)
-             ? body_of(text)
-             : NULL;
-  if (!body) {
-    if (cache->n_damaged++ == 0)
-      cache->first_damaged = g_strdup(path);
-    return FALSE;
-  }
-  lines = g_strsplit(body, "\n", -1);
+  lines = g_strsplit(text, "\n", -1);
   for (guint i = 0; lines[i]; i++)
     if (!take_line(cache, lines[i], &trial)) {
       ra_trial_clear(&trial);
@@ -256,9 +175,7 @@ ra_point_cache_get(RaPointCache *cache, uint64_t key, RaTrial *out_trial)
 gboolean
 ra_point_cache_put(RaPointCache *cache, uint64_t key, const RaTrial *trial)
 {
-  g_autofree char *path = path_of(cache, key);
   g_autoptr(GString) body = g_string_new(NULL);
-  g_autofree char *head = NULL;
 
   if (!trial->files || (trial->refusal && trial->is_fault))
     return TRUE;
@@ -280,18 +197,13 @@ ra_point_cache_put(RaPointCache *cache, uint64_t key, const RaTrial *trial)
   }
   for (guint i = 0; trial->files[i]; i++)
     g_string_append_printf(body, "file %016" PRIx64 " %s\n",
-                           hash_file(cache, trial->files[i]), trial->files[i]);
-  head = g_strdup_printf(MAGIC " %016" PRIx64 "\n",
-                         ra_hash_text(RA_HASH_INIT, body->str));
-  g_string_prepend(body, head);
-  return g_mkdir_with_parents(cache->folder, 0755) == 0 &&
-         ra_file_write(path, body->str, body->len, NULL);
+                           ra_content_cache_file(cache->cache, trial->files[i]),
+                           trial->files[i]);
+  return ra_content_cache_put(cache->cache, key, body->str, body->len);
 }
 
 guint
 ra_point_cache_n_damaged(const RaPointCache *cache, const char **out_first)
 {
-  if (out_first)
-    *out_first = cache->first_damaged;
-  return cache->n_damaged;
+  return ra_content_cache_n_damaged(cache->cache, out_first);
 }

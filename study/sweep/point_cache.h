@@ -9,10 +9,10 @@
  *     }
  *
  * A key covers the request (paths, changes, options) and the running program.
- * An entry lists the files that its trial has read, with hashes of their
- * contents, and is valid as long as these have not changed.  It is a small file
- * of its own, replaced atomically, with a hash over it.  A damaged entry is
- * counted and run again.  Refusals of a plan's family are kept, faults are not.
+ * An entry (base/content_cache.h) lists the files that its trial has read, with
+ * hashes of their contents, and is valid as long as these have not changed.  A
+ * damaged entry is run again.  Refusals of a plan's family are kept, faults are
+ * not.
  *
  * Thread: one at a time.   Typical sizes: 10^3 entries of 1 kB.
  */
