@@ -7,6 +7,7 @@ libsearch_a_SOURCES += %D%/evaluate/call_bound.c %D%/evaluate/call_bound.h %D%/e
 libsearch_a_SOURCES += %D%/evaluate/call_bound_drawn.c
 libsearch_a_SOURCES += %D%/evaluate/cost_move.c
 libsearch_a_SOURCES += %D%/evaluate/cost_exchange.c
+libsearch_a_SOURCES += %D%/evaluate/cost_store.c %D%/evaluate/cost_store.h
 libsearch_a_SOURCES += %D%/evaluate/cost_table.c %D%/evaluate/cost_table.h %D%/evaluate/cost_table_impl.h
 libsearch_a_SOURCES += %D%/family/draft.c %D%/family/draft.h
 libsearch_a_SOURCES += %D%/evaluate/evaluate.c %D%/evaluate/evaluate.h %D%/evaluate/evaluate_impl.h

@@ -353,6 +353,34 @@ realloc_s(const RaCostTable *table, uint32_t model, const RaCandidate *from,
   return op_s(table, op, from->kinds | to->kinds);
 }
 
+/* Name of a move in the store, by its layouts, of which other spaces have other
+ * numbers. */
+static uint64_t
+name_of(const RaCostTable *table, uint32_t model, const RaCandidate *from,
+        uint32_t at_from, const RaCandidate *to, uint32_t at_to,
+        gboolean adapters)
+{
+  uint64_t name = ra_hash_u64(RA_HASH_INIT, RA_COST_NAME_REALLOC);
+
+  if (ra_candidate_set(from, at_from) || ra_candidate_set(to, at_to)) {
+    const RaMesh whole[2] = {ra_space_mesh_at(table->space, from, at_from),
+                             ra_space_mesh_at(table->space, to, at_to)};
+    RaMesh pressed[2];
+    uint32_t n_nodes;
+
+    name = ra_hash_u64(name, press(whole, pressed, &n_nodes));
+  } else {
+    name = ra_hash_u64(name, relation_of(table, from,
+                                         ra_candidate_begin(from, at_from), to,
+                                         ra_candidate_begin(to, at_to)));
+  }
+  name = ra_hash_u64(name, model);
+  name = ra_hash_u64(name, from->layout_hash);
+  name = ra_hash_u64(name, to->layout_hash);
+  name = ra_hash_u64(name, (uint64_t)to->plan.realloc);
+  return ra_hash_u64(name, adapters != 0);
+}
+
 gboolean
 ra_cost_table_realloc_seen(RaCostTable *table, uint64_t key, gint round,
                            double *out_s)
@@ -378,13 +406,22 @@ ra_cost_table_realloc_s(RaCostTable *table, uint32_t from_call, RaChoice from,
   const RaCandidate *y = &space->calls[to_call].candidates[to.candidate];
   uint64_t key = ra_cost_table_realloc_key(table, x, from.position, y,
                                            to.position, adapters);
+  uint32_t model = space->workload->calls[to_call].model;
+  uint64_t name;
   double seconds;
   RaKnownRealloc known;
 
   if (ra_cost_table_realloc_seen(table, key, G_MAXINT, &seconds))
     return seconds;
-  seconds = realloc_s(table, space->workload->calls[to_call].model, x,
-                      from.position, y, to.position, adapters);
+  name = table->store
+             ? name_of(table, model, x, from.position, y, to.position, adapters)
+             : 0;
+  if (!table->store || !ra_cost_store_get(table->store, name, &seconds, 1)) {
+    seconds =
+        realloc_s(table, model, x, from.position, y, to.position, adapters);
+    if (table->store)
+      ra_cost_store_put(table->store, name, &seconds, 1);
+  }
   g_assert(seconds >= 0 && isfinite(seconds));
   known = (RaKnownRealloc){seconds, g_atomic_int_get(&table->round)};
   g_mutex_lock(&table->lock);

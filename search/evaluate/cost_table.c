@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/hash.h"
 #include "base/jobs.h"
 #include "search/evaluate/call_bound.h"
 #include "search/evaluate/cost_table_impl.h"
@@ -34,16 +35,30 @@ ra_cost_table_width(const RaCostTable *table, uint32_t call)
   return (gsize)table->n_like * table->space->workload->calls[call].n_parts;
 }
 
-/* Simulates the call alone; another thread may do the same. */
+/* Name of what is computed of @candidate: a hash of all bytes of its plan, so
+ * that no key of it can be forgotten. */
+static uint64_t
+name_of(uint32_t what, uint32_t call, const RaCandidate *candidate)
+{
+  RaCallPlan plan = candidate->plan;
+  uint64_t name = ra_hash_u64(ra_hash_u64(RA_HASH_INIT, what), call);
+
+  name = ra_hash_bytes(name, plan.stage_layers,
+                       (gsize)plan.pp * plan.n_virtual *
+                           sizeof *plan.stage_layers);
+  plan.stage_layers = NULL;
+  plan.group = 0; /* for messages */
+  return ra_hash_bytes(name, &plan, sizeof plan);
+}
+
+/* Simulates the call alone in each iteration.  *@out_is_late: there was no time
+ * for some. */
 static gboolean
-cost_candidate(RaCostTable *table, uint32_t call, uint32_t candidate,
-               GError **error)
+simulate(const RaCostTable *table, uint32_t call, const RaCandidate *c,
+         double *out, gboolean *out_is_late, GError **error)
 {
   const RaSpace *space = table->space;
-  const RaCandidate *c = &space->calls[call].candidates[candidate];
   uint32_t n_parts = space->workload->calls[call].n_parts;
-  gsize width = ra_cost_table_width(table, call);
-  g_autofree double *out = g_new(double, width);
   g_autoptr(RaIsolatedCall) lone =
       ra_isolated_call_new(space->workload, space->cluster, call, &c->plan);
   g_autoptr(RaAugmented) augmented = ra_augment_bare(lone->plan, table->n_like);
@@ -62,8 +77,30 @@ cost_candidate(RaCostTable *table, uint32_t call, uint32_t candidate,
       return FALSE;
     }
     g_clear_error(&cause);
+    *out_is_late |= !parts;
     for (uint32_t p = 0; p < n_parts; p++)
       out[k * n_parts + p] = parts ? parts[p].total_s : RA_COST_NO_TIME_S;
+  }
+  return TRUE;
+}
+
+/* The store's cost of the call, or a simulated one; another thread may do the
+ * same. */
+static gboolean
+cost_candidate(RaCostTable *table, uint32_t call, uint32_t candidate,
+               GError **error)
+{
+  const RaCandidate *c = &table->space->calls[call].candidates[candidate];
+  gsize width = ra_cost_table_width(table, call);
+  g_autofree double *out = g_new(double, width);
+  uint64_t name = table->store ? name_of(RA_COST_NAME_CALL, call, c) : 0;
+  gboolean is_late = FALSE;
+
+  if (!table->store || !ra_cost_store_get(table->store, name, out, width)) {
+    if (!simulate(table, call, c, out, &is_late, error))
+      return FALSE;
+    if (table->store && !is_late)
+      ra_cost_store_put(table->store, name, out, width);
   }
   g_mutex_lock(&table->lock);
   if (g_atomic_int_get(&table->known[call][candidate]) == 0) {
@@ -108,17 +145,14 @@ compare_wanted(const void *a, const void *b)
   return x->candidate < y->candidate ? -1 : x->candidate > y->candidate;
 }
 
-/* The bound of a candidate, and what simulating it takes; candidates have ops
- * in common, which a fork knows. */
-static void
-bound_one(guint i, guint thread, gpointer data)
+/* The bound of a candidate, and the tasks of simulating it once; candidates
+ * have ops in common, which a fork knows. */
+static double
+bound_of(Job *job, guint thread, Wanted *wanted, const RaCandidate *c,
+         gboolean is_late)
 {
-  Job *job = data;
   RaCostTable *table = job->table;
-  Wanted *wanted = &job->wanted[i];
   const RaSpace *space = table->space;
-  const RaCandidate *c =
-      &space->calls[wanted->call].candidates[wanted->candidate];
   g_autoptr(RaIsolatedCall) lone = ra_isolated_call_new(
       space->workload, space->cluster, wanted->call, &c->plan);
   RaMemory *memory = ra_memory_new_call(lone->plan, wanted->call);
@@ -128,19 +162,44 @@ bound_one(guint i, guint thread, gpointer data)
   g_autofree const RaSequenceSet **sets =
       g_new0(const RaSequenceSet *, table->n_like);
 
+  double bound_s;
+
   for (uint32_t k = 0; k < table->n_like; k++)
     sets[k] = table->sets[k * n_calls + set];
-  /* A cost for which there is no time has a bound of 0. */
-  if (ra_until_is_over(space->options.until))
+  if (is_late)
     n_sets = 0;
   if (!job->forks[thread])
     job->forks[thread] = ra_estimator_fork(table->estimator);
-  table->bound_s[wanted->call][wanted->candidate] =
-      ra_call_bound_s(job->forks[thread], memory, wanted->call, load, sets,
-                      n_sets, &wanted->n_tasks);
-  wanted->n_tasks *= table->n_like;
-  table->n_tasks[wanted->call][wanted->candidate] = (float)wanted->n_tasks;
+  bound_s = ra_call_bound_s(job->forks[thread], memory, wanted->call, load,
+                            sets, n_sets, &wanted->n_tasks);
   ra_memory_free(memory);
+  return bound_s;
+}
+
+/* A bound for which there is no time is 0. */
+static void
+bound_one(guint i, guint thread, gpointer data)
+{
+  Job *job = data;
+  RaCostTable *table = job->table;
+  Wanted *wanted = &job->wanted[i];
+  const RaCandidate *c =
+      &table->space->calls[wanted->call].candidates[wanted->candidate];
+  uint64_t name =
+      table->store ? name_of(RA_COST_NAME_BOUND, wanted->call, c) : 0;
+  double both[2] = {0}; /* seconds, tasks */
+
+  if (!table->store || !ra_cost_store_get(table->store, name, both, 2)) {
+    gboolean is_late = ra_until_is_over(table->space->options.until);
+
+    both[0] = bound_of(job, thread, wanted, c, is_late);
+    both[1] = wanted->n_tasks;
+    if (table->store && !is_late)
+      ra_cost_store_put(table->store, name, both, 2);
+  }
+  wanted->n_tasks = both[1] * table->n_like;
+  table->bound_s[wanted->call][wanted->candidate] = both[0];
+  table->n_tasks[wanted->call][wanted->candidate] = (float)wanted->n_tasks;
 }
 
 static void
@@ -241,6 +300,13 @@ RaCostTable *
 ra_cost_table_new(const RaSpace *space, const RaEstimator *estimator,
                   guint n_threads, GError **error)
 {
+  return ra_cost_table_new_from(space, estimator, NULL, n_threads, error);
+}
+
+RaCostTable *
+ra_cost_table_new_from(const RaSpace *space, const RaEstimator *estimator,
+                       RaCostStore *store, guint n_threads, GError **error)
+{
   const RaWorkload *w = space->workload;
   g_autoptr(RaCostTable) table = NULL;
 
@@ -251,6 +317,7 @@ ra_cost_table_new(const RaSpace *space, const RaEstimator *estimator,
   table = g_new0(RaCostTable, 1);
   table->space = space;
   table->estimator = estimator;
+  table->store = store;
   table->n_like = ra_workload_is_even(w) ? 1 : space->options.n_iterations;
   g_mutex_init(&table->lock);
   table->round = 1;

@@ -32,6 +32,7 @@
 #define RA_SEARCH_EVALUATE_COST_TABLE_H
 
 #include "estimator/estimator.h"
+#include "search/evaluate/cost_store.h"
 #include "search/evaluate/flat_graph.h"
 
 typedef struct _RaCostTable RaCostTable;
@@ -63,6 +64,14 @@ typedef struct _RaCostTable RaCostTable;
 RaCostTable *ra_cost_table_new(const RaSpace *space,
                                const RaEstimator *estimator, guint n_threads,
                                GError **error);
+
+/* As ra_cost_table_new(), with a store (nullable, borrowed; it outlives the
+ * table) that bounds, costs of calls and reallocations are taken from and put
+ * into. */
+RaCostTable *ra_cost_table_new_from(const RaSpace *space,
+                                    const RaEstimator *estimator,
+                                    RaCostStore *store, guint n_threads,
+                                    GError **error);
 void ra_cost_table_free(RaCostTable *table);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(RaCostTable, ra_cost_table_free)
 

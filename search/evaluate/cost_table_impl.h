@@ -22,6 +22,7 @@ typedef struct {
 struct _RaCostTable {
   const RaSpace *space;         /* borrowed */
   const RaEstimator *estimator; /* borrowed */
+  RaCostStore *store;           /* borrowed, nullable */
   uint32_t n_like;
   RaArena *arena;             /* owns sets */
   const RaSequenceSet **sets; /* (n_like, n_calls) sequences that transfers
@@ -48,6 +49,9 @@ void ra_cost_table_note_call(RaCostTable *table, uint32_t call,
                              uint32_t candidate);
 void ra_cost_table_note_realloc(RaCostTable *table, uint64_t key,
                                 double seconds);
+
+/* Parts of the name of a cost in the store. */
+enum { RA_COST_NAME_BOUND, RA_COST_NAME_CALL, RA_COST_NAME_REALLOC };
 
 /* Number of doubles per candidate of @call. */
 gsize ra_cost_table_width(const RaCostTable *table, uint32_t call);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/hash.h"
 #include "base/jobs.h"
 #include "graph/input/residency.h"
 #include "graph/input/trips.h"
@@ -57,6 +58,7 @@ ra_space_number_layouts(RaSpace *space)
       if (candidate->n_gpus == 0)
         continue;
       key = layout_key(space, c, candidate);
+      candidate->layout_hash = ra_hash_text(RA_HASH_INIT, key);
       id = g_hash_table_lookup(known, key);
       if (!id)
         id = GUINT_TO_POINTER(++space->n_layouts);

@@ -168,7 +168,8 @@ typedef struct {
                            position */
   uint32_t layout; /* two calls of one model lay out parameters alike iff this
                       is equal and their meshes begin alike */
-  gboolean pins;   /* its plan's residency replaces that of the point's model,
+  uint64_t layout_hash; /* of what the layout is, whatever its number here */
+  gboolean pins; /* its plan's residency replaces that of the point's model,
                       or its optimizer is in host memory */
   RaFootprint footprint; /* owned; zero for a host call */
 } RaCandidate;
