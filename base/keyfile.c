@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/hash.h"
 #include "base/keyfile_impl.h"
 
 RaKeyFile *
@@ -264,4 +265,21 @@ ra_key_file_fail(const RaKeyFile *file, guint group, const char *key,
   return fail_with(error, g_strdup_printf("--set '%s%s%s.%s=%s': %s", g->noun,
                                           *g->name ? " " : "", g->name,
                                           entry->key, entry->value, message));
+}
+
+uint64_t
+ra_key_file_hash(const RaKeyFile *file)
+{
+  uint64_t hash = RA_HASH_INIT;
+  const char *key;
+
+  for (guint g = 0; g < ra_key_file_n_groups(file); g++) {
+    hash = ra_hash_text(hash, ra_key_file_group_noun(file, g));
+    hash = ra_hash_text(hash, ra_key_file_group_name(file, g));
+    for (guint i = 0; (key = ra_key_file_key(file, g, i)); i++) {
+      hash = ra_hash_text(hash, key);
+      hash = ra_hash_text(hash, ra_key_file_value(file, g, i));
+    }
+  }
+  return hash;
 }

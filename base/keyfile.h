@@ -116,6 +116,10 @@ const char *ra_key_file_key(const RaKeyFile *file, guint group, guint index);
 /* The value of the key @index of @group. */
 const char *ra_key_file_value(const RaKeyFile *file, guint group, guint index);
 
+/* Hash of groups, keys and values in their order, with the changes of
+ * ra_key_file_set(), without comments and spaces. */
+uint64_t ra_key_file_hash(const RaKeyFile *file);
+
 /**
  * ra_key_file_set:
  * @value: as it would be written, without a comment

@@ -80,7 +80,7 @@ while IFS=$'\t' read -r what case arguments; do
   case $what in '#'* | '') continue ;; esac
   begin=$(date +%s.%N)
   if [ "$what" = search ]; then
-    eval "$reallot search $arguments --time=$seconds --threads=2 --draws=5 --format=tsv" >"$out" 2>/dev/null
+    eval "$reallot search $arguments --no-cache --time=$seconds --threads=2 --draws=5 --format=tsv" >"$out" 2>/dev/null
     read -r found beside < <(of_finalists)
   else
     eval "$reallot tune $here/../tests/data/import/$arguments --time=$seconds --threads=2 --format=tsv" >"$out" 2>/dev/null

@@ -37,7 +37,7 @@ typedef struct {
   char *objective, *within, *nodes, *top, *draws, *plot, *launch, *rejected;
   char *pins;
   char **limits;
-  gboolean explain;
+  gboolean explain, no_cache;
 } Texts;
 
 static void
@@ -179,6 +179,7 @@ read_options(const Texts *texts, RaSizingOptions *sizing,
   }
   out->kind = (RaSpaceKind)kind;
   out->eager = launch == RA_LAUNCH_EAGER;
+  out->keeps_costs = !texts->no_cache;
   out->n_threads = (guint)threads;
   out->limits = (const char *const *)texts->limits;
   out->pins = texts->pins;
@@ -393,9 +394,10 @@ run(int argc, char **argv, GError **error)
        "Number of plans compared op by op at the end (default: 3)", "N"},
       {"draws", 0, 0, G_OPTION_ARG_FILENAME, &texts.draws,
        "Samples of the lengths for that comparison (default: 3)", "N"},
+      {"no-cache", 0, 0, G_OPTION_ARG_NONE, &texts.no_cache,
+       "Neither read nor write costs of calls in the user's cache", NULL},
       {"explain", 0, 0, G_OPTION_ARG_NONE, &texts.explain,
-       "Critical path of the winner and costliest choice of the runner-up",
-       NULL},
+       "Winner's critical path, costliest choice of the runner-up", NULL},
       {"curve", 0, 0, G_OPTION_ARG_FILENAME, &texts.curve,
        "Best time over the search, as TSV", "FILE"},
       {"plot", 0, 0, G_OPTION_ARG_FILENAME, &texts.plot,

@@ -100,6 +100,11 @@ RaSetup *ra_setup_load_pair(const RaSetupFlags *flags, GError **error);
  */
 gboolean ra_setup_read_plan(RaSetup *setup, const char *name, const char *text,
                             GError **error);
+
+/* (transfer full): whole paths of all files that @setup was read from, that of
+ * its plan only if @has_plan, each once, NULL-terminated. */
+char **ra_setup_files(const RaSetup *setup, gboolean has_plan);
+
 /**
  * ra_setup_name_in_plan:
  * @folder: folder of the shipped files of that kind, such as "workloads"

@@ -2,7 +2,6 @@
  * groups, graph/input/dataflow.c connects them. */
 #include "config.h"
 
-#include "base/hash.h"
 #include "graph/input/dataflow.h"
 #include "graph/input/trips.h"
 #include "graph/input/turns.h"
@@ -178,17 +177,5 @@ ra_workload_trainer(const RaWorkload *workload, uint32_t model)
 uint64_t
 ra_workload_hash(const RaWorkload *workload)
 {
-  const RaKeyFile *file = workload->file;
-  uint64_t hash = RA_HASH_INIT;
-  const char *key;
-
-  for (guint g = 0; g < ra_key_file_n_groups(file); g++) {
-    hash = ra_hash_text(hash, ra_key_file_group_noun(file, g));
-    hash = ra_hash_text(hash, ra_key_file_group_name(file, g));
-    for (guint i = 0; (key = ra_key_file_key(file, g, i)); i++) {
-      hash = ra_hash_text(hash, key);
-      hash = ra_hash_text(hash, ra_key_file_value(file, g, i));
-    }
-  }
-  return hash;
+  return ra_key_file_hash(workload->file);
 }

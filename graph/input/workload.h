@@ -221,8 +221,7 @@ RaWorkload *ra_workload_load(RaKeyFile *file, GError **error);
  * have, static; %NULL if a workload has no group `[noun]`. */
 const RaKeySpec *ra_workload_key_specs(const char *noun, gsize *out_n);
 
-/* Hash of the file's keys and values in their order, with the changes of
- * ra_key_file_set(), without comments and spaces; equal for equal workloads. */
+/* ra_key_file_hash() of its file; equal for equal workloads. */
 uint64_t ra_workload_hash(const RaWorkload *workload);
 
 void ra_workload_free(RaWorkload *workload);

@@ -528,8 +528,12 @@ prepare(RaContest *contest, RaField *field, const RaContestOptions *options,
   add_starts(field, contest);
   if (!has_candidates(field, error))
     return FALSE;
-  field->costs = ra_cost_table_new(field->space, field->setup->estimator,
-                                   options->n_threads, error);
+  if (options->keeps_costs)
+    field->kept = ra_kept_costs_new(NULL, field->setup, options->n_iterations,
+                                    options->seed);
+  field->costs = ra_cost_table_new_from(field->space, field->setup->estimator,
+                                        field->kept ? field->kept->store : NULL,
+                                        options->n_threads, error);
   if (!field->costs ||
       (options->peers &&
        !ra_world_agree(options->peers->world, ra_field_hash(field, options),

@@ -54,6 +54,8 @@ typedef struct {
                           their chains; 0: none; n_steps or this must be set */
   double prove_s;  /* limit of branch and bound after the chains; 0: none */
   guint n_threads; /* 0: as many as processors */
+  gboolean keeps_costs; /* reads and writes costs in the user's cache; the
+                           estimator is that of the setup's files */
   const char *workload; /* name of the workload in plans */
   const char *cluster;  /* likewise */
   const char *system;   /* nullable: likewise */

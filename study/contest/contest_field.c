@@ -11,6 +11,7 @@ void
 ra_field_clear(RaField *field)
 {
   ra_cost_table_free(field->costs);
+  ra_kept_costs_free(field->kept);
   ra_space_free(field->space);
   g_clear_pointer(&field->starts, g_array_unref);
   g_clear_pointer(&field->whose, g_array_unref);

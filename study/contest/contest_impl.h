@@ -10,6 +10,7 @@
 #define RA_STUDY_CONTEST_CONTEST_IMPL_H
 
 #include "study/contest/contest.h"
+#include "study/contest/kept_costs.h"
 
 /* Plans the families, in their order, as contenders and measures them.  A
  * family that is refused gets the reason, which is @until where it is over. */
@@ -27,6 +28,7 @@ typedef struct {
   const RaCluster *cluster; /* borrowed: that plans are written for */
   RaSpace *space;           /* owned */
   RaCostTable *costs;       /* owned */
+  RaKeptCosts *kept;        /* owned, nullable: of earlier searches */
   GArray *starts;           /* (RaPoint), owned */
   GArray *whose;            /* (guint) contender of each start; owned */
   RaPoint best;             /* the fastest start that fits by the tables */

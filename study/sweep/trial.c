@@ -73,58 +73,6 @@ place(const RaTrialSpec *spec, RaSetup *setup, GError **error)
 
 /* --- a trial --- */
 
-/* Whole paths, each once. */
-static void
-add_file(GPtrArray *files, const char *path)
-{
-  char *whole = path && *path ? g_canonicalize_filename(path, NULL) : NULL;
-
-  if (whole &&
-      !g_ptr_array_find_with_equal_func(files, whole, g_str_equal, NULL))
-    g_ptr_array_add(files, whole);
-  else
-    g_free(whole);
-}
-
-/* The file of `file(NAME:COLUMN)` and `replay(...)`. */
-static void
-add_lengths(GPtrArray *files, const RaSetup *setup, const char *key)
-{
-  const RaKeyFile *file = setup->workload->file;
-  int group = ra_key_file_find_group(file, "workload", "");
-  const char *text = ra_key_file_get(file, (guint)group, key);
-  g_autofree char *name = NULL, *path = NULL;
-
-  if (!text ||
-      !(g_str_has_prefix(text, "file(") || g_str_has_prefix(text, "replay(")))
-    return;
-  name = g_strdup(strchr(text, '(') + 1);
-  name[strcspn(name, ":)")] = '\0';
-  path = ra_share_find("lengths", g_strstrip(name), setup->workload_path, NULL);
-  add_file(files, path);
-}
-
-/* Files that the setup was read from. */
-static char **
-list_files(const RaSetup *setup, gboolean has_plan)
-{
-  GPtrArray *files = g_ptr_array_new();
-  const RaWorkload *workload = setup->workload;
-
-  add_file(files, setup->workload_path);
-  add_file(files, setup->cluster_path);
-  add_file(files, setup->profile_path);
-  add_file(files, setup->system_path);
-  if (has_plan)
-    add_file(files, setup->plan_path);
-  for (guint m = 0; m < workload->n_models; m++)
-    add_file(files, workload->models[m].model->path);
-  add_lengths(files, setup, "prompt-length");
-  add_lengths(files, setup, "response-length");
-  g_ptr_array_add(files, NULL);
-  return (char **)g_ptr_array_free(files, FALSE);
-}
-
 static void
 measure(const RaSetup *setup, const RaReplay *replay, RaTrial *trial)
 {
@@ -159,7 +107,7 @@ ra_trial_run(const RaTrialSpec *spec, RaTrial *out_trial)
               ? ra_setup_load(spec->plan, RA_FILE_PLAN, &spec->flags, &error)
               : ra_setup_load_pair(&spec->flags, &error);
   if (setup)
-    out_trial->files = list_files(setup, spec->plan != NULL);
+    out_trial->files = ra_setup_files(setup, spec->plan != NULL);
   if (setup && (spec->plan || place(spec, setup, &error)))
     replay = ra_replay_new(setup, &spec->replay, &error);
   if (replay) {

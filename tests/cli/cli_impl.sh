@@ -18,6 +18,7 @@ trap 'rm -rf "$tmp"' EXIT
 cd "$tmp" || exit 99
 export HF_HOME=$tmp/huggingface # no models of who runs the tests
 unset HF_HUB_CACHE
+export XDG_CACHE_HOME=$tmp/cache # nor their searches
 
 # What makes grpo-tiny-bf16-4.plan one for the emulated device in seconds: eight
 # short sequences.

@@ -30,6 +30,37 @@ result $? "the curve falls, and never below its bound"
 [ "$(grep -c '^# Predicted: .* s, .* computation' best.plan)" -eq 6 ]
 result $? "the plan says what each of its 6 calls is predicted to take"
 
+# The second search finds the costs of the first, and what it says is the same
+# but for the seconds that it took; so without a cache, or with a damaged one.
+drawn="--workload=grpo-qwen2.5-7b.workload --cluster=h100-1n.cluster
+  --set workload.prompts=32 --steps=500 --top=1 --draws=1"
+said() { sed '/^search: 10^/d' out; }
+# shellcheck disable=SC2086 # words
+{
+  works search $drawn --no-cache -o uncached.plan
+  said >uncached
+  find "$XDG_CACHE_HOME" -name '*.costs' >before 2>/dev/null
+  works search $drawn -o cold.plan
+  said >cold
+  entry=$(find "$XDG_CACHE_HOME" -name '*.costs' -newer uncached)
+  cksum "$entry" >kept
+  works search $drawn -o warm.plan
+  said >warm
+  cksum "$entry" | cmp -s - kept
+  result $? "the second search computes nothing new"
+  [ -n "$entry" ] && ! grep -q "$entry" before
+  result $? "--no-cache writes nothing"
+  printf 'x' | dd of="$entry" bs=1 seek=200 conv=notrunc 2>/dev/null
+  works search $drawn -o damaged.plan
+  said >damaged
+  cksum "$entry" | cmp -s - kept
+  result $? "a damaged entry is written again"
+}
+for other in warm uncached damaged; do
+  cmp -s cold $other && cmp -s cold.plan $other.plan
+  result $? "cold and $other: the same answer and plan"
+done
+
 # A static batch of the longest answers does not fit these GPUs, but a strategy
 # with sampled ones does: the search is not behind it.
 run search --workload=grpo-qwen2.5-7b.workload --cluster=h100-4n.cluster \

@@ -4,7 +4,6 @@
 [ -n "${BASH_VERSION-}" ] || exec bash "$0" "$@"
 # shellcheck source=tests/cli/cli_impl.sh
 . "${srcdir:?is set by make check}/tests/cli/cli_impl.sh"
-export XDG_CACHE_HOME=$tmp/cache
 tiny=$plans/ppo-tiny-4-colocated.plan
 
 # --- no silence ---

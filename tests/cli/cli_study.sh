@@ -5,8 +5,6 @@
 # shellcheck source=tests/cli/cli_impl.sh
 . "${srcdir:?is set by make check}/tests/cli/cli_impl.sh"
 
-export XDG_CACHE_HOME=$tmp/cache
-
 small() { # VALUES: of prompts
   printf '%s\n' '[study]' 'title = Small' 'plan = ppo-tiny-4-colocated.plan' \
     'question = minimum' 'of = iteration' '[axis prompts]' \
