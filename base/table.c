@@ -20,6 +20,7 @@ typedef struct {
     const char *text; /* RA_CELL_TEXT, valid UTF-8 */
     uint64_t integer; /* RA_CELL_INTEGER */
     double real;      /* RA_CELL_REAL, RA_CELL_FRAC; finite */
+    gboolean truth;   /* RA_CELL_TRUTH */
   };
   gboolean missing; /* the union is not read */
 } Cell;
@@ -136,14 +137,19 @@ ra_table_real(RaTable *table, double value)
 }
 
 void
+ra_table_truth(RaTable *table, gboolean value)
+{
+  g_return_if_fail(table != NULL);
+
+  add_cell(table, 1u << RA_CELL_TRUTH, (Cell){.truth = value});
+}
+
+void
 ra_table_missing(RaTable *table)
 {
   g_return_if_fail(table != NULL);
 
-  add_cell(table,
-           1u << RA_CELL_TEXT | 1u << RA_CELL_INTEGER | 1u << RA_CELL_REAL |
-               1u << RA_CELL_FRAC,
-           (Cell){.missing = TRUE});
+  add_cell(table, ~0u, (Cell){.missing = TRUE});
 }
 
 guint
@@ -154,18 +160,13 @@ ra_table_n_rows(const RaTable *table)
   return table->n_rows;
 }
 
-const char *
-ra_table_title(const RaTable *table)
-{
-  g_return_val_if_fail(table != NULL, NULL);
-
-  return table->title;
-}
-
 /* --- the output formats --- */
 
 #define GAP "  "       /* between columns of the text form */
-#define WIDEST_ROW 100 /* columns; a lone row that is wider stands upright */
+#define WIDEST_ROW 100 /* columns of a terminal; what is wider folds */
+#define NO_COLUMN G_MAXUINT
+#define WIDEST_KEYS 44 /* columns of the keys, which blocks repeat */
+#define NARROWEST 24   /* columns of a text that goes on in the next line */
 
 /* A cell of the text form.  Numbers stand right, units left of one line:
  *
@@ -282,6 +283,8 @@ show_cell(const Column *column, const Cell *cell)
   case RA_CELL_FRAC:
     g_ascii_formatd(text, sizeof text, "%.1f", cell->real * 100);
     return (Shown){g_strdup(text), g_strdup("%")};
+  case RA_CELL_TRUTH:
+    return (Shown){g_strdup(cell->truth ? "yes" : "no"), NULL};
   }
   g_assert_not_reached();
 }
@@ -363,27 +366,157 @@ append_right(GString *out, const Shown *shown, Width width, gboolean head)
   pad(out, behind - unit);
 }
 
-static void
-append_shown_row(GString *out, const RaTable *table, const GArray *all,
-                 const Width *widths, guint row)
+static gboolean
+is_left(const Column *column)
 {
-  guint n_columns = table->columns->len;
+  return column->type == RA_CELL_TEXT || column->type == RA_CELL_TRUTH;
+}
 
-  for (guint c = 0; c < n_columns; c++) {
-    const Shown *shown = &g_array_index(all, Shown, row * n_columns + c);
+/* Bytes of the first line of @text, broken at a space within @n_columns; a
+ * longer word is not broken. */
+static gsize
+line_bytes(const char *text, guint n_columns)
+{
+  const char *best = NULL, *space = text;
 
-    if (c > 0)
+  while ((space = strchr(space, ' ')) != NULL) {
+    g_autofree char *line = g_strndup(text, (gsize)(space - text));
+
+    if (best && text_width(line) > n_columns)
+      return (gsize)(best - text);
+    best = space++;
+  }
+  return best && text_width(text) > n_columns ? (gsize)(best - text)
+                                              : strlen(text);
+}
+
+/* Next line of a broken text: @text moves behind it. */
+static char *
+take_line(const char **text, guint n_columns)
+{
+  gsize n = line_bytes(*text, n_columns);
+  char *line = g_strndup(*text, n);
+
+  *text += n;
+  while (**text == ' ')
+    (*text)++;
+  return line;
+}
+
+/* Columns of the table that stand side by side: the keys, which are the first
+ * ones, and then those from @begin to before @end. */
+typedef struct {
+  const RaTable *table;
+  const GArray *all;   /* Shown, row 0 the head */
+  const Width *widths; /* a column each */
+  guint n_keys;        /* at least 1 */
+  guint begin, end;
+  guint broken; /* column whose text goes on below, or NO_COLUMN */
+} Block;
+
+/* Rest of a broken text, below its first line, @indent columns in. */
+static void
+append_rest(GString *out, const char *rest, guint indent, guint n_columns)
+{
+  while (*rest) {
+    g_autofree char *line = take_line(&rest, n_columns);
+
+    pad(out, indent);
+    g_string_append_printf(out, "%s\n", line);
+  }
+}
+
+/* Column after @c; those of no width are left out. */
+static guint
+next_column(const Block *b, guint c)
+{
+  do
+    c = c + 1 == b->n_keys ? MAX(b->begin, b->n_keys) : c + 1;
+  while (c < b->end && b->widths[c].total == 0);
+  return c;
+}
+
+static void
+append_shown_row(GString *out, const Block *b, guint row)
+{
+  guint n_columns = b->table->columns->len, at = 0, indent = 0;
+  const char *rest = "";
+
+  for (guint c = 0; c < b->end; c = next_column(b, c)) {
+    const Shown *shown = &g_array_index(b->all, Shown, row * n_columns + c);
+    const char *text = shown->body;
+
+    if (c > 0) {
       g_string_append(out, GAP);
-    if (column_at(table, c)->type == RA_CELL_TEXT) {
-      g_string_append(out, shown->body);
-      pad(out, widths[c].total - text_width(shown->body));
-    } else {
-      append_right(out, shown, widths[c], row == 0);
+      at += (guint)strlen(GAP);
     }
+    if (c == b->broken && row > 0) {
+      g_autofree char *line = take_line(&text, b->widths[c].total);
+
+      g_string_append(out, line);
+      pad(out, b->widths[c].total - MIN(b->widths[c].total, text_width(line)));
+      rest = text;
+      indent = at;
+    } else if (is_left(column_at(b->table, c))) {
+      g_string_append(out, text);
+      pad(out, b->widths[c].total - text_width(text));
+    } else {
+      append_right(out, shown, b->widths[c], row == 0);
+    }
+    at += b->widths[c].total;
   }
   while (out->len > 0 && out->str[out->len - 1] == ' ')
     g_string_truncate(out, out->len - 1);
   g_string_append_c(out, '\n');
+  if (*rest)
+    append_rest(out, rest, indent, b->widths[b->broken].total);
+}
+
+/* Head, rule and rows of a block. */
+static void
+append_block(GString *out, const Block *b, guint n_rows)
+{
+  append_shown_row(out, b, 0);
+  for (guint c = 0; c < b->end; c = next_column(b, c)) {
+    if (c > 0)
+      g_string_append(out, GAP);
+    for (guint i = 0; i < b->widths[c].total; i++)
+      g_string_append_c(out, '-');
+  }
+  g_string_append_c(out, '\n');
+  for (guint row = 1; row <= n_rows; row++)
+    append_shown_row(out, b, row);
+}
+
+/* The widest text but keys gives what the table is too wide by, if as much
+ * as NARROWEST is left of it. */
+static void
+break_widest(Block *b, Width *widths, guint excess)
+{
+  guint widest = 0, most;
+
+  for (guint c = b->n_keys; c < b->table->columns->len; c++)
+    if (column_at(b->table, c)->type == RA_CELL_TEXT &&
+        (widest == 0 || widths[c].total > widths[widest].total))
+      widest = c;
+  if (widest == 0 || widths[widest].total <= NARROWEST)
+    return;
+  most =
+      MAX(NARROWEST, widths[widest].total - MIN(excess, widths[widest].total));
+  b->broken = widest;
+  widths[widest].total =
+      text_width(g_array_index(b->all, Shown, widest).body); /* head */
+  for (guint row = 1; row <= b->table->n_rows; row++) {
+    const Shown *shown =
+        &g_array_index(b->all, Shown, row * b->table->columns->len + widest);
+    const char *rest = shown->body;
+
+    while (*rest) {
+      g_autofree char *line = take_line(&rest, most);
+
+      widths[widest].total = MAX(widths[widest].total, text_width(line));
+    }
+  }
 }
 
 /* The only row: a line a column, names before values. */
@@ -406,33 +539,66 @@ append_upright(GString *out, const RaTable *table, const GArray *all)
   }
 }
 
-static void
-write_text(const RaTable *table, GString *out)
+/* A text that no row of several has is left out. */
+static gboolean
+is_blank(const RaTable *table, guint column)
 {
-  guint n_columns = table->columns->len, width = 0;
+  if (column == 0 || table->n_rows < 2 ||
+      column_at(table, column)->type != RA_CELL_TEXT)
+    return FALSE;
+  for (guint r = 0; r < table->n_rows; r++)
+    if (!cell_at(table, r, column)->missing)
+      return FALSE;
+  return TRUE;
+}
+
+/* A column and the gap beside it; of none, nothing. */
+static guint
+gapped(Width width)
+{
+  return width.total > 0 ? width.total + (guint)strlen(GAP) : 0;
+}
+
+void
+ra_table_write_top(const RaTable *table, guint n_rows, GString *out)
+{
+  g_return_if_fail(table != NULL && out != NULL);
+
+  guint n = table->columns->len, width = 0;
   g_autoptr(GArray) all = show_all(table);
-  g_autofree Width *widths = g_new(Width, n_columns);
+  g_autofree Width *widths = g_new0(Width, n);
+  Block b = {table, all, widths, 1, 0, 0, NO_COLUMN};
+  guint keys;
 
   append_flat(out, table->title);
   g_string_append_c(out, '\n');
-  for (guint c = 0; c < n_columns; c++) {
-    widths[c] = measure(all, n_columns, c);
-    width += widths[c].total + (c > 0 ? (guint)strlen(GAP) : 0);
+  for (guint c = 0; c < n; c++) {
+    if (is_blank(table, c))
+      continue;
+    widths[c] = measure(all, n, c);
+    width += c > 0 ? gapped(widths[c]) : widths[c].total;
   }
   if (table->n_rows == 1 && width > WIDEST_ROW) {
     append_upright(out, table, all);
     return;
   }
-  append_shown_row(out, table, all, widths, 0);
-  for (guint c = 0; c < n_columns; c++) {
-    if (c > 0)
-      g_string_append(out, GAP);
-    for (guint i = 0; i < widths[c].total; i++)
-      g_string_append_c(out, '-');
+  keys = widths[0].total;
+  while (b.n_keys < n && column_at(table, b.n_keys)->type == RA_CELL_TEXT &&
+         keys + gapped(widths[b.n_keys]) <= WIDEST_KEYS)
+    keys += gapped(widths[b.n_keys++]);
+  if (width > WIDEST_ROW)
+    break_widest(&b, widths, width - WIDEST_ROW);
+  while (b.end < n) {
+    b.begin = b.end;
+    width = b.begin > 0 ? keys + (guint)strlen(GAP) : 0;
+    do {
+      width += gapped(widths[b.end++]);
+    } while (b.end < n && ((b.begin == 0 && b.end <= b.n_keys) ||
+                           width + widths[b.end].total <= WIDEST_ROW));
+    if (b.begin > 0)
+      g_string_append_c(out, '\n');
+    append_block(out, &b, MIN(n_rows, table->n_rows));
   }
-  g_string_append_c(out, '\n');
-  for (guint row = 1; row <= table->n_rows; row++)
-    append_shown_row(out, table, all, widths, row);
 }
 
 static void
@@ -467,6 +633,8 @@ write_tsv(const RaTable *table, GString *out)
         g_string_append_c(out, '-');
       else if (column->type == RA_CELL_TEXT)
         append_flat(out, cell->text);
+      else if (column->type == RA_CELL_TRUTH)
+        g_string_append(out, cell->truth ? "yes" : "no");
       else
         append_number(out, column, cell);
     }
@@ -491,7 +659,54 @@ append_json_string(GString *out, const char *text)
 }
 
 static void
-append_json_row(const RaTable *table, guint row, GString *out)
+append_json_key(GString *out, const char *name)
+{
+  gboolean gap = FALSE, begun = FALSE;
+
+  for (; *name; name = g_utf8_next_char(name)) {
+    gunichar c = g_utf8_get_char(name);
+
+    if (c != '-' && c != '_' && !g_unichar_isalnum(c)) {
+      gap = TRUE;
+      continue;
+    }
+    if (gap && begun)
+      g_string_append_c(out, '_');
+    gap = FALSE;
+    begun = TRUE;
+    g_string_append_unichar(out, c);
+  }
+}
+
+void
+ra_table_json_key(const RaTable *table, GString *out)
+{
+  g_return_if_fail(table != NULL && out != NULL);
+
+  append_json_key(out, table->title);
+}
+
+/* Keys of all columns; names that become one key get their column's number. */
+static char **
+json_keys(const RaTable *table)
+{
+  guint n = table->columns->len;
+  char **keys = g_new0(char *, n + 1);
+
+  for (guint c = 0; c < n; c++) {
+    g_autoptr(GString) key = g_string_new(NULL);
+
+    append_json_key(key, column_at(table, c)->name);
+    if (g_strv_contains((const char *const *)keys, key->str))
+      g_string_append_printf(key, "_%u", c + 1);
+    keys[c] = g_strdup(key->str);
+  }
+  return keys;
+}
+
+static void
+append_json_row(const RaTable *table, char *const *keys, guint row,
+                GString *out)
 {
   g_string_append(out, "  {");
   for (guint c = 0; c < table->columns->len; c++) {
@@ -500,12 +715,13 @@ append_json_row(const RaTable *table, guint row, GString *out)
 
     if (c > 0)
       g_string_append(out, ", ");
-    append_json_string(out, column->name);
-    g_string_append(out, ": ");
+    g_string_append_printf(out, "\"%s\": ", keys[c]);
     if (cell->missing)
       g_string_append(out, "null");
     else if (column->type == RA_CELL_TEXT)
       append_json_string(out, cell->text);
+    else if (column->type == RA_CELL_TRUTH)
+      g_string_append(out, cell->truth ? "true" : "false");
     else
       append_number(out, column, cell);
   }
@@ -515,10 +731,12 @@ append_json_row(const RaTable *table, guint row, GString *out)
 static void
 write_json(const RaTable *table, GString *out)
 {
+  g_auto(GStrv) keys = json_keys(table);
+
   g_string_append_c(out, '[');
   for (guint r = 0; r < table->n_rows; r++) {
     g_string_append(out, r > 0 ? ",\n" : "\n");
-    append_json_row(table, r, out);
+    append_json_row(table, keys, r, out);
   }
   g_string_append(out, table->n_rows > 0 ? "\n]" : "]");
 }
@@ -531,7 +749,7 @@ ra_table_write(const RaTable *table, RaFormat format, GString *out)
   g_assert(table->cells->len == table->n_rows * table->columns->len);
   switch (format) {
   case RA_FORMAT_TEXT:
-    write_text(table, out);
+    ra_table_write_top(table, table->n_rows, out);
     break;
   case RA_FORMAT_TSV:
     write_tsv(table, out);

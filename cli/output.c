@@ -74,13 +74,21 @@ ra_output_files(const char *folder, const char *name, const RaOutputFile *files,
   return g_steal_pointer(&paths);
 }
 
-void
-ra_output_titled(GString *out, const RaTable *table, const char *title)
+/* @title in place of the table's own. */
+static void
+append_titled(GString *out, const RaTable *table, const char *title,
+              guint n_rows)
 {
   g_autoptr(GString) text = g_string_new(NULL);
 
-  ra_table_write(table, RA_FORMAT_TEXT, text);
+  ra_table_write_top(table, n_rows, text);
   g_string_append_printf(out, "%s%s", title, strchr(text->str, '\n'));
+}
+
+void
+ra_output_titled(GString *out, const RaTable *table, const char *title)
+{
+  append_titled(out, table, title, ra_table_n_rows(table));
 }
 
 void
@@ -93,7 +101,9 @@ ra_output_member(GString *out, const RaTable *table, gboolean one)
     g_string_truncate(rows, rows->len - strlen("\n]"));
     g_string_erase(rows, 0, (gssize)strlen("[\n  "));
   }
-  g_string_append_printf(out, "\"%s\": %s", ra_table_title(table), rows->str);
+  g_string_append_c(out, '"');
+  ra_table_json_key(table, out);
+  g_string_append_printf(out, "\": %s", rows->str);
 }
 
 gboolean
@@ -120,21 +130,12 @@ void
 ra_output_top(GString *out, const RaTable *table, const char *title,
               guint n_rows, const char *rest)
 {
-  g_autoptr(GString) all = g_string_new(NULL);
-  guint n_left = ra_table_n_rows(table);
-  const char *end;
+  guint n = ra_table_n_rows(table);
 
-  ra_output_titled(all, table, title);
-  if (n_left <= n_rows) {
-    g_string_append(out, all->str);
-    return;
-  }
-  end = all->str;
-  for (guint line = 0; line < n_rows + 3; line++) /* title, head, rule */
-    end = strchr(end, '\n') + 1;
-  g_string_append_len(out, all->str, end - all->str);
-  g_string_append_printf(out, "... and %u %s ones (--format=tsv)\n",
-                         n_left - n_rows, rest);
+  append_titled(out, table, title, n_rows);
+  if (n > n_rows)
+    g_string_append_printf(out, "... and %u %s ones (--format=tsv)\n",
+                           n - n_rows, rest);
 }
 
 void

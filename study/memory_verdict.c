@@ -56,7 +56,7 @@ make_memory(const RaMemoryVerdict *fit)
   ra_table_column(table, "task", RA_UNIT_NONE, RA_CELL_TEXT);
   ra_table_column(table, "host_bytes", RA_UNIT_BYTES, RA_CELL_REAL);
   ra_table_column(table, "host_capacity_bytes", RA_UNIT_BYTES, RA_CELL_REAL);
-  ra_table_column(table, "fits", RA_UNIT_NONE, RA_CELL_TEXT);
+  ra_table_column(table, "fits", RA_UNIT_NONE, RA_CELL_TRUTH);
   ra_table_column(table, "remedy", RA_UNIT_NONE, RA_CELL_TEXT);
   if (fit->lane == RA_NONE)
     return table;
@@ -73,7 +73,7 @@ make_memory(const RaMemoryVerdict *fit)
     ra_table_real(table, fit->host->capacity_bytes);
   else
     ra_table_missing(table);
-  ra_table_text(table, fit->fits ? "yes" : "no");
+  ra_table_truth(table, fit->fits);
   if (fit->remedy)
     ra_table_text(table, fit->remedy);
   else

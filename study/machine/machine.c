@@ -150,7 +150,7 @@ make_found(const RaMachine *m)
   ra_table_column(table, "device", RA_UNIT_NONE, RA_CELL_TEXT);
   ra_table_column(table, "profile", RA_UNIT_NONE, RA_CELL_TEXT);
   ra_table_column(table, "nvlinks", RA_UNIT_NONE, RA_CELL_INTEGER);
-  ra_table_column(table, "all_to_all", RA_UNIT_NONE, RA_CELL_TEXT);
+  ra_table_column(table, "all_to_all", RA_UNIT_NONE, RA_CELL_TRUTH);
   ra_table_column(table, "numa", RA_UNIT_NONE, RA_CELL_INTEGER);
   ra_table_column(table, "pcie", RA_UNIT_BYTES_PER_S, RA_CELL_REAL);
   ra_table_row(table);
@@ -159,7 +159,7 @@ make_found(const RaMachine *m)
   ra_table_text(table, m->device ? m->device : "-");
   ra_table_text(table, m->profile ? m->profile : "-");
   ra_table_integer(table, m->n_nvlinks);
-  ra_table_text(table, m->is_switched ? "yes" : "no");
+  ra_table_truth(table, m->is_switched);
   ra_table_integer(table, m->n_numa);
   ra_table_real(table, m->pcie_bytes_per_s);
   return table;
@@ -173,7 +173,7 @@ make_cards(const RaMachine *m)
   ra_table_column(table, "card", RA_UNIT_NONE, RA_CELL_TEXT);
   ra_table_column(table, "rate", RA_UNIT_BYTES_PER_S, RA_CELL_REAL);
   ra_table_column(table, "near_gpus", RA_UNIT_NONE, RA_CELL_INTEGER);
-  ra_table_column(table, "counted", RA_UNIT_NONE, RA_CELL_TEXT);
+  ra_table_column(table, "counted", RA_UNIT_NONE, RA_CELL_TRUTH);
   for (guint i = 0; i < m->cards->len; i++) {
     const RaMachineCard *card = &g_array_index(m->cards, RaMachineCard, i);
 
@@ -181,7 +181,7 @@ make_cards(const RaMachine *m)
     ra_table_text(table, card->name);
     ra_table_real(table, card->bytes_per_s);
     ra_table_integer(table, card->n_near);
-    ra_table_text(table, card->carries_ranks ? "yes" : "no");
+    ra_table_truth(table, card->carries_ranks);
   }
   return table;
 }

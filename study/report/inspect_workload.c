@@ -41,7 +41,7 @@ make_models(const RaWorkload *workload)
   ra_table_column(table, "model", RA_UNIT_NONE, RA_CELL_TEXT);
   ra_table_column(table, "config", RA_UNIT_NONE, RA_CELL_TEXT);
   ra_table_column(table, "head", RA_UNIT_NONE, RA_CELL_TEXT);
-  ra_table_column(table, "trained", RA_UNIT_NONE, RA_CELL_TEXT);
+  ra_table_column(table, "trained", RA_UNIT_NONE, RA_CELL_TRUTH);
   ra_table_column(table, "dtype", RA_UNIT_NONE, RA_CELL_TEXT);
   ra_table_column(table, "parameters", RA_UNIT_NONE, RA_CELL_INTEGER);
   ra_table_column(table, "weights_bytes", RA_UNIT_BYTES, RA_CELL_INTEGER);
@@ -53,7 +53,7 @@ make_models(const RaWorkload *workload)
     ra_table_text(table, model->name);
     ra_table_text(table, model->model->name);
     ra_table_text(table, model->head == RA_HEAD_LM ? "lm" : "value");
-    ra_table_text(table, model->trainable ? "yes" : "no");
+    ra_table_truth(table, model->trainable);
     ra_table_text(table, dtype_names[model->dtype]);
     ra_table_integer(table, n_params);
     ra_table_integer(table, n_params * ra_dtype_bytes((RaDtype)model->dtype));

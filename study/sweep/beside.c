@@ -67,7 +67,7 @@ ra_beside_table(const GArray *runs, RaSetup *const *setups, uint32_t n_setups)
   ra_table_column(table, "usd", RA_UNIT_NONE, RA_CELL_REAL);
   ra_table_column(table, "peak_bytes", RA_UNIT_BYTES, RA_CELL_REAL);
   ra_table_column(table, "capacity_bytes", RA_UNIT_BYTES, RA_CELL_REAL);
-  ra_table_column(table, "fits", RA_UNIT_NONE, RA_CELL_TEXT);
+  ra_table_column(table, "fits", RA_UNIT_NONE, RA_CELL_TRUTH);
   for (uint32_t p = 0; p < n_setups; p++) {
     const RaSeedRun *run = run_of(runs, p);
     g_autofree char *name = name_of(setups, p);
@@ -81,7 +81,7 @@ ra_beside_table(const GArray *runs, RaSetup *const *setups, uint32_t n_setups)
     ra_table_real(table, run->usd);
     ra_table_real(table, run->peak_bytes);
     ra_table_real(table, run->capacity_bytes);
-    ra_table_text(table, ra_seed_run_fits(run) ? "yes" : "no");
+    ra_table_truth(table, ra_seed_run_fits(run));
   }
   return table;
 }

@@ -216,6 +216,97 @@ START_TEST(test_thousands)
 }
 END_TEST
 
+/* Key of 1, gap 2, number of 1 (head "n"), gap 2: 6 columns before the text, so
+ * that 94 are left of 100 to its 24 words "word word ..." of 119 columns: 19
+ * words are 94, and 5 go on below, 6 columns in. */
+START_TEST(test_break)
+{
+  g_autoptr(RaTable) table = ra_table_new("t");
+  g_autoptr(GString) words = g_string_new("word");
+  g_autofree char *first = NULL, *text = NULL, *said = NULL;
+  g_autofree char *rule = g_strnfill(94, '-');
+
+  for (guint i = 1; i < 24; i++)
+    g_string_append(words, " word");
+  first = g_strndup(words->str, 94);
+  ra_table_column(table, "k", RA_UNIT_NONE, RA_CELL_TEXT);
+  ra_table_column(table, "n", RA_UNIT_NONE, RA_CELL_INTEGER);
+  ra_table_column(table, "why", RA_UNIT_NONE, RA_CELL_TEXT);
+  for (guint i = 0; i < 2; i++) {
+    ra_table_row(table);
+    ra_table_text(table, "a");
+    ra_table_integer(table, i);
+    ra_table_text(table, i == 0 ? words->str : "-");
+  }
+  text = written(table, RA_FORMAT_TEXT);
+  said = g_strdup_printf("<t\nk  n  why\n-  -  %s\na  0  %s\n"
+                         "      word word word word word\na  1  -\n",
+                         rule, first);
+  ck_assert_str_eq(text, said);
+}
+END_TEST
+
+/* A key and numbers of 18 columns each under heads of 30: 3 gaps of 2 and 1 + 3
+ * x 30 are 97; the fourth stands below, behind the key.  A text that no row has
+ * is left out; ra_table_write_top() ends each block after its rows. */
+START_TEST(test_blocks)
+{
+  static const char head[] = "123456789 123456789 1234567890";
+  g_autoptr(RaTable) table = ra_table_new("t");
+  g_autoptr(GString) out = g_string_new(NULL);
+  g_auto(GStrv) lines = NULL;
+
+  ra_table_column(table, "k", RA_UNIT_NONE, RA_CELL_TEXT);
+  ra_table_column(table, "none", RA_UNIT_NONE, RA_CELL_TEXT);
+  for (guint c = 0; c < 4; c++) {
+    g_autofree char *name = g_strdup_printf("%.29s%u", head, c);
+
+    ra_table_column(table, name, RA_UNIT_NONE, RA_CELL_INTEGER);
+  }
+  for (guint i = 0; i < 3; i++) {
+    ra_table_row(table);
+    ra_table_text(table, "x");
+    ra_table_missing(table);
+    for (guint c = 0; c < 4; c++)
+      ra_table_integer(table, c);
+  }
+  ra_table_write_top(table, 2, out);
+  lines = g_strsplit(out->str, "\n", -1);
+  /* title; head, rule, 2 rows; empty; the same of the second block; the end */
+  ck_assert_uint_eq(g_strv_length(lines), 1 + 4 + 1 + 4 + 1);
+  ck_assert_uint_eq(strlen(lines[1]), 97);
+  ck_assert_str_eq(lines[5], "");
+  ck_assert_str_eq(lines[6], "k  123456789 123456789 1234567893");
+  ck_assert_str_eq(lines[8], "x                               3");
+  ck_assert_str_eq(lines[9], lines[8]);
+}
+END_TEST
+
+/* true and false in JSON; names become keys without spaces or brackets, and
+ * two that become one stay two. */
+START_TEST(test_json_keys)
+{
+  g_autoptr(RaTable) table = ra_table_new("plan: [call NAME]");
+  g_autoptr(GString) key = g_string_new(NULL);
+  g_autofree char *json = NULL, *text = NULL;
+
+  ra_table_column(table, "a b", RA_UNIT_NONE, RA_CELL_TRUTH);
+  ra_table_column(table, "a_b", RA_UNIT_NONE, RA_CELL_TRUTH);
+  ra_table_column(table, "(c)", RA_UNIT_NONE, RA_CELL_TRUTH);
+  ra_table_row(table);
+  ra_table_truth(table, TRUE);
+  ra_table_truth(table, FALSE);
+  ra_table_missing(table);
+  json = written(table, RA_FORMAT_JSON);
+  text = written(table, RA_FORMAT_TSV);
+  ra_table_json_key(table, key);
+  ck_assert_str_eq(json,
+                   "<[\n  {\"a_b\": true, \"a_b_2\": false, \"c\": null}\n]");
+  ck_assert_str_eq(text, "<# plan: [call NAME]\na b\ta_b\t(c)\nyes\tno\t-\n");
+  ck_assert_str_eq(key->str, "plan_call_NAME");
+}
+END_TEST
+
 static Suite *
 table_suite(void)
 {
@@ -227,6 +318,9 @@ table_suite(void)
   tcase_add_test(tcase, test_tsv);
   tcase_add_test(tcase, test_json);
   tcase_add_test(tcase, test_json_escapes);
+  tcase_add_test(tcase, test_json_keys);
+  tcase_add_test(tcase, test_break);
+  tcase_add_test(tcase, test_blocks);
   tcase_add_test(tcase, test_flat);
   tcase_add_test(tcase, test_empty);
   tcase_add_test(tcase, test_thousands);
