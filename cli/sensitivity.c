@@ -41,6 +41,14 @@ print_text(const RaSensitivity *s, GError **error)
                       "and divided by %.3g (less)",
                       base, s->factor, s->factor);
 
+  if (!ra_trial_fits(&s->base)) {
+    g_autofree char *why = g_strdup_printf(
+        "The plan does not fit as it is: it needs %.0f %% of the memory",
+        100 * s->base.peak_bytes / s->base.capacity_bytes);
+
+    ra_output_wrapped(out, why);
+    g_string_append_c(out, '\n');
+  }
   ra_output_titled(out, s->table, title);
   g_string_append_c(out, '\n');
   ra_output_top(out, s->gpu_table, "The same plan on other GPUs", GPUS_SHOWN,

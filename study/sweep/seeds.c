@@ -135,7 +135,7 @@ ra_seeds_table(const GArray *runs, RaSetup *const *setups)
   ra_table_column(table, "iteration_s", RA_UNIT_SECONDS, RA_CELL_REAL);
   ra_table_column(table, "tokens_per_s", RA_UNIT_NONE, RA_CELL_REAL);
   ra_table_column(table, "peak_bytes", RA_UNIT_BYTES, RA_CELL_REAL);
-  ra_table_column(table, "fits", RA_UNIT_NONE, RA_CELL_TEXT);
+  ra_table_column(table, "fits", RA_UNIT_NONE, RA_CELL_TRUTH);
   ra_table_column(table, "fingerprint", RA_UNIT_NONE, RA_CELL_TEXT);
   for (guint i = 0; i < runs->len; i++) {
     const RaSeedRun *run = &g_array_index(runs, RaSeedRun, i);
@@ -149,7 +149,7 @@ ra_seeds_table(const GArray *runs, RaSetup *const *setups)
     ra_table_real(table, run->iteration_s);
     ra_table_real(table, run->tokens_per_s);
     ra_table_real(table, run->peak_bytes);
-    ra_table_text(table, ra_seed_run_fits(run) ? "yes" : "no");
+    ra_table_truth(table, ra_seed_run_fits(run));
     ra_table_text(table, print);
   }
   return table;
@@ -159,10 +159,11 @@ static void
 add_spread(RaTable *table, const char *name, double *times_s, guint n)
 {
   static const double quantiles[] = {0, 0.05, 0.5, 0.95, 1};
-  double mean_s = 0, squares = 0;
+  double mean_s = times_s[0], squares = 0;
 
-  for (guint i = 0; i < n; i++)
-    mean_s += times_s[i] / n;
+  /* Differences, so that equal times have no spread. */
+  for (guint i = 1; i < n; i++)
+    mean_s += (times_s[i] - times_s[0]) / n;
   for (guint i = 0; i < n; i++)
     squares += (times_s[i] - mean_s) * (times_s[i] - mean_s);
   ra_table_row(table);
@@ -177,8 +178,8 @@ add_spread(RaTable *table, const char *name, double *times_s, guint n)
 RaTable *
 ra_seeds_spread(const GArray *runs, RaSetup *const *setups, uint32_t n_setups)
 {
-  static const char *const columns[] = {
-      "mean_s", "deviation_s", "least_s", "p05_s", "p50_s", "p95_s", "most_s"};
+  static const char *const columns[] = {"mean_s", "sd_s",  "min_s", "p05_s",
+                                        "p50_s",  "p95_s", "max_s"};
   RaTable *table = ra_table_new("spread");
   g_autofree double *times_s = g_new(double, runs->len + 1);
 

@@ -228,21 +228,19 @@ add_trial_cells(RaTable *table, const RaResponse *r, const RaTrial *trial)
 {
   ra_table_real(table, trial->refusal ? (double)NAN : trial->iteration_s);
   ra_table_real(table, ra_response_frac(r, trial));
+  ra_table_real(table, trial->refusal
+                           ? (double)NAN
+                           : trial->peak_bytes / trial->capacity_bytes);
 }
 
-/* Why a side does not count: it does not fit, or does not run. */
+/* Why a trial has no time. */
 static void
-note_side(GString *note, const char *side, const RaTrial *trial)
+add_refusal(RaTable *table, const char *refusal)
 {
-  if (!trial->refusal && ra_trial_fits(trial))
-    return;
-  g_string_append_printf(note, "%s%s%s: ", note->len > 0 ? "; " : "", side,
-                         trial->refusal ? "" : " does not fit");
-  if (trial->refusal)
-    g_string_append(note, trial->refusal);
+  if (refusal)
+    ra_table_text(table, refusal);
   else
-    g_string_append_printf(note, "%.0f %% of memory",
-                           100 * trial->peak_bytes / trial->capacity_bytes);
+    ra_table_missing(table);
 }
 
 static RaTable *
@@ -254,22 +252,22 @@ make_table(const RaSensitivity *s)
   ra_table_column(table, "now", RA_UNIT_NONE, RA_CELL_TEXT);
   ra_table_column(table, "more_s", RA_UNIT_SECONDS, RA_CELL_REAL);
   ra_table_column(table, "more_change_frac", RA_UNIT_NONE, RA_CELL_FRAC);
+  ra_table_column(table, "more_peak_frac", RA_UNIT_NONE, RA_CELL_FRAC);
   ra_table_column(table, "less_s", RA_UNIT_SECONDS, RA_CELL_REAL);
   ra_table_column(table, "less_change_frac", RA_UNIT_NONE, RA_CELL_FRAC);
-  ra_table_column(table, "note", RA_UNIT_NONE, RA_CELL_TEXT);
+  ra_table_column(table, "less_peak_frac", RA_UNIT_NONE, RA_CELL_FRAC);
+  ra_table_column(table, "refusal", RA_UNIT_NONE, RA_CELL_TEXT);
   for (guint i = 0; i < s->responses->len; i++) {
     const RaResponse *r = &g_array_index(s->responses, RaResponse, i);
-    g_autoptr(GString) note = g_string_new(NULL);
 
-    note_side(note, "more", &r->more);
-    if (!r->is_one_sided)
-      note_side(note, "less", &r->less);
     ra_table_row(table);
     ra_table_text(table, r->name);
     ra_table_text(table, r->now);
     add_trial_cells(table, r, &r->more);
     add_trial_cells(table, r, &r->less);
-    ra_table_text(table, note->str);
+    add_refusal(table, r->more.refusal   ? r->more.refusal
+                       : r->is_one_sided ? NULL
+                                         : r->less.refusal);
   }
   return table;
 }
@@ -283,19 +281,14 @@ make_gpu_table(const RaSensitivity *s)
   ra_table_column(table, "iteration_s", RA_UNIT_SECONDS, RA_CELL_REAL);
   ra_table_column(table, "change_frac", RA_UNIT_NONE, RA_CELL_FRAC);
   ra_table_column(table, "memory_frac", RA_UNIT_NONE, RA_CELL_FRAC);
-  ra_table_column(table, "note", RA_UNIT_NONE, RA_CELL_TEXT);
+  ra_table_column(table, "refusal", RA_UNIT_NONE, RA_CELL_TEXT);
   for (guint i = 0; i < s->gpus->len; i++) {
     const RaResponse *r = &g_array_index(s->gpus, RaResponse, i);
-    const RaTrial *t = &r->more;
 
     ra_table_row(table);
     ra_table_text(table, r->now);
-    add_trial_cells(table, r, t);
-    ra_table_real(table,
-                  t->refusal ? (double)NAN : t->peak_bytes / t->capacity_bytes);
-    ra_table_text(table, t->refusal         ? t->refusal
-                         : ra_trial_fits(t) ? ""
-                                            : "does not fit");
+    add_trial_cells(table, r, &r->more);
+    add_refusal(table, r->more.refusal);
   }
   return table;
 }

@@ -293,22 +293,24 @@ is_known(const RaSweep *sweep, const RaMetric *metric)
   return FALSE;
 }
 
-/* Why point @i does not count. */
+/* Whether a point fits, and why it has no figures. */
 static void
-add_note(RaTable *table, const RaTrial *trial, guint n_chars)
+add_fit(RaTable *table, const RaTrial *trial, guint n_chars)
 {
-  g_autofree char *valid =
-      g_utf8_make_valid(trial->refusal ? trial->refusal : "", -1);
-  g_autofree char *cut = NULL, *shown = NULL;
+  g_autofree char *valid = NULL, *cut = NULL, *shown = NULL;
 
+  if (!trial->refusal) {
+    ra_table_truth(table, ra_trial_fits(trial));
+    ra_table_missing(table);
+    return;
+  }
+  valid = g_utf8_make_valid(trial->refusal, -1);
   if ((guint)g_utf8_strlen(valid, -1) > n_chars) {
     cut = g_utf8_substring(valid, 0, (glong)n_chars - 3);
     shown = g_strconcat(cut, "...", NULL);
   }
-  ra_table_text(table, trial->refusal && shown ? shown
-                       : trial->refusal        ? valid
-                       : !ra_trial_fits(trial) ? "does not fit"
-                                               : "");
+  ra_table_missing(table);
+  ra_table_text(table, shown ? shown : valid);
 }
 
 static void
@@ -332,8 +334,8 @@ add_row(RaTable *table, const RaSweep *sweep, guint i, const gboolean *known,
   if (study->n_draws > 1)
     ra_table_real(table, p->trial.refusal ? (double)NAN : p->draws_frac);
   ra_table_real(table, p->trial.refusal ? (double)NAN : p->error_frac);
-  ra_table_text(table, p->is_allowed ? "yes" : "no");
-  add_note(table, &p->trial, n_chars);
+  ra_table_truth(table, p->is_allowed);
+  add_fit(table, &p->trial, n_chars);
 }
 
 RaTable *
@@ -356,8 +358,9 @@ ra_sweep_table(const RaSweep *sweep, guint n_chars)
   if (study->n_draws > 1)
     ra_table_column(table, "draws_frac", RA_UNIT_NONE, RA_CELL_FRAC);
   ra_table_column(table, "error_frac", RA_UNIT_NONE, RA_CELL_FRAC);
-  ra_table_column(table, "allowed", RA_UNIT_NONE, RA_CELL_TEXT);
-  ra_table_column(table, "note", RA_UNIT_NONE, RA_CELL_TEXT);
+  ra_table_column(table, "allowed", RA_UNIT_NONE, RA_CELL_TRUTH);
+  ra_table_column(table, "fits", RA_UNIT_NONE, RA_CELL_TRUTH);
+  ra_table_column(table, "refusal", RA_UNIT_NONE, RA_CELL_TEXT);
   for (guint i = 0; i < sweep->n; i++)
     add_row(table, sweep, i, known, n_chars);
   return table;

@@ -96,11 +96,22 @@ run simulate "$two" ppo-llama2-7b-8-colocated-zero3.plan
 result $? "plans side by side: time, calls, what differs"
 run simulate "$two" ppo-llama2-7b-8-colocated-zero3.plan --format=json \
   --set cluster.allocator-slack=0.2
-[ "$rc" -eq 1 ] && grep -q '"fits": "no"' out && grep -q '"fits": "yes"' out
+[ "$rc" -eq 1 ] && grep -q '"fits": false' out && grep -q '"fits": true' out
 result $? "one that does not fit is said, and the status is 1"
 run simulate "$two" --seeds=2 --set cluster.allocator-slack=0.2
 [ "$rc" -eq 1 ] && grep -q ' no ' out
 result $? "so is a seed's"
+
+# Lengths are fixed: three seeds have one time, and no spread at all.
+run simulate "$tiny" --seeds=3 --format=tsv
+awk -F'\t' '$2 == 3 { found = $4 == 0 && $5 == $9 } END { exit !found }' out
+result $? "equal times have a standard deviation of 0"
+# What does not fit is said once; each row says what memory it needs.
+run simulate "$two" --sensitivity --set cluster.allocator-slack=0.2
+[ "$rc" -eq 1 ] && [ "$(grep -c 'does not fit' out)" = 1 ] &&
+  head -1 out | grep -q '^The plan does not fit as it is: it needs 1[0-9]* %' &&
+  [ "$(awk 'length > 100' out)" = '' ]
+result $? "sensitivity of a plan that does not fit"
 
 # A step's first call begins with the step.
 run simulate "$tiny" --format=tsv

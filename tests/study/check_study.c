@@ -60,8 +60,8 @@ static const RaFault faults[] = {
     {"32 | 2", "32 | 0", "a.study:18: '0' is not a value of runs"},
     {"values = 10 GB/s, 20 GB/s", "values = 10 GB/s, 20 GB/s\nlabels = slow",
      "a.study:16: 1 labels, expected 2, one per value"},
-    {"[axis rate]", "[axis note]",
-     "a.study:13: 'note' is a column of every study, expected another name "
+    {"[axis rate]", "[axis fits]",
+     "a.study:13: 'fits' is a column of every study, expected another name "
      "for the axis"},
     {"plan = ppo-tiny-4-colocated.plan\n", "",
      "a.study:1: no plan, expected one of plan and placement"},
