@@ -488,10 +488,10 @@ append_block(GString *out, const Block *b, guint n_rows)
     append_shown_row(out, b, row);
 }
 
-/* The widest text but keys gives what the table is too wide by, if as much
- * as NARROWEST is left of it. */
+/* The widest text but keys gives what the table is too wide by; if less than
+ * NARROWEST were left of it, it gets a block that it fills beside @keys. */
 static void
-break_widest(Block *b, Width *widths, guint excess)
+break_widest(Block *b, Width *widths, guint excess, guint keys)
 {
   guint widest = 0, most;
 
@@ -501,8 +501,9 @@ break_widest(Block *b, Width *widths, guint excess)
       widest = c;
   if (widest == 0 || widths[widest].total <= NARROWEST)
     return;
-  most =
-      MAX(NARROWEST, widths[widest].total - MIN(excess, widths[widest].total));
+  most = widths[widest].total >= NARROWEST + excess
+             ? widths[widest].total - excess
+             : WIDEST_ROW - MIN(keys + (guint)strlen(GAP), WIDEST_ROW / 2);
   b->broken = widest;
   widths[widest].total =
       text_width(g_array_index(b->all, Shown, widest).body); /* head */
@@ -587,7 +588,7 @@ ra_table_write_top(const RaTable *table, guint n_rows, GString *out)
          keys + gapped(widths[b.n_keys]) <= WIDEST_KEYS)
     keys += gapped(widths[b.n_keys++]);
   if (width > WIDEST_ROW)
-    break_widest(&b, widths, width - WIDEST_ROW);
+    break_widest(&b, widths, width - WIDEST_ROW, keys);
   while (b.end < n) {
     b.begin = b.end;
     width = b.begin > 0 ? keys + (guint)strlen(GAP) : 0;
@@ -715,7 +716,8 @@ append_json_row(const RaTable *table, char *const *keys, guint row,
 
     if (c > 0)
       g_string_append(out, ", ");
-    g_string_append_printf(out, "\"%s\": ", keys[c]);
+    append_json_string(out, keys[c]);
+    g_string_append(out, ": ");
     if (cell->missing)
       g_string_append(out, "null");
     else if (column->type == RA_CELL_TEXT)

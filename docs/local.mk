@@ -23,6 +23,7 @@ dist_pages_DATA += %D%/placement.md
 dist_pages_DATA += %D%/placement.png
 dist_pages_DATA += %D%/ppo-timeline.png
 dist_pages_DATA += %D%/processes.md
+dist_pages_DATA += %D%/json.md
 dist_pages_DATA += %D%/python.md
 EXTRA_DIST += %D%/regimes.dat
 dist_pages_DATA += %D%/regimes.png
