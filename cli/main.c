@@ -199,8 +199,9 @@ main(int argc, char **argv)
   fill_standard();
   raise_stacks();
   ra_fatal_watch();
-  /* A reader that has gone is an error like a full disk; so is a file that the
-   * user's limits forbid. */
+  /* A reader that has gone is an error like a full disk, but for that of
+   * standard output (cli/output.c); so is a file that the user's limits forbid.
+   */
   signal(SIGPIPE, SIG_IGN);
   signal(SIGXFSZ, SIG_IGN);
   if (!word)

@@ -2,6 +2,7 @@
 #include "config.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -16,6 +17,10 @@ ra_output_print(const char *text, gsize n_bytes, GError **error)
 {
   if (fwrite(text, 1, n_bytes, stdout) == n_bytes && fflush(stdout) == 0)
     return TRUE;
+  if (errno == EPIPE) { /* the reader has what it wants, as `head` */
+    signal(SIGPIPE, SIG_DFL);
+    raise(SIGPIPE);
+  }
   g_set_error(error, RA_ERROR, RA_ERROR_IO, "standard output: %s",
               g_strerror(errno));
   return FALSE;

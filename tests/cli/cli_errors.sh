@@ -448,7 +448,7 @@ fi
 result $? "a closed standard output is an error"
 { sleep 0.3; "$reallot" --help 2>err; echo $? >status; } | :
 sleep 0.1
-[ "$(cat status)" = 2 ] && grep -q '^reallot: standard output: Broken pipe' err
-result $? "so is a pipe that nobody reads"
+[ "$(cat status)" = 141 ] && [ ! -s err ]
+result $? "a pipe that nobody reads ends the program in silence, by SIGPIPE"
 
 echo "1..$n"
