@@ -15,6 +15,7 @@ extern const RaCommand ra_command_study;
 extern const RaCommand ra_command_export;
 extern const RaCommand ra_command_import;
 extern const RaCommand ra_command_keys;
+extern const RaCommand ra_command_diff;
 extern const RaCommand ra_command_list;
 extern const RaCommand ra_command_new;
 extern const RaCommand ra_command_report;

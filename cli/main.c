@@ -24,7 +24,7 @@ static const RaCommand *const commands[] = {
     &ra_command_validate,   &ra_command_run,     &ra_command_compare,
     &ra_command_import,     &ra_command_export,  &ra_command_report,
     &ra_command_new,        &ra_command_list,    &ra_command_keys,
-    &ra_command_import_log, &ra_command_tune,
+    &ra_command_import_log, &ra_command_tune,    &ra_command_diff,
 };
 
 static const char examples[] =

@@ -245,6 +245,7 @@ dist_man1_MANS += %D%/man/reallot-import.1
 dist_man1_MANS += %D%/man/reallot-import-log.1
 dist_man1_MANS += %D%/man/reallot-inspect.1
 dist_man1_MANS += %D%/man/reallot-keys.1
+dist_man1_MANS += %D%/man/reallot-diff.1
 dist_man1_MANS += %D%/man/reallot-list.1
 dist_man1_MANS += %D%/man/reallot-new.1
 dist_man1_MANS += %D%/man/reallot-plan.1

@@ -58,7 +58,7 @@ sources='base graph traces estimator kernels sim exec search study cli bench
 headers=$(find base graph traces estimator kernels sim exec search study cli \
   -name '*.h' | LC_ALL=C sort)
 commands='simulate plan search study report plot trace graph inspect calibrate
-  validate run compare new keys import export'
+  validate run compare diff new keys import export'
 
 # What is read: one line a kind.
 {

@@ -8,7 +8,7 @@
 
 # ---- what must go well ------------------------------------------------------
 
-[ "${commands//$'\n'/ }" = 'simulate inspect graph plan search study plot trace calibrate validate run compare import export report new list keys tune' ]
+[ "${commands//$'\n'/ }" = 'simulate inspect graph plan search study plot trace calibrate validate run compare import export report new list keys tune diff' ]
 result $? "the subcommands that the tests below are for"
 
 works --help

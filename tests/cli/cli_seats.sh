@@ -102,6 +102,13 @@ run simulate "$two" --seeds=2 --set cluster.allocator-slack=0.2
 [ "$rc" -eq 1 ] && grep -q ' no ' out
 result $? "so is a seed's"
 
+# The same rows without a time; a plan beside itself has none.
+run diff "$two" ppo-llama2-7b-8-colocated-zero3.plan
+[ "$rc" -eq 1 ] && grep -q '^call actor_train.zero  *1  *3$' out
+result $? "diff shows the keys that differ"
+run diff "$two" "$two"
+[ "$rc" -eq 0 ] && ! grep -q '^call' out
+result $? "none of a plan and itself"
 # Lengths are fixed: three seeds have one time, and no spread at all.
 run simulate "$tiny" --seeds=3 --format=tsv
 awk -F'\t' '$2 == 3 { found = $4 == 0 && $5 == $9 } END { exit !found }' out
