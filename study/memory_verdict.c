@@ -85,10 +85,10 @@ static RaTable *
 make_holders(const RaMemoryVerdict *fit, const RaWorkload *workload,
              const GArray *shares)
 {
-  RaTable *table = ra_table_new("memory_holders");
+  RaTable *table = ra_table_new("memory_components");
 
-  ra_table_column(table, "holder", RA_UNIT_NONE, RA_CELL_TEXT);
-  ra_table_column(table, "held_bytes", RA_UNIT_BYTES, RA_CELL_REAL);
+  ra_table_column(table, "component", RA_UNIT_NONE, RA_CELL_TEXT);
+  ra_table_column(table, "size_bytes", RA_UNIT_BYTES, RA_CELL_REAL);
   ra_table_column(table, "share_frac", RA_UNIT_NONE, RA_CELL_FRAC);
   for (guint i = 0; i < shares->len; i++) {
     const Share *s = &g_array_index(shares, Share, i);

@@ -11,7 +11,8 @@
  *   memory          one row: the GPU, its peak and capacity, the time of the
  *                   peak, and the bound of graph/memory/memory_peak.h, which
  *                   needs no replay
- *   memory_holders  a row per holder at that moment, largest first; framework
+ *   memory_components
+ *                   a row per holder at that moment, largest first; framework
  *                   and allocator slack are included, so the bytes add up to
  *                   the peak
  *   host_memory     a row per holder of the node with most in host memory

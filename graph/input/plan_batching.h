@@ -71,7 +71,7 @@ extern const char *const ra_tool_kv_words[];
        .fallback = G_STRINGIFY(RA_BATCHING_KV_BLOCK),                          \
        .min = 1,                                                               \
        .max = 65536,                                                           \
-       .doc = "tokens of a block of keys and values; sequences have whole "    \
+       .doc = "tokens of a block of the KV cache; sequences have whole "       \
               "blocks"},                                                       \
       {"kv-memory",                                                            \
        RA_KEY_QUANTITY,                                                        \
@@ -79,7 +79,7 @@ extern const char *const ra_tool_kv_words[];
        .min = 1,                                                               \
        .max = 1e18,                                                            \
        .unit = RA_UNIT_BYTES,                                                  \
-       .doc = "continuous: memory of a GPU for keys and values; default: no "  \
+       .doc = "continuous: memory of a GPU for the KV cache; default: no "     \
               "limit"},                                                        \
       {"kv-admission",                                                         \
        RA_KEY_ENUM,                                                            \
@@ -94,7 +94,7 @@ extern const char *const ra_tool_kv_words[];
   {                                                                            \
     "tool-kv", RA_KEY_ENUM, RA_BATCHING_FIELD(base, tool_kv),                  \
         .fallback = "keep", .names = ra_tool_kv_words,                         \
-        .doc = "turns: keys and values stay during a tool call while "         \
+        .doc = "turns: the KV cache stays during a tool call while "           \
                "there is room, or go (drop)"                                   \
   }
 

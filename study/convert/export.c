@@ -29,7 +29,7 @@ new_export(const char *source, const char *framework, const char *version)
   export->framework = framework;
   export->version = version;
   export->pairs = g_ptr_array_new_with_free_func(free_pair);
-  export->lost = ra_table_new("not expressed");
+  export->lost = ra_table_new("not representable");
   ra_table_column(export->lost, "where", RA_UNIT_NONE, RA_CELL_TEXT);
   ra_table_column(export->lost, "key", RA_UNIT_NONE, RA_CELL_TEXT);
   ra_table_column(export->lost, "plan", RA_UNIT_NONE, RA_CELL_TEXT);

@@ -339,7 +339,7 @@ add_columns(RaTable *turns, RaTable *holders)
   ra_table_column(turns, "most_gib", RA_UNIT_NONE, RA_CELL_TEXT);
   ra_table_column(holders, "gpus", RA_UNIT_NONE, RA_CELL_TEXT);
   ra_table_column(holders, "time_s", RA_UNIT_SECONDS, RA_CELL_REAL);
-  ra_table_column(holders, "holder", RA_UNIT_NONE, RA_CELL_TEXT);
+  ra_table_column(holders, "component", RA_UNIT_NONE, RA_CELL_TEXT);
   ra_table_column(holders, "memory_bytes", RA_UNIT_BYTES, RA_CELL_REAL);
 }
 

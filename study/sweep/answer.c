@@ -248,7 +248,7 @@ answer_pareto(RaAnswerMaker *m)
   for (guint i = 0; m->spread && i < m->sweep->n; i++)
     n_perhaps += ra_spread_share(m->spread, i) >= 1 - SURE;
   if (m->spread)
-    g_string_append_printf(m->sentence, "; %u may be, within the error",
+    g_string_append_printf(m->sentence, "; %u may be, in the 90 %% intervals",
                            n_perhaps);
 }
 

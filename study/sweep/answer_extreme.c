@@ -68,10 +68,10 @@ say_spread(const RaAnswerMaker *m)
     g_autofree char *most = ra_metric_say(m->metric, high);
 
     if (low < high)
-      g_string_append_printf(m->sentence, "; %s to %s within the error", least,
+      g_string_append_printf(m->sentence, "; 90 %% interval %s to %s", least,
                              most);
     else
-      g_string_append(m->sentence, "; the same within the error");
+      g_string_append(m->sentence, "; the same in the 90 % interval");
   }
   if (ra_spread_found(m->spread) < 1)
     g_string_append_printf(m->sentence, ", none in %.0f %% of the cases",
@@ -117,8 +117,8 @@ ra_answer_extreme(RaAnswerMaker *m)
   if (!m->answer->found)
     return;
   g_string_append_printf(m->sentence, "The %s of %s: ",
-                         m->study->question == RA_QUESTION_MINIMUM ? "least"
-                                                                   : "most",
+                         m->study->question == RA_QUESTION_MINIMUM ? "minimum"
+                                                                   : "maximum",
                          m->metric->name);
   ra_answer_say_point(m, best[0]);
   say_spread(m);

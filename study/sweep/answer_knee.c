@@ -74,7 +74,7 @@ knee_spread(const RaAnswerMaker *m, guint curve)
   ra_table_text(table, axis->labels[low]);
   ra_table_text(table, axis->labels[high]);
   if (low < high)
-    g_string_append_printf(m->sentence, " (%s to %s within the error)",
+    g_string_append_printf(m->sentence, " (90 %% interval %s to %s)",
                            axis->labels[low], axis->labels[high]);
 }
 
@@ -150,7 +150,7 @@ crossing_spread(const RaAnswerMaker *m, guint to, double x)
   if (!m->spread)
     return;
   if (ra_spread_crossings(m->spread, to, x, &low, &high) && low < high)
-    g_string_append_printf(m->sentence, " (%.4g to %.4g within the error)", low,
+    g_string_append_printf(m->sentence, " (90 %% interval %.4g to %.4g)", low,
                            high);
   ra_table_real(table, low);
   ra_table_real(table, high);

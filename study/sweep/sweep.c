@@ -293,7 +293,7 @@ is_known(const RaSweep *sweep, const RaMetric *metric)
   return FALSE;
 }
 
-/* Whether a point fits, and why it has no figures. */
+/* Two cells: if a point fits, and why it has no figures. */
 static void
 add_fit(RaTable *table, const RaTrial *trial, guint n_chars)
 {

@@ -114,7 +114,7 @@ START_TEST(knee)
   ck_assert_uint_eq(high, 1);
   ck_assert(ra_spread_places(b, 0, &low, &high));
   ck_assert_uint_lt(low, high);
-  ck_assert_ptr_nonnull(strstr(answer->sentence, "within the error"));
+  ck_assert_ptr_nonnull(strstr(answer->sentence, "90 % interval"));
 }
 END_TEST
 

@@ -183,7 +183,7 @@ START_TEST(minimum)
 
   ck_assert_uint_eq(answer_point(a, 0), 1);
   ck_assert_uint_eq(answer_point(a, 1), 6);
-  ck_assert_str_eq(a->sentence, "The least of gpus: 16 at family real, x 20");
+  ck_assert_str_eq(a->sentence, "The minimum of gpus: 16 at family real, x 20");
   ck_assert_uint_eq(answer_point(b, 0), 3);
   ck_assert(!c->found);
 }
