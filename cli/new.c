@@ -59,7 +59,7 @@ run(int argc, char **argv, GError **error)
   g_autoptr(RaStarter) starter = NULL;
   g_autofree char *base = NULL; /* by which the files name each other */
   RaStarterOptions wanted;
-  uint64_t n_nodes = 4;
+  uint64_t n_nodes = 0;
   int kind = RA_STARTER_GRPO;
   const GOptionEntry own[] = {
       {"algorithm", 0, 0, G_OPTION_ARG_FILENAME, &texts.algorithm,
@@ -71,7 +71,7 @@ run(int argc, char **argv, GError **error)
       {"gpu", 0, 0, G_OPTION_ARG_FILENAME, &texts.gpu,
        "GPU profile (default: h100-sxm)", "NAME"},
       {"nodes", 0, 0, G_OPTION_ARG_FILENAME, &texts.nodes,
-       "Number of nodes of 8 GPUs (default: 4)", "N"},
+       "Number of nodes, or of racks (default: 4 nodes, or one rack)", "N"},
       {"output", 'o', 0, G_OPTION_ARG_FILENAME, &options.output,
        "Folder of the files (default: the current one)", "DIR"},
       {"force", 0, 0, G_OPTION_ARG_NONE, &texts.force,

@@ -157,27 +157,86 @@ write_workload(const RaStarterOptions *o, GError **error)
   return g_string_free(g_steal_pointer(&out), FALSE);
 }
 
-static char *
-write_cluster(const RaStarterOptions *o, GError **error)
+/* Shipped cluster whose nodes are of @gpu, the first by name; its name without
+ * folder in @out_name (owned). (transfer full) (nullable): none, or no such
+ * GPU */
+static RaKeyFile *
+find_nodes(const char *gpu, char **out_name)
 {
-  static const char *const skip[] = {"price", "format", "fabric", NULL};
+  g_auto(GStrv) names = ra_share_list("clusters", ".cluster");
+  g_autofree char *profile = g_strconcat(gpu, ".profile", NULL);
+  g_autofree char *found = ra_share_find("profiles", profile, NULL, NULL);
+  g_autofree char *base = found ? g_path_get_basename(found) : NULL;
+
+  if (!base)
+    return NULL;
+  base[strlen(base) - strlen(".profile")] = '\0'; /* no alias: h100-sxm */
+  for (guint i = 0; names[i]; i++) {
+    g_autofree char *path = ra_share_find("clusters", names[i], NULL, NULL);
+    g_autoptr(RaKeyFile) file = path ? ra_key_file_load(path, NULL) : NULL;
+    int group = file ? ra_key_file_find_group(file, "cluster", "") : -1;
+    const char *its =
+        group < 0 ? NULL : ra_key_file_get(file, (guint)group, "gpu");
+
+    if (!its || !g_str_equal(its, base))
+      continue;
+    *out_name = g_strdup(names[i]);
+    return g_steal_pointer(&file);
+  }
+  return NULL;
+}
+
+/* (nullable): text of a key of the shipped cluster. */
+static const char *
+of_nodes(const RaKeyFile *nodes, const char *key)
+{
+  return nodes ? ra_key_file_get(
+                     nodes, (guint)ra_key_file_find_group(nodes, "cluster", ""),
+                     key)
+               : NULL;
+}
+
+/* Line of @key as @nodes has it, else of @fallback; none without either. */
+static void
+put_of_nodes(GString *out, const RaKeyFile *nodes, const char *key,
+             const char *fallback, const char *comment)
+{
+  const char *value = of_nodes(nodes, key);
+  g_autoptr(GString) line = g_string_new(NULL);
+
+  if (!value && !fallback)
+    return;
+  g_string_printf(line, "%s = %s", key, value ? value : fallback);
+  g_string_append_printf(out, "%-28s# %s\n", line->str, comment);
+}
+
+static char *
+write_cluster(const RaStarterOptions *o, const RaKeyFile *nodes,
+              const char *name, GError **error)
+{
+  static const char *const skip[] = {"price",         "format", "fabric",
+                                     "nics-per-node", "nic",    NULL};
+  static const char *const skip_unpriced[] = {"format", "fabric",
+                                              "nics-per-node", "nic", NULL};
   g_autoptr(GString) out = g_string_new(NULL);
   g_autoptr(GString) gpu = g_string_new(NULL);
+  g_autofree char *source = NULL;
 
   if (!ra_quote_key(gpu, "gpu", o->gpu, error))
     return NULL;
   ra_quote_comment(out, "%s: where it runs.", o->name);
-  g_string_append_printf(
-      out,
-      "\n[cluster]\nformat = 1\nnodes = %u\n"
-      "gpus-per-node = 8\n"
-      "%-28s# a profile: ls traces/profiles\n"
-      "nics-per-node = 8           # NICs per node\n"
-      "nic = 400 Gbit/s            # per NIC, each direction\n"
-      "fabric = flat               # or rail(...), fat-tree(...)\n"
-      "price = 2.5 USD/gpu/h       # an assumption; replace with your own\n",
-      o->n_nodes, g_strchomp(gpu->str));
-  put_further(out, "cluster", "cluster", skip);
+  g_string_append_printf(out, "\n[cluster]\nformat = 1\nnodes = %u\n",
+                         o->n_nodes);
+  put_of_nodes(out, nodes, "gpus-per-node", "8", "GPUs that NVLink joins");
+  g_string_append_printf(out, "%-28s# a profile: reallot list gpus\n",
+                         g_strchomp(gpu->str));
+  put_of_nodes(out, nodes, "nics-per-node", "8", "NICs per node");
+  put_of_nodes(out, nodes, "nic", "400 Gbit/s", "per NIC, each direction");
+  g_string_append(
+      out, "fabric = flat               # or rail(...), fat-tree(...)\n");
+  source = g_strdup_printf("of %s, with its source", name);
+  put_of_nodes(out, nodes, "price", NULL, source);
+  put_further(out, "cluster", "cluster", nodes ? skip : skip_unpriced);
   return g_string_free(g_steal_pointer(&out), FALSE);
 }
 
@@ -270,18 +329,25 @@ write_plan(const RaStarterOptions *o, const RaStarter *s, GError **error)
 RaStarter *
 ra_starter_new(const RaStarterOptions *options, GError **error)
 {
-  g_autoptr(RaStarter) s = g_new0(RaStarter, 1);
+  g_return_val_if_fail(options != NULL, NULL);
 
-  g_return_val_if_fail(options != NULL && options->n_nodes > 0, NULL);
-  s->workload = write_workload(options, error);
+  g_autoptr(RaStarter) s = g_new0(RaStarter, 1);
+  g_autofree char *name = NULL;
+  g_autoptr(RaKeyFile) nodes = find_nodes(options->gpu, &name);
+  const char *gpus_per_node = of_nodes(nodes, "gpus-per-node");
+  RaStarterOptions o = *options;
+
+  if (o.n_nodes == 0)
+    o.n_nodes = gpus_per_node && strlen(gpus_per_node) > 1 ? 1 : 4; /* racks */
+  s->workload = write_workload(&o, error);
   if (!s->workload)
     return NULL;
-  s->cluster = write_cluster(options, error);
+  s->cluster = write_cluster(&o, nodes, name, error);
   if (!s->cluster)
     return NULL;
-  s->study = write_study(options, error);
+  s->study = write_study(&o, error);
   if (!s->study)
     return NULL;
-  s->plan = write_plan(options, s, error);
+  s->plan = write_plan(&o, s, error);
   return s->plan ? g_steal_pointer(&s) : NULL;
 }

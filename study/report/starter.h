@@ -6,7 +6,8 @@
  *
  * Optional keys are comments, generated from the tables that parse them
  * (study/report/key_table.h). The plan is that of the family hybridflow, with
- * its reasons.
+ * its reasons. Nodes and price are those of a shipped cluster of the GPU, if
+ * there is one.
  */
 #ifndef RA_STUDY_REPORT_STARTER_H
 #define RA_STUDY_REPORT_STARTER_H
@@ -29,7 +30,7 @@ typedef struct {
   RaStarterKind kind;
   const char *model; /* config: "qwen2.5-7b.json" */
   const char *gpu;   /* profile: "h100-sxm" */
-  uint32_t n_nodes;  /* of 8 GPUs */
+  uint32_t n_nodes;  /* 0: one rack, or 4 nodes of 8 GPUs */
 } RaStarterOptions;
 
 /* Texts of the files, owned. */

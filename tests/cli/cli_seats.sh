@@ -150,6 +150,30 @@ run simulate "$full" --set "$memory"
   "$reallot" simulate "$full" --set "$memory" "${flags[@]}" >/dev/null
 result $? "several changes that fit together"
 
+# --- prices and GPUs that one can rent ---
+
+# Nodes and price are of a shipped cluster of the GPU, racks too; a GPU without
+# one has no price that nobody said.
+works new rack --gpu=gb200
+grep -q '^nodes = 1$' rack.cluster && grep -q '^gpus-per-node = 72 ' rack.cluster &&
+  grep -q '^price = 10.5 USD/gpu/h .*gb200-nvl72.cluster' rack.cluster
+result $? "a starter of GB200 is a rack, with its price"
+works simulate rack.plan -n 1
+works new pcie --gpu=H100-PCIe
+grep -q '^gpus-per-node = 8 ' pcie.cluster && ! grep -q '^price' pcie.cluster
+result $? "no price is made up"
+# Each price has a source with its date, or says that it is an assumption.
+for file in "$srcdir"/share/clusters/*.cluster; do
+  awk '/^price = / { n++; text = ""; inside = 1 } !/^(price| )/ { inside = 0 }
+    inside { text = text $0 }
+    inside && text ~ /20[0-9][0-9]-[0-9][0-9]-[0-9][0-9]|an assumption/ {
+      known++; inside = 0 }
+    END { exit !(n > 0 && known == n) }' "$file" ||
+    echo "${file##*/}"
+done >unpriced
+[ ! -s unpriced ]
+result $? "prices have a source and a date"
+
 # --- names and places ---
 for gpu in h100 H100 H100-SXM; do
   "$reallot" simulate "$tiny" -n 1 --set cluster.gpu=$gpu --fingerprint
