@@ -16,6 +16,7 @@ libbase_a_SOURCES += %D%/hash.c %D%/hash.h
 libbase_a_SOURCES += %D%/json_index.c %D%/json_index.h
 libbase_a_SOURCES += %D%/jobs.c %D%/jobs.h
 libbase_a_SOURCES += %D%/keyfile.c %D%/keyfile.h
+libbase_a_SOURCES += %D%/line_diff.c %D%/line_diff.h
 libbase_a_SOURCES += %D%/keyfile_impl.h
 libbase_a_SOURCES += %D%/keyfile_nouns.c
 libbase_a_SOURCES += %D%/keyfile_read.c

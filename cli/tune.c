@@ -8,19 +8,22 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/line_diff.h"
 #include "base/text.h"
 #include "cli/commands.h"
 #include "cli/interrupt.h"
 #include "cli/output.h"
 #include "study/contest/tune.h"
-#include "study/contest/tune_key.h"
+#include "study/report/tune_page.h"
 
 #define DEFAULT_TIME_S 60
 #define MAX_THREADS 4096
+#define CAUSES_SHOWN 8
 
 /* As they are typed; owned, nullable. */
 typedef struct {
   char *from, *gpu, *prompt, *response, *model, *time, *seed, *threads;
+  char *report;
   char **sets, **keeps;
 } Texts;
 
@@ -35,6 +38,7 @@ texts_clear(Texts *texts)
   g_free(texts->time);
   g_free(texts->seed);
   g_free(texts->threads);
+  g_free(texts->report);
   g_strfreev(texts->sets);
   g_strfreev(texts->keeps);
 }
@@ -72,72 +76,129 @@ read_texts(const Texts *texts, RaTuneOptions *out, GError **error)
   return TRUE;
 }
 
-/* The sentence below the tables. */
-static char *
-verdict_of(const RaTune *tune)
-{
-  double now_s = tune->now.worth.iteration_s;
-  double then_s = tune->then.worth.iteration_s;
-  guint n_keys;
+/* The changed configuration beside the one as given; both nullable. */
+typedef struct {
+  char *text, *diff; /* owned */
+} Changed;
 
-  if (!tune->then.fits)
-    return g_strdup_printf(
-        "No change that was tried makes it fit: %.1f GiB "
-        "of a GPU are lacking.\n",
-        (tune->then.peak_bytes - tune->setup->cluster->device.memory_bytes) /
-            (1024.0 * 1024 * 1024));
-  if (!ra_tune_keys(tune->framework, &n_keys))
-    return g_strdup_printf("No key of %s is known that could be changed.\n",
-                           ra_framework_names[tune->framework]);
-  if (tune->changes->len == 0)
-    return g_strdup_printf("None of the %u configurations tried is faster.\n",
-                           tune->n_tried);
-  if (!tune->now.fits)
-    return g_strdup_printf("As given it does not fit; with %u key%s changed it "
-                           "takes %.4g s.\n",
-                           tune->changes->len,
-                           tune->changes->len == 1 ? "" : "s", then_s);
-  return g_strdup_printf("%.3g %% less time per iteration with %u key%s "
-                         "changed, of %u configurations.\n",
-                         100 * (1 - then_s / now_s), tune->changes->len,
-                         tune->changes->len == 1 ? "" : "s", tune->n_tried);
+static void
+changed_clear(Changed *changed)
+{
+  g_free(changed->text);
+  g_free(changed->diff);
+}
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Changed, changed_clear)
+
+/* FALSE: keys cannot be changed in place. */
+static gboolean
+change(const RaTune *tune, const RaTuneOptions *how, const char *output,
+       Changed *out, GError **error)
+{
+  g_autofree char *given = NULL;
+  const char *name = output && strcmp(output, "-") != 0 ? output : how->config;
+
+  out->text = ra_tune_text(tune, how->config, error);
+  if (!out->text || !g_file_get_contents(how->config, &given, NULL, error))
+    return FALSE;
+  out->diff = ra_line_diff(how->config, name, given, out->text);
+  return TRUE;
+}
+
+/* (transfer full): a row a line. */
+static RaTable *
+diff_table(const char *diff)
+{
+  RaTable *table = ra_table_new("diff");
+  g_auto(GStrv) lines = g_strsplit(diff, "\n", -1);
+
+  ra_table_column(table, "line", RA_UNIT_NONE, RA_CELL_TEXT);
+  for (guint i = 0; lines[i] && lines[i + 1]; i++) {
+    ra_table_row(table);
+    ra_table_text(table, lines[i]);
+  }
+  return table;
 }
 
 static gboolean
-print(const RaTune *tune, RaFormat format, GError **error)
+print_text(const RaTune *tune, const char *diff, GError **error)
+{
+  g_autoptr(RaTable) table = ra_tune_table(tune);
+  g_autoptr(RaTable) changes = ra_tune_changes_table(tune);
+  g_autoptr(RaTable) path = ra_tune_path_table(tune);
+  g_autofree char *sentence = ra_tune_sentence(tune);
+  g_autoptr(GString) out = g_string_new(NULL);
+
+  ra_output_titled(out, table, "An iteration now and then (op fidelity)");
+  if (tune->changes->len > 0) {
+    g_string_append_c(out, '\n');
+    ra_output_titled(out, changes, "Keys to change");
+    g_string_append_c(out, '\n');
+    ra_output_top(out, path, "Why: the critical path of an iteration",
+                  CAUSES_SHOWN, "further");
+  }
+  if (diff && *diff)
+    g_string_append_printf(out, "\n%s", diff);
+  g_string_append_c(out, '\n');
+  ra_output_wrapped(out, sentence);
+  return ra_output_print(out->str, out->len, error);
+}
+
+static gboolean
+print(const RaTune *tune, const char *diff, RaFormat format, GError **error)
 {
   g_autoptr(GPtrArray) tables =
       g_ptr_array_new_with_free_func((GDestroyNotify)ra_table_free);
-  g_autofree char *verdict = verdict_of(tune);
 
+  if (format == RA_FORMAT_TEXT)
+    return print_text(tune, diff, error);
   g_ptr_array_add(tables, ra_tune_table(tune));
-  if (tune->changes->len > 0 || format != RA_FORMAT_TEXT)
-    g_ptr_array_add(tables, ra_tune_changes_table(tune));
-  return ra_output_tables(tables, format, error) &&
-         (format != RA_FORMAT_TEXT ||
-          (ra_output_print("\n", 1, error) &&
-           ra_output_print(verdict, strlen(verdict), error)));
+  g_ptr_array_add(tables, ra_tune_changes_table(tune));
+  g_ptr_array_add(tables, ra_tune_path_table(tune));
+  g_ptr_array_add(tables, diff_table(diff ? diff : ""));
+  return ra_output_tables(tables, format, error);
+}
+
+static gboolean
+write_files(const RaTune *tune, const RaOptions *options,
+            const RaTuneOptions *how, const char *report,
+            const Changed *changed, GError **error)
+{
+  g_autofree char *html = NULL;
+
+  if (options->output && tune->then.fits &&
+      !ra_output_write(options->output, changed->text, strlen(changed->text),
+                       error))
+    return FALSE;
+  if (!report)
+    return TRUE;
+  html = ra_report_tuning(tune, how->config, changed->diff, how->seed, error);
+  return html && ra_output_write(report, html, strlen(html), error);
 }
 
 static int
-tune_one(const RaOptions *options, RaTuneOptions *how, GError **error)
+tune_one(const RaOptions *options, const char *report, RaTuneOptions *how,
+         GError **error)
 {
   gboolean shows = isatty(STDERR_FILENO);
+  gboolean needs = options->output != NULL;
   g_autoptr(RaTune) tune = NULL;
-  g_autofree char *text = NULL;
+  g_auto(Changed) changed = {NULL, NULL};
 
   how->progress = shows ? show_news : NULL;
   tune = ra_tune_new(how, error);
   if (shows)
     fputs("\r\033[K", stderr);
-  if (!tune)
+  /* A file that cannot be changed in place has keys to change, if no diff. */
+  if (!tune ||
+      (tune->then.fits &&
+       !change(tune, how, options->output, &changed, needs ? error : NULL) &&
+       needs))
     return 0;
-  if (options->output && tune->then.fits) {
-    text = ra_tune_text(tune, how->config, error);
-    if (!text || !ra_output_write(options->output, text, strlen(text), error))
-      return 0;
-  }
-  return print(tune, options->format, error) && tune->then.fits ? 0 : 1;
+  if (!write_files(tune, options, how, report, &changed, error))
+    return 0;
+  return print(tune, changed.diff, options->format, error) && tune->then.fits
+             ? 0
+             : 1;
 }
 
 static int
@@ -165,6 +226,8 @@ run(int argc, char **argv, GError **error)
        "Distribution of prompt lengths (default: the maximum, fixed)", "LAW"},
       {"response-length", 0, 0, G_OPTION_ARG_FILENAME, &texts.response,
        "Distribution of response lengths (default: the maximum, fixed)", "LAW"},
+      {"report", 0, 0, G_OPTION_ARG_FILENAME, &texts.report,
+       "Write all of it, with timelines of both, as a page", "FILE.html"},
       {"time", 0, 0, G_OPTION_ARG_FILENAME, &texts.time,
        "Time of the whole command (default: 60 s)", "SECONDS"},
       {"seed", 0, 0, G_OPTION_ARG_FILENAME, &texts.seed,
@@ -181,7 +244,7 @@ run(int argc, char **argv, GError **error)
   how.recipe =
       (RaRecipeOptions){"tune",         source,      texts.gpu, texts.prompt,
                         texts.response, texts.model, how.config};
-  return tune_one(&options, &how, error);
+  return tune_one(&options, texts.report, &how, error);
 }
 
 const RaCommand ra_command_tune = {

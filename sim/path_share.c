@@ -200,3 +200,10 @@ ra_critical_path_shares(const RaSim *sim, const RaTaskGraph *graph,
   g_array_sort(path.shares, compare_shares);
   return path.shares;
 }
+
+const char *
+ra_cause_what(const RaPathShare *share)
+{
+  return share->op < RA_N_OPS ? ra_op_name((RaOpKind)share->op)
+                              : ra_task_kind_name((RaTaskKind)share->task);
+}

@@ -56,6 +56,8 @@ GArray *ra_critical_path_shares(const RaSim *sim, const RaTaskGraph *graph,
                                 const RaEstimator *estimator);
 
 const char *ra_cause_name(RaCause cause);
+/* Its op, or kind of task. */
+const char *ra_cause_what(const RaPathShare *share);
 const char *ra_reach_name(RaReach reach); /* "node", "network", "-" */
 
 #endif

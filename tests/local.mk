@@ -154,6 +154,7 @@ check_programs += %D%/base/check_jobs
 check_programs += %D%/estimator/check_kinds
 tests_estimator_check_kinds_SOURCES = %D%/estimator/check_kinds.c %D%/support/search_case.h
 check_programs += %D%/base/check_keyfile
+check_programs += %D%/base/check_line_diff
 check_programs += %D%/traces/check_kineto
 EXTRA_DIST += %D%/data/kineto %D%/torch/kineto.py
 check_programs += %D%/graph/check_layout

@@ -10,6 +10,7 @@
 #include "base/jobs.h"
 #include "graph/input/plan_service.h"
 #include "sim/breakdown.h"
+#include "sim/path_share.h"
 #include "study/contest/tune.h"
 #include "study/contest/tune_key.h"
 #include "study/memory_verdict.h"
@@ -122,8 +123,21 @@ learning_of(const RaPlan *plan)
   return g_string_free(out, FALSE);
 }
 
+/* The critical path by cause, scaled to an iteration of the steady state. */
+static GArray *
+path_of(const RaSetup *setup, const RaReplay *run, double iteration_s)
+{
+  GArray *shares =
+      ra_critical_path_shares(run->sim, run->graph, setup->estimator);
+  double scale = iteration_s / ra_sim_result(run->sim)->makespan_s;
+
+  for (guint i = 0; i < shares->len; i++)
+    g_array_index(shares, RaPathShare, i).time_s *= scale;
+  return shares;
+}
+
 /* Reads @text into a setup that shares all but the plan, and replays it;
- * @out_learning: (nullable). */
+ * @out_learning: (nullable).  Op by op it has its critical path. */
 static gboolean
 replay(const Tuner *t, const char *text, RaFidelity fidelity, uint64_t seed,
        char **out_learning, RaTuneScore *out, GError **error)
@@ -144,6 +158,8 @@ replay(const Tuner *t, const char *text, RaFidelity fidelity, uint64_t seed,
     out->worth = (RaWorth){b->iteration_s, b->tokens_per_s, b->usd, b->n_gpus};
     out->peak_bytes = fit->peak_bytes;
     out->fits = fit->fits;
+    if (fidelity == RA_FIDELITY_OP)
+      out->path = path_of(&setup, run, b->iteration_s);
     if (out_learning)
       *out_learning = learning_of(setup.plan);
   }
@@ -483,6 +499,13 @@ begin(Tuner *t, GError **error)
   return TRUE;
 }
 
+static void
+score_clear(RaTuneScore *score)
+{
+  g_free(score->plan);
+  g_clear_pointer(&score->path, g_array_unref);
+}
+
 /* Both ends op by op.  What then does not fit, or is not faster, is none. */
 static gboolean
 finish(Tuner *t, GError **error)
@@ -500,9 +523,10 @@ finish(Tuner *t, GError **error)
   if (cost_of(&tune->then) <= cost_of(&tune->now))
     return TRUE;
   g_array_set_size(tune->changes, 0);
-  g_free(tune->then.plan);
+  score_clear(&tune->then);
   tune->then = tune->now;
   tune->then.plan = g_strdup(tune->now.plan);
+  tune->then.path = g_array_ref(tune->now.path);
   return TRUE;
 }
 
@@ -563,62 +587,7 @@ ra_tune_free(RaTune *tune)
     return;
   ra_setup_free(tune->setup);
   g_array_unref(tune->changes);
-  g_free(tune->now.plan);
-  g_free(tune->then.plan);
+  score_clear(&tune->now);
+  score_clear(&tune->then);
   g_free(tune);
-}
-
-/* --- tables --- */
-
-RaTable *
-ra_tune_changes_table(const RaTune *tune)
-{
-  RaTable *table = ra_table_new("changes");
-
-  ra_table_column(table, "key", RA_UNIT_NONE, RA_CELL_TEXT);
-  ra_table_column(table, "now", RA_UNIT_NONE, RA_CELL_TEXT);
-  ra_table_column(table, "then", RA_UNIT_NONE, RA_CELL_TEXT);
-  ra_table_column(table, "own_gain_frac", RA_UNIT_NONE, RA_CELL_FRAC);
-  for (guint i = 0; i < tune->changes->len; i++) {
-    const RaTuneChange *c = &g_array_index(tune->changes, RaTuneChange, i);
-
-    ra_table_row(table);
-    ra_table_text(table, c->key);
-    ra_table_text(table, c->before ? c->before : "-");
-    ra_table_text(table, c->after);
-    ra_table_real(table, c->gain_frac);
-  }
-  return table;
-}
-
-static void
-add_score(RaTable *table, const char *what, const RaTuneScore *score,
-          double memory_bytes)
-{
-  ra_table_row(table);
-  ra_table_text(table, what);
-  ra_table_real(table, score->worth.iteration_s);
-  ra_table_real(table, score->worth.tokens_per_s / score->worth.n_gpus);
-  ra_table_real(table, score->peak_bytes);
-  ra_table_real(table, memory_bytes - score->peak_bytes);
-  ra_table_real(table, score->worth.usd);
-  ra_table_text(table, score->fits ? "" : "does not fit");
-}
-
-RaTable *
-ra_tune_table(const RaTune *tune)
-{
-  RaTable *table = ra_table_new("tuning");
-  double memory_bytes = tune->setup->cluster->device.memory_bytes;
-
-  ra_table_column(table, "configuration", RA_UNIT_NONE, RA_CELL_TEXT);
-  ra_table_column(table, "iteration_s", RA_UNIT_SECONDS, RA_CELL_REAL);
-  ra_table_column(table, "tokens_per_s_per_gpu", RA_UNIT_NONE, RA_CELL_REAL);
-  ra_table_column(table, "peak_bytes", RA_UNIT_BYTES, RA_CELL_REAL);
-  ra_table_column(table, "left_bytes", RA_UNIT_BYTES, RA_CELL_REAL);
-  ra_table_column(table, "usd", RA_UNIT_NONE, RA_CELL_REAL);
-  ra_table_column(table, "note", RA_UNIT_NONE, RA_CELL_TEXT);
-  add_score(table, "now", &tune->now, memory_bytes);
-  add_score(table, "then", &tune->then, memory_bytes);
-  return table;
 }

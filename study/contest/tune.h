@@ -49,6 +49,8 @@ typedef struct {
   RaWorth worth;
   double peak_bytes; /* of the fullest GPU */
   gboolean fits;
+  GArray *path; /* owned: RaPathShare of the critical path, which add up to an
+                   iteration */
 } RaTuneScore;
 
 typedef struct {
@@ -86,6 +88,13 @@ RaTable *ra_tune_changes_table(const RaTune *tune);
 
 /* Iteration, tokens, memory and price, now and then. */
 RaTable *ra_tune_table(const RaTune *tune);
+
+/* A row per cause of the critical path: its seconds of an iteration now and
+ * then, what saves or costs most first.  Both add up to the iteration. */
+RaTable *ra_tune_path_table(const RaTune *tune);
+
+/* (transfer full): the result in a sentence, without its full stop. */
+char *ra_tune_sentence(const RaTune *tune);
 
 /**
  * ra_tune_text:

@@ -24,9 +24,7 @@ make_causes(const RaSetup *setup, const RaReplay *replay)
 
     ra_table_row(table);
     ra_table_text(table, ra_cause_name((RaCause)share->cause));
-    ra_table_text(table, share->op < RA_N_OPS
-                             ? ra_op_name((RaOpKind)share->op)
-                             : ra_task_kind_name((RaTaskKind)share->task));
+    ra_table_text(table, ra_cause_what(share));
     ra_table_text(table, ra_reach_name((RaReach)share->reach));
     ra_table_real(table, share->time_s);
     ra_table_real(table, share->time_s / makespan_s);

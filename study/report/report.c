@@ -19,62 +19,6 @@
 #define MAX_LANES 16 /* of the timeline */
 #define GIB 1073741824.0
 
-static const char head[] =
-    "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n"
-    "<meta name=\"viewport\" content=\"width=device-width\">\n<title>%s</title>"
-    "\n<style>\n"
-    "body{font:15px/1.45 system-ui,sans-serif;color:#1a1a1a;background:#fff;"
-    "max-width:1060px;margin:24px auto;padding:0 20px}\n"
-    "h1{font-size:24px;margin:0 0 4px}h2{font-size:18px;margin:32px 0 6px;"
-    "border-bottom:1px solid #ddd}\n"
-    "p{max-width:80ch}.big{font-size:30px;font-weight:600}.of{color:#555}\n"
-    ".row{display:flex;gap:36px;flex-wrap:wrap;margin:14px 0}\n"
-    "svg{width:100%%;height:auto;display:block;margin:8px 0}\n"
-    "svg text{font:11px system-ui,sans-serif;fill:#222}\n"
-    ".label text{font-weight:600;paint-order:stroke;stroke:#fff;"
-    "stroke-width:3px}\n"
-    "rect:hover,path:hover{stroke:#000;stroke-width:1}\n"
-    ".grid{stroke:#e4e4e4}.zero{stroke:#000}.limit{stroke:#000;stroke-width:2;"
-    "stroke-dasharray:6 4}\n"
-    "pre{font:12px/1.35 ui-monospace,monospace;background:#f6f6f6;padding:10px;"
-    "overflow-x:auto}\n"
-    "table{border-collapse:collapse}td,th{padding:3px 12px;text-align:right;"
-    "border-bottom:1px solid #e4e4e4}\n"
-    "td:first-child,th:first-child{text-align:left}summary{cursor:pointer}\n"
-    "@media print{details{display:none}}\n"
-    "</style></head><body>\n";
-
-static void
-put_heading(GString *out, const char *title, const char *text)
-{
-  g_string_append(out, "<h2>");
-  ra_report_escape(out, title);
-  g_string_append(out, "</h2>\n<p>");
-  ra_report_escape(out, text);
-  g_string_append(out, "</p>\n");
-}
-
-static void
-put_table(GString *out, const RaTable *table)
-{
-  g_autoptr(GString) text = g_string_new(NULL);
-
-  ra_table_write(table, RA_FORMAT_TEXT, text);
-  g_string_append(out, "<pre>");
-  ra_report_escape(out, text->str);
-  g_string_append(out, "</pre>\n");
-}
-
-static void
-put_figure(GString *out, const char *value, const char *what)
-{
-  g_string_append(out, "<div><div class=\"big\">");
-  ra_report_escape(out, value);
-  g_string_append(out, "</div><div class=\"of\">");
-  ra_report_escape(out, what);
-  g_string_append(out, "</div></div>\n");
-}
-
 /* The numbers that people look for first. */
 static void
 put_figures(GString *out, const RaSetup *setup, const RaOutcome *outcome,
@@ -93,16 +37,17 @@ put_figures(GString *out, const RaSetup *setup, const RaOutcome *outcome,
   g_autofree char *gpus = g_strdup_printf("%u", b->n_gpus);
 
   g_string_append(out, "<div class=\"row\">\n");
-  put_figure(out, isfinite(error_frac) ? with : time, "an iteration");
-  put_figure(out, gpus, "GPUs");
-  put_figure(out, tokens, "tokens/s");
+  ra_report_figure(out, isfinite(error_frac) ? with : time, "an iteration");
+  ra_report_figure(out, gpus, "GPUs");
+  ra_report_figure(out, tokens, "tokens/s");
   if (isfinite(b->mfu_frac))
-    put_figure(out, mfu, "of the peak FLOP/s (MFU)");
-  put_figure(out, peak,
-             ra_trial_fits(base) ? "highest peak of GPU memory: fits"
-                                 : "highest peak of GPU memory: does not fit");
+    ra_report_figure(out, mfu, "of the peak FLOP/s (MFU)");
+  ra_report_figure(out, peak,
+                   ra_trial_fits(base)
+                       ? "highest peak of GPU memory: fits"
+                       : "highest peak of GPU memory: does not fit");
   if (isfinite(b->usd))
-    put_figure(out, usd, "an iteration");
+    ra_report_figure(out, usd, "an iteration");
   g_string_append(out, "</div>\n<p>");
   ra_report_escape(out, outcome->sentence);
   g_string_append(out, ".</p>\n");
@@ -216,15 +161,15 @@ put_errors(GString *out, const RaSetup *setup)
   g_string_append(out, "<details><summary>Laws of the GPU: sources and "
                        "held-out errors</summary>\n");
   for (guint i = 0; i < tables->len; i++)
-    put_table(out, tables->pdata[i]);
+    ra_report_table(out, tables->pdata[i]);
   g_string_append(out, "</details>\n");
 }
 
 /* ---- All of it ------------------------------------------------------- */
 
-static gboolean
-put_pictures(GString *out, const RaSetup *setup, RaReplay *replay,
-             const RaOutcome *outcome, GError **error)
+gboolean
+ra_report_pictures(GString *out, const RaSetup *setup, RaReplay *replay,
+                   const RaOutcome *outcome, GError **error)
 {
   RaTimelineOptions look = RA_TIMELINE_OPTIONS_INIT;
   g_autoptr(RaTrace) trace = ra_replay_trace(setup, replay);
@@ -238,20 +183,22 @@ put_pictures(GString *out, const RaSetup *setup, RaReplay *replay,
   timeline = ra_timeline_new(trace, &look, error);
   if (!timeline)
     return FALSE;
-  put_heading(out, "Timeline",
-              "One iteration of the steady state. Each row is a group of GPUs "
-              "that do the same: computation above, communication below. Point "
-              "at a box to see what it is.");
+  ra_report_heading(
+      out, "Timeline",
+      "One iteration of the steady state. Each row is a group of GPUs "
+      "that do the same: computation above, communication below. Point "
+      "at a box to see what it is.");
   ra_report_timeline(out, timeline);
-  put_heading(out, "Where GPU time goes",
-              "Shares of all GPU-seconds of an iteration, by call and cause.");
+  ra_report_heading(
+      out, "Where GPU time goes",
+      "Shares of all GPU-seconds of an iteration, by call and cause.");
   ra_report_causes(out, outcome->breakdown, setup->workload);
   memory = ra_plot_memory_data(replay, MEMORY_ROWS, &gpu);
   if (memory) {
     title = g_strdup_printf("GPU %u, which has the highest peak, over the "
                             "whole run. The dashed line is its memory.",
                             gpu);
-    put_heading(out, "Memory by component", title);
+    ra_report_heading(out, "Memory by component", title);
     ra_report_memory(out, memory, setup->cluster->device.memory_bytes / GIB);
   }
   return TRUE;
@@ -260,12 +207,12 @@ put_pictures(GString *out, const RaSetup *setup, RaReplay *replay,
 static void
 put_tables(GString *out, const RaOutcome *outcome)
 {
-  put_heading(out, "Tables", "Tables of reallot simulate.");
-  put_table(out, outcome->calls);
-  put_table(out, outcome->gpu_time);
-  put_table(out, outcome->critical_path);
+  ra_report_heading(out, "Tables", "Tables of reallot simulate.");
+  ra_report_table(out, outcome->calls);
+  ra_report_table(out, outcome->gpu_time);
+  ra_report_table(out, outcome->critical_path);
   if (ra_table_n_rows(outcome->moves) > 0)
-    put_table(out, outcome->moves);
+    ra_report_table(out, outcome->moves);
 }
 
 char *
@@ -282,35 +229,33 @@ ra_report_new(const char *plan, const RaSetupFlags *flags,
       replay ? ra_sensitivity_new(plan, flags, &wanted, error) : NULL;
   g_autoptr(RaOutcome) outcome = NULL;
   g_autoptr(GString) out = g_string_new(NULL);
-  g_autofree char *name = NULL, *safe = NULL, *sentence = NULL;
+  g_autofree char *name = NULL, *sentence = NULL;
 
   if (!sensitivity)
     return NULL;
   outcome = ra_outcome_new(setup, replay->graph, replay->sim);
   name = g_path_get_basename(setup->plan_path);
-  safe = g_markup_escape_text(name, -1);
   sentence = ra_sensitivity_sentence(sensitivity);
-  g_string_append_printf(out, head, safe);
-  g_string_append_printf(
-      out, "<h1>%s</h1><div class=\"of\">" PACKAGE_STRING "</div>\n", safe);
+  ra_report_open(out, name);
   put_figures(out, setup, outcome, &sensitivity->base);
-  if (!put_pictures(out, setup, replay, outcome, error))
+  if (!ra_report_pictures(out, setup, replay, outcome, error))
     return NULL;
-  put_heading(out, "Sensitivity",
-              *sentence ? sentence : "No resource changes the iteration time.");
+  ra_report_heading(out, "Sensitivity",
+                    *sentence ? sentence
+                              : "No resource changes the iteration time.");
   ra_report_tornado(out, sensitivity);
-  put_table(out, sensitivity->gpu_table);
-  put_heading(
+  ra_report_table(out, sensitivity->gpu_table);
+  ra_report_heading(
       out, "Placement strategies",
       "Plans that reallot plan makes for the same workload and cluster.");
   put_families(out, setup, flags, options, &sensitivity->base);
   put_tables(out, outcome);
-  put_heading(out, "Model errors and inputs",
-              outcome->extrapolated && *outcome->extrapolated
-                  ? outcome->extrapolated
-                  : "No cost is extrapolated.");
+  ra_report_heading(out, "Model errors and inputs",
+                    outcome->extrapolated && *outcome->extrapolated
+                        ? outcome->extrapolated
+                        : "No cost is extrapolated.");
   put_errors(out, setup);
   put_inputs(out, setup, flags);
-  g_string_append(out, "</body></html>\n");
+  ra_report_close(out);
   return g_string_free(g_steal_pointer(&out), FALSE);
 }

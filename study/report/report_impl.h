@@ -1,8 +1,10 @@
-/* Pictures of a report: SVG elements that are appended to a text. */
+/* Parts and pictures (SVG) of a page, which are appended to a text. */
 #ifndef RA_STUDY_REPORT_REPORT_IMPL_H
 #define RA_STUDY_REPORT_REPORT_IMPL_H
 
+#include "base/table.h"
 #include "sim/breakdown.h"
+#include "study/report/outcome.h"
 #include "study/report/report.h"
 #include "study/sweep/sensitivity.h"
 #include "traces/timeline.h"
@@ -11,6 +13,21 @@
 
 /* Appends @text with HTML's special characters escaped. */
 void ra_report_escape(GString *out, const char *text);
+
+/* The page's head, with its title and our name; and its end. */
+void ra_report_open(GString *out, const char *title);
+void ra_report_close(GString *out);
+
+void ra_report_heading(GString *out, const char *title, const char *text);
+void ra_report_table(GString *out, const RaTable *table);
+
+/* A large @value (in a `<div class="row">`) above @what it is. */
+void ra_report_figure(GString *out, const char *value, const char *what);
+
+/* Timeline, GPU time by cause and memory of a @replay that was recorded. */
+gboolean ra_report_pictures(GString *out, const RaSetup *setup,
+                            RaReplay *replay, const RaOutcome *outcome,
+                            GError **error);
 
 void ra_report_timeline(GString *out, const RaTimeline *timeline);
 

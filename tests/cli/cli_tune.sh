@@ -42,6 +42,28 @@ given=$(runs "$verl" given)
 [ "$faster" = "$then" ] && [ "$given" = "$now" ] && [ "$faster" != "$given" ]
 result $? "both simulate to what the table says: $given s, $faster s"
 
+# The critical path of an iteration, scaled to it: its causes add up to the
+# iteration, now and then, to the digits that are printed.  The fault: the sums
+# of the whole run, three iterations.
+# shellcheck disable=SC2086
+works tune "$verl" $keep --threads=1 --format=tsv -o faster.sh \
+  --report=page.html
+awk -F'\t' -v now="$now" -v then="$then" '
+  /^# / { on = $2 == "" && $0 == "# critical_path" ? 1 : 0; next }
+  on == 1 { on = 2; next }
+  on { a += $4; b += $5; saved += $6 }
+  END { exit !(a / now - 1 < 1e-4 && 1 - a / now < 1e-4 &&
+    b / then - 1 < 1e-4 && 1 - b / then < 1e-4 && saved > 0) }' out
+result $? "the causes of the critical path add up to both times"
+# The difference is that of diff, a second program.
+awk '/^# / { on = $0 == "# diff"; head = 1; next } on && !head { print }
+  { head = 0 }' out | tail -n +3 >hunks
+diff -U3 "$verl" faster.sh | tail -n +3 | cmp -s - hunks && [ -s hunks ]
+result $? "the difference is what diff says"
+[ "$(grep -c '<svg' page.html)" -eq 6 ] && grep -q '<h2>Why' page.html &&
+  grep -q '^@@ ' page.html && ! grep -qE '<(script|link|img)|src=' page.html
+result $? "a page has three pictures of each, why, and the difference"
+
 works tune "$verl" '--keep=*' --threads=1
 grep -q '^None of the 1 configurations tried is faster' out
 result $? "nothing to change: it says so"
