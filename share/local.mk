@@ -198,6 +198,7 @@ dist_systems_DATA += %D%/systems/megatron-lm-a100.system
 dist_systems_DATA += %D%/systems/nemo-aligner.system
 dist_systems_DATA += %D%/systems/nemo-h100.system
 dist_systems_DATA += %D%/systems/nemo-rl.system
+dist_systems_DATA += %D%/systems/nemo-rl-async.system
 dist_systems_DATA += %D%/systems/openrlhf-deepspeed.system
 dist_systems_DATA += %D%/systems/openrlhf.system
 dist_systems_DATA += %D%/systems/reallhf-2024.system

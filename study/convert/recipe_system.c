@@ -9,7 +9,8 @@
  * keys for it, it is written into the plan. */
 typedef struct {
   const char *sharded,
-      *other; /* nullable, systems: actor trained with zero 3, or not */
+      *other;        /* nullable, systems: actor trained with zero 3, or not */
+  const char *apart; /* nullable: system of engines with GPUs of their own */
   gboolean reader_host;  /* models that only infer rest in host memory if they
                            are sharded by zero 3 */
   gboolean trained_host; /* weights and optimizer of what is trained are in host
@@ -24,18 +25,18 @@ static const Habits habits[RA_N_FRAMEWORKS] = {
      * workers/engine/fsdp/transformer_impl.py; before, fsdp_workers.py).
      * CUDA_DEVICE_MAX_CONNECTIONS=1 (verl, trainer/constants_ppo.py, since
      * 2025-07). */
-    [RA_FRAMEWORK_VERL] = {"verl-fsdp", "verl-megatron", TRUE, FALSE,
+    [RA_FRAMEWORK_VERL] = {"verl-fsdp", "verl-megatron", .reader_host = TRUE,
                            .one_queue = TRUE},
-    [RA_FRAMEWORK_OPENRLHF] = {"openrlhf-deepspeed", "openrlhf-deepspeed",
-                               FALSE, FALSE},
+    [RA_FRAMEWORK_OPENRLHF] = {"openrlhf-deepspeed", "openrlhf-deepspeed"},
     /* offload_before_refit(), offload_after_refit() (NeMo-RL,
      * models/policy/workers). */
-    [RA_FRAMEWORK_NEMO_RL] = {"nemo-rl", "nemo-rl", FALSE, TRUE},
-    [RA_FRAMEWORK_REALHF] = {"reallhf-2024", "reallhf-2024", FALSE, FALSE},
-    [RA_FRAMEWORK_SLIME] = {"slime", "slime", FALSE, FALSE},
-    [RA_FRAMEWORK_SKYRL] = {"skyrl-fsdp", "skyrl-megatron", FALSE, FALSE},
-    [RA_FRAMEWORK_ROLL] = {"roll", "roll", FALSE, FALSE},
-    [RA_FRAMEWORK_AREAL] = {"areal", "areal", FALSE, FALSE},
+    [RA_FRAMEWORK_NEMO_RL] = {"nemo-rl", "nemo-rl", "nemo-rl-async",
+                              .trained_host = TRUE},
+    [RA_FRAMEWORK_REALHF] = {"reallhf-2024", "reallhf-2024"},
+    [RA_FRAMEWORK_SLIME] = {"slime", "slime"},
+    [RA_FRAMEWORK_SKYRL] = {"skyrl-fsdp", "skyrl-megatron"},
+    [RA_FRAMEWORK_ROLL] = {"roll", "roll"},
+    [RA_FRAMEWORK_AREAL] = {"areal", "areal"},
     /* Its trainer generates by itself, with vLLM if it is told to. */
     [RA_FRAMEWORK_TRL] = {"trl", "trl", .with_engine = TRUE},
 };
@@ -76,7 +77,11 @@ ra_recipe_set_system(RaRecipe *recipe)
 
   if (!h->with_engine || generate->max_sequences > 0)
     recipe->system =
-        calls[RA_RECIPE_ACTOR_TRAIN].zero == 3 ? h->sharded : h->other;
+        h->apart && generate->is_there &&
+                !shares_gpus(generate, &calls[RA_RECIPE_ACTOR_TRAIN])
+            ? h->apart
+        : calls[RA_RECIPE_ACTOR_TRAIN].zero == 3 ? h->sharded
+                                                 : h->other;
   for (RaRecipeKind k = RA_RECIPE_ACTOR_INFERENCE; k < RA_N_RECIPE_CALLS; k++) {
     RaRecipeCall *c = &calls[k];
 
