@@ -331,8 +331,9 @@ set_train(Maker *m, GError **error)
     set_sharded(m, call);
   call->host = g_str_has_prefix(cell_of(m, RA_STEP_CELL_PARAM_OFFLOAD), "yes");
   call->optimizer_host =
-      g_str_has_prefix(cell_of(m, RA_STEP_CELL_OPTIMIZER_OFFLOAD), "yes") ||
-      says(m, RA_STEP_CELL_OPTIMIZER_OFFLOAD, "CPU");
+      g_str_has_prefix(cell_of(m, RA_STEP_CELL_OPTIMIZER_OFFLOAD), "yes");
+  /* slime's --optimizer-cpu-offload steps there. */
+  call->cpu_optimizer = says(m, RA_STEP_CELL_OPTIMIZER_OFFLOAD, "CPU");
   set_micro(m, call, TRUE);
   return TRUE;
 }
