@@ -142,6 +142,16 @@ ra_named_arrive(unsigned id, unsigned n_threads)
 
 /* ---- The bulk copy engine (9.7.8.24.9, cp.async.bulk.tensor) --------------*/
 
+/* A function of the driver, as CUDA 12.0 has it.  The first form is since 12.5,
+ * the other one until 12.9. */
+#if defined(CUDART_VERSION) && CUDART_VERSION >= 12050
+#define RA_DRIVER_ENTRY(name, out, found)                                      \
+  cudaGetDriverEntryPointByVersion(name, out, 12000, cudaEnableDefault, found)
+#else
+#define RA_DRIVER_ENTRY(name, out, found)                                      \
+  cudaGetDriverEntryPoint(name, out, cudaEnableDefault, found)
+#endif
+
 /* Makes the tensor map @out, with which one copy moves @rows rows of a panel of
  * (n_tokens, n_heads, width) bf16, tokens @stride elements apart.
  *
@@ -163,9 +173,8 @@ ra_tensor_map(RaTensorMap *out, const uint16_t *from, uint32_t width,
   cudaDriverEntryPointQueryResult found;
   void *entry = __atomic_load_n(&known, __ATOMIC_RELAXED);
 
-  if (!entry && (cudaGetDriverEntryPointByVersion(
-                     "cuTensorMapEncodeTiled", &entry, 12000, cudaEnableDefault,
-                     &found) != cudaSuccess ||
+  if (!entry && (RA_DRIVER_ENTRY("cuTensorMapEncodeTiled", &entry, &found) !=
+                     cudaSuccess ||
                  found != cudaDriverEntryPointSuccess || !entry))
     return cudaErrorNotSupported;
   __atomic_store_n(&known, entry, __ATOMIC_RELAXED);

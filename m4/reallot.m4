@@ -113,7 +113,9 @@ AC_DEFUN([RA_CHECK_CUDA], [
       [NCCL's folder, with include/ and lib/ (default: the toolkit's)])],
     [], [with_nccl=])
   AC_ARG_VAR([NVCC], [CUDA compiler])
-  AC_ARG_VAR([NVCC_ARCH], [GPU architecture for nvcc -arch (default: sm_90)])
+  AC_ARG_VAR([NVCC_ARCH],
+    [GPU architectures of the images, e.g. "sm_80 sm_90 sm_100 sm_120"; the last
+     one's PTX is for later GPUs (default: sm_90)])
   AC_ARG_VAR([NVCCFLAGS], [flags for nvcc (default: -O3 -lineinfo)])
   CUDA_CPPFLAGS= CUDA_LDFLAGS= CUDA_LIBS= ra_why=
   ra_have_cuda=no
@@ -195,4 +197,12 @@ AC_DEFUN([_RA_CUDA_NVCC], [
        ra_have_cuda=no ra_why="$NVCC does not compile for $ra_arch"])
   done
   rm -f conftest.cu conftest.$OBJEXT
+  NVCC_CODE=
+  for ra_arch in $NVCC_ARCH; do
+    ra_n=${ra_arch#sm_}
+    NVCC_CODE="$NVCC_CODE -gencode=arch=compute_$ra_n,code=sm_$ra_n"
+  done
+  AS_CASE([$ra_n], [*a|*f], [],
+    [NVCC_CODE="$NVCC_CODE -gencode=arch=compute_$ra_n,code=compute_$ra_n"])
+  AC_SUBST([NVCC_CODE])
 ])

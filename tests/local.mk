@@ -436,6 +436,7 @@ shell_tests += %D%/mpi/srun.sh
 EXTRA_DIST += %D%/mpi/mpi_impl.sh
 shell_tests += %D%/needed.sh
 shell_tests += %D%/tiers.sh
+shell_tests += %D%/device/images.sh
 shell_tests += %D%/device/node.sh
 shell_tests += %D%/traces/profiles.sh
 
@@ -515,11 +516,11 @@ AM_TESTS_ENVIRONMENT = \
 	G_DEBUG=fatal-warnings; LC_ALL=C; \
 	srcdir='$(abs_top_srcdir)'; builddir='$(abs_top_builddir)'; \
 	CK_TIMEOUT_MULTIPLIER="$${CK_TIMEOUT_MULTIPLIER:-60}"; \
-	RA_HAVE_CUDA='$(RA_HAVE_CUDA)'; RA_REQUIRE_GPU='$(RA_REQUIRE_GPU)'; \
+	NVCC='$(NVCC)'; RA_HAVE_CUDA='$(RA_HAVE_CUDA)'; RA_REQUIRE_GPU='$(RA_REQUIRE_GPU)'; \
 	RA_TESTS='$(check_programs) $(gpu_programs) $(shell_tests) $(gpu_tests)'; \
 	RA_PROGRAMS='$(bin_PROGRAMS) $(noinst_PROGRAMS) $(check_programs) $(gpu_programs)'; \
 	export RA_DATA_PATH G_DEBUG LC_ALL srcdir builddir \
-	  CK_TIMEOUT_MULTIPLIER RA_HAVE_CUDA RA_REQUIRE_GPU RA_PROGRAMS RA_TESTS; \
+	  CK_TIMEOUT_MULTIPLIER NVCC RA_HAVE_CUDA RA_REQUIRE_GPU RA_PROGRAMS RA_TESTS; \
 	$(RA_TESTS_ENVIRONMENT)
 
 ## Outputs that tests/cli/cli*.sh expect to the letter.

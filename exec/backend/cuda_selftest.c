@@ -87,6 +87,29 @@ random_bf16(GRand *rand, size_t n)
   return values;
 }
 
+/* The oldest driver of a major release, on Linux (CUDA Toolkit Release Notes,
+ * "Minimum Required Driver Version for CUDA Minor Version Compatibility"). */
+#if CUDART_VERSION >= 13000
+#define OLDEST_DRIVER "580.65.06"
+#else
+#define OLDEST_DRIVER "525.60.13"
+#endif
+
+/* @driver: the release of CUDA that it is for, as CUDART_VERSION */
+static void
+set_no_device(GError **error, cudaError_t code, int driver)
+{
+  if (code == cudaErrorInsufficientDriver)
+    g_set_error(error, RA_ERROR, RA_ERROR_NO_DEVICE,
+                "no CUDA device: the driver is for CUDA %d.%d, expected %s or "
+                "newer, which a build with CUDA %d.%d needs",
+                driver / 1000, driver % 1000 / 10, OLDEST_DRIVER,
+                CUDART_VERSION / 1000, CUDART_VERSION % 1000 / 10);
+  else
+    g_set_error(error, RA_ERROR, RA_ERROR_NO_DEVICE, "no CUDA device: %s",
+                code == cudaSuccess ? "none found" : cudaGetErrorString(code));
+}
+
 gboolean
 ra_cuda_open(GError **error)
 {
@@ -104,8 +127,7 @@ ra_cuda_open(GError **error)
   if (code == cudaSuccess && n_devices > 0)
     code = cudaSetDevice(0);
   if (code != cudaSuccess || n_devices < 1) {
-    g_set_error(error, RA_ERROR, RA_ERROR_NO_DEVICE, "no CUDA device: %s",
-                code == cudaSuccess ? "none found" : cudaGetErrorString(code));
+    set_no_device(error, code, version);
     return FALSE;
   }
   return ra_cuda_forward_open(error);

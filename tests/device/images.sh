@@ -1,0 +1,58 @@
+#!/bin/bash
+# Images of the kernels for each architecture that NVCC_ARCH may name: every
+# kernel compiles, no register spills, and ptxas serializes no product of a
+# warpgroup.  And the line of a driver that is too old for the build.
+[ -n "${BASH_VERSION-}" ] || exec bash "$0" "$@"
+set -u
+: "${srcdir:?is set by make check}" "${builddir:?}" "${RA_HAVE_CUDA:?}"
+[ "$RA_HAVE_CUDA" = yes ] || { echo "1..0 # SKIP built without CUDA"; exit 0; }
+nvcc=${NVCC:-nvcc}
+tmp=$(mktemp -d) || exit 99
+trap 'rm -rf "$tmp"' EXIT
+n=0
+
+result() { # STATUS WHAT
+  n=$((n + 1))
+  if [ "$1" -eq 0 ]; then echo "ok $n - $2"; else echo "not ok $n - $2"; fi
+}
+
+# CUDA 12.4 to 12.7 know no Blackwell.
+archs=
+"$nvcc" --list-gpu-code >"$tmp/known" || exit 99
+for arch in sm_80 sm_90 sm_100 sm_120; do
+  grep -qx "$arch" "$tmp/known" && archs="$archs $arch"
+done
+NVCC=$nvcc NVCC_ARCH=$archs bash "$srcdir/bench/ptxas.sh" >"$tmp/rows"
+for arch in $archs; do
+  # Kernels of sm_90a stand under sm_90 and nowhere else.
+  awk -F'\t' -v arch="$arch" 'NF == 6 && $2 == arch && $1 !~ /_sm90a/ {
+    print $1, $3 }' "$tmp/rows" | LC_ALL=C sort >"$tmp/$arch"
+  [ -s "$tmp/$arch" ] && cmp -s "$tmp/sm_80" "$tmp/$arch"
+  result $? "all kernels compile for $arch"
+done
+grep -q '^attention_backward_sm90a' "$tmp/rows"
+result $? "those of sm_90a"
+for bar in spilled_bytes serialized_wgmma; do
+  grep -q "^bar	$bar	0	" "$tmp/rows"
+  result $? "$bar"
+  grep -q "^bar	$bar	0	" "$tmp/rows" ||
+    awk -F'\t' '/^#/ || (NF == 6 && $6 > 0) { print "# " $0 }' "$tmp/rows"
+done
+
+# A driver's library that has nothing but its version, of CUDA 11.0: older than
+# any release that this is built with.
+cat >"$tmp/driver.c" <<'END'
+int cuDriverGetVersion(int *v);
+int cuDriverGetVersion(int *v) { *v = 11000; return 0; }
+END
+cc -shared -fPIC -o "$tmp/libcuda.so.1" "$tmp/driver.c" || exit 99
+ASAN_OPTIONS=${ASAN_OPTIONS:+$ASAN_OPTIONS:}protect_shadow_gap=0:detect_leaks=0 \
+  LD_LIBRARY_PATH=$tmp "$builddir/reallot-cuda" --selftest \
+  >"$tmp/out" 2>"$tmp/err"
+status=$?
+said='^reallot: no CUDA device: the driver is for CUDA 11\.0, expected [0-9.]+'
+said="$said or newer, which a build with CUDA 1[2-9]\.[0-9]+ needs\$"
+[ $status -eq 3 ] && [ ! -s "$tmp/out" ] && [ "$(wc -l <"$tmp/err")" -eq 1 ] &&
+  grep -Eq "$said" "$tmp/err"
+result $? "the driver that is needed"
+echo "1..$n"
