@@ -11,6 +11,7 @@
 
 /* Bytes of a half of what words go through. */
 #define STAGE_BYTES ((gsize)256 << 10)
+#define STAGE_WORDS (STAGE_BYTES / sizeof(uint32_t))
 
 /* Pinned memory through which words go to the device: from pageable memory a
  * copy may wait for the stream inside the driver.  Halves take turns; one is
@@ -160,14 +161,14 @@ stage_open(Stage *s)
   return s->memory != NULL;
 }
 
-/* @numbers in pinned memory, until the copy that is begun next has read them;
- * as they are where there is no room. */
+/* (@n_bytes <= STAGE_BYTES) @numbers in pinned memory, until the copy that is
+ * begun next has read them; as they are where there is no such memory. */
 static const uint32_t *
 staged(Stage *s, gsize n_bytes, const uint32_t *numbers)
 {
   char *to;
 
-  if (n_bytes == 0 || n_bytes > STAGE_BYTES || !stage_open(s))
+  if (!stage_open(s))
     return numbers;
   if (s->at + n_bytes > STAGE_BYTES) {
     ra_cuda_check(ra_device_event_record(s->is_read[s->half], NULL),
@@ -193,10 +194,14 @@ ra_cuda_upload(RaCudaRoom which, gsize n, const uint32_t *numbers)
     return (const uint32_t *)m->rooms[RA_CUDA_KEPT] + (numbers - m->kept);
   room = ra_cuda_scratch(which, n * sizeof *room);
   ra_cuda_spill();
-  ra_cuda_check(ra_device_write(room,
-                                staged(&m->stage, n * sizeof *room, numbers),
-                                n * sizeof *room),
-                "a copy from the host");
+  for (gsize at = 0; at < n; at += STAGE_WORDS) {
+    gsize n_bytes = MIN(n - at, STAGE_WORDS) * sizeof *room;
+
+    ra_cuda_check(ra_device_write(room + at,
+                                  staged(&m->stage, n_bytes, numbers + at),
+                                  n_bytes),
+                  "a copy from the host");
+  }
   return room;
 }
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "exec/backend/backend_cuda.h"
+#include "tests/emulator/memory.h"
 #include "tests/emulator/queue.h"
 #include "tests/support/check_main.h"
 
@@ -58,6 +59,58 @@ START_TEST(test_words)
 }
 END_TEST
 
+/* More words than a half has go in pieces, in turn through both: 200,000 words,
+ * the last 3,392 of them a piece of their own, at the rows of a table that has
+ * the number of its row. */
+START_TEST(test_pieces)
+{
+  enum { MANY = 200000 };
+  const RaBackend *b = ra_backend_cuda();
+  float table[ROWS * WIDTH];
+  g_autofree float *made = g_new(float, (gsize)MANY *WIDTH);
+  g_autofree uint32_t *tokens = g_new(uint32_t, MANY);
+  RaElem *rows = b->alloc(ROWS * WIDTH * b->elem_bytes);
+  RaElem *out = b->alloc((gsize)MANY * WIDTH * b->elem_bytes);
+  guint n_wrong = 0;
+
+  for (guint i = 0; i < ROWS * WIDTH; i++)
+    table[i] = (float)(i / WIDTH);
+  b->write_elems(ROWS * WIDTH, table, rows);
+  ra_emu_seed_queues(3, TRUE);
+  ra_emu_late_ops(1);
+  for (guint i = 0; i < MANY; i++)
+    tokens[i] = (i * 31 + i / 1000) % ROWS;
+  b->embedding(MANY, WIDTH, 0, ROWS, tokens, rows, out);
+  b->read_elems((gsize)MANY * WIDTH, out, made);
+  ra_emu_late_ops(0);
+  for (guint i = 0; i < MANY; i++)
+    n_wrong += made[i * WIDTH] < (float)tokens[i] ||
+               made[i * WIDTH] > (float)tokens[i];
+  ck_assert_uint_eq(n_wrong, 0);
+  b->free(out);
+  b->free(rows);
+}
+END_TEST
+
+/* A buffer that is too small stays: to free it waits for every stream, also for
+ * a receive whose sender waits for this rank.  20,000 words take the place of
+ * 2,000, and what is held grows by all of a new buffer, of twice their 80,000
+ * bytes. */
+START_TEST(test_outgrown)
+{
+  const RaBackend *b = ra_backend_cuda();
+  g_autofree uint32_t *words = g_new0(uint32_t, 20000);
+  size_t before;
+
+  b->keep_words(2000, words);
+  before = ra_emu_held_bytes();
+  b->keep_words(20000, words);
+  ck_assert_uint_ge(ra_emu_held_bytes() - before, 160000);
+  ck_assert_uint_ge(b->held_bytes(), 160000 + 16000);
+  b->keep_words(0, NULL);
+}
+END_TEST
+
 static Suite *
 backend_cuda_words_suite(void)
 {
@@ -66,6 +119,8 @@ backend_cuda_words_suite(void)
 
   tcase_set_timeout(tcase, 120);
   tcase_add_loop_test(tcase, test_words, 0, 4);
+  tcase_add_test(tcase, test_pieces);
+  tcase_add_test(tcase, test_outgrown);
   suite_add_tcase(suite, tcase);
   return suite;
 }
