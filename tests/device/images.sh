@@ -1,7 +1,8 @@
 #!/bin/bash
 # Images of the kernels for each architecture that NVCC_ARCH may name: every
 # kernel compiles, no register spills, and ptxas serializes no product of a
-# warpgroup.  And the line of a driver that is too old for the build.
+# warpgroup.  And the line of a driver that is too old for the build, with the
+# variables that it finds at its first call.
 [ -n "${BASH_VERSION-}" ] || exec bash "$0" "$@"
 set -u
 : "${srcdir:?is set by make check}" "${builddir:?}" "${RA_HAVE_CUDA:?}"
@@ -42,17 +43,36 @@ done
 # A driver's library that has nothing but its version, of CUDA 11.0: older than
 # any release that this is built with.
 cat >"$tmp/driver.c" <<'END'
-int cuDriverGetVersion(int *v);
-int cuDriverGetVersion(int *v) { *v = 11000; return 0; }
+#include <stdio.h>
+#include <stdlib.h>
+static void say(FILE *to, const char *name)
+{
+  fprintf(to, "%s=%s\n", name, getenv(name) ? getenv(name) : "");
+}
+int cuDriverGetVersion(int *v)
+{
+  FILE *to = fopen(getenv("RA_DRIVER_SAW"), "w");
+  say(to, "CUDA_MODULE_LOADING");
+  say(to, "CUDA_DEVICE_MAX_CONNECTIONS");
+  say(to, "NCCL_COMM_SPLIT_SHARE_RESOURCES");
+  fclose(to);
+  *v = 11000;
+  return 0;
+}
 END
 cc -shared -fPIC -o "$tmp/libcuda.so.1" "$tmp/driver.c" || exit 99
 ASAN_OPTIONS=${ASAN_OPTIONS:+$ASAN_OPTIONS:}protect_shadow_gap=0:detect_leaks=0 \
-  LD_LIBRARY_PATH=$tmp "$builddir/reallot-cuda" --selftest \
-  >"$tmp/out" 2>"$tmp/err"
+  LD_LIBRARY_PATH=$tmp RA_DRIVER_SAW=$tmp/saw "$builddir/reallot-cuda" run \
+  grpo-tiny-4.plan -n 1 --backend=cuda >"$tmp/out" 2>"$tmp/err"
 status=$?
 said='^reallot: no CUDA device: the driver is for CUDA 11\.0, expected [0-9.]+'
 said="$said or newer, which a build with CUDA 1[2-9]\.[0-9]+ needs\$"
 [ $status -eq 3 ] && [ ! -s "$tmp/out" ] && [ "$(wc -l <"$tmp/err")" -eq 1 ] &&
   grep -Eq "$said" "$tmp/err"
 result $? "the driver that is needed"
+# Modules load, and streams have queues, before a receive can stand in front of
+# them; communicators share nothing.
+printf '%s\n' CUDA_MODULE_LOADING=EAGER CUDA_DEVICE_MAX_CONNECTIONS=32 \
+  NCCL_COMM_SPLIT_SHARE_RESOURCES=0 | cmp -s - "$tmp/saw"
+result $? "what the driver finds in the environment"
 echo "1..$n"
