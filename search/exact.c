@@ -37,6 +37,14 @@ elapsed_s(const Exact *s)
   return (double)(g_get_monotonic_time() - s->begin_us) * 1e-6;
 }
 
+static gboolean
+is_late(Exact *s)
+{
+  s->is_late = s->is_late || (s->options->time_limit_s > 0 &&
+                              elapsed_s(s) > s->options->time_limit_s);
+  return s->is_late;
+}
+
 /* Records a replayed plan if it is the best so far. */
 static void
 take(Exact *s, const RaPoint *point, const RaScore *score)
@@ -143,13 +151,14 @@ make_sizes(Tree *t, uint32_t call)
                  compare_seen);
 }
 
-/* Least of a size: candidates are asked until the fastest of all is known. */
+/* Least of a size: candidates are asked until the fastest of all is known, or
+ * the time is up. */
 static void
 settle_size(Tree *t, uint32_t call, Size *size)
 {
   RaCostTable *costs = t->s->costs;
 
-  while (!size->is_exact) {
+  while (!size->is_exact && !is_late(t->s)) {
     uint32_t quickest = RA_NONE;
     double least_s = (double)INFINITY;
 
@@ -224,16 +233,6 @@ note_lane(Tree *t, guint lane)
 
 /* --- candidates --- */
 
-static gboolean
-is_late(Tree *t)
-{
-  Exact *s = t->s;
-
-  s->is_late = s->is_late || (s->options->time_limit_s > 0 &&
-                              elapsed_s(s) > s->options->time_limit_s);
-  return s->is_late;
-}
-
 static int
 compare_children(const void *a, const void *b)
 {
@@ -278,6 +277,35 @@ bound_some(Tree *t, uint32_t call, Child *children, guint n)
   t->s->result->n_bounded += n;
 }
 
+/* Simulates those candidates of the node's size that its bound allows, some at
+ * a time; %FALSE: too late for some. */
+static gboolean
+learn_children(Tree *t, uint32_t call)
+{
+  enum { AT_ONCE = 64 };
+  const Size *size = t->size[call];
+  Exact *s = t->s;
+  uint32_t some[AT_ONCE];
+  guint n = 0;
+
+  for (guint i = 0; i < size->candidates->len; i++) {
+    const Seen *seen = &g_array_index(size->candidates, Seen, i);
+
+    if (bound_as(t, call, size->n_gpus, seen->least_s) >= limit_below_s(s))
+      break;
+    if (is_late(s))
+      return FALSE;
+    if (!ra_cost_table_known_s(s->costs, call, seen->candidate))
+      some[n++] = seen->candidate;
+    if (n < AT_ONCE)
+      continue;
+    ra_cost_table_learn(s->costs, call, some, n, s->options->n_threads);
+    n = 0;
+  }
+  ra_cost_table_learn(s->costs, call, some, n, s->options->n_threads);
+  return TRUE;
+}
+
 /* Candidates of the node's size that its bound allows, once their costs are
  * known, at every position; %FALSE: too late for some. */
 static gboolean
@@ -286,6 +314,9 @@ append_children(Tree *t, uint32_t call, GArray *all)
   const Size *size = t->size[call];
   Exact *s = t->s;
 
+  if (!learn_children(t, call))
+    return FALSE;
+
   for (guint i = 0; i < size->candidates->len; i++) {
     const Seen *seen = &g_array_index(size->candidates, Seen, i);
     uint32_t candidate = seen->candidate;
@@ -293,14 +324,8 @@ append_children(Tree *t, uint32_t call, GArray *all)
 
     if (bound_s >= limit_below_s(s)) /* and so are those behind it */
       return TRUE;
-    if (is_late(t))
-      return FALSE;
-    for (guint k = 0; k < 2 && bound_s < limit_below_s(s); k++) {
-      if (k > 0)
-        ra_cost_table_call_s(s->costs, call, candidate);
-      bound_s = bound_as(t, call, size->n_gpus,
-                         ra_cost_table_least_s(s->costs, call, candidate));
-    }
+    bound_s = bound_as(t, call, size->n_gpus,
+                       ra_cost_table_least_s(s->costs, call, candidate));
     if (bound_s >= limit_below_s(s))
       continue;
     for (uint32_t p = 0;
@@ -378,7 +403,7 @@ explore(Tree *t, const RaPoint *node, double bound_s, uint32_t depth)
 
     if (child->bound_s >= limit_below_s(s))
       return;
-    if (is_late(t)) { /* and so are those behind it */
+    if (is_late(t->s)) { /* and so are those behind it */
       s->open_s = MIN(s->open_s, child->bound_s);
       return;
     }
@@ -446,7 +471,7 @@ explore_sizes(Tree *t, const RaPoint *root, double bound_s, uint32_t depth)
 
     if (child->bound_s >= limit_below_s(s))
       break;
-    if (is_late(t)) { /* and so are those behind it */
+    if (is_late(t->s)) { /* and so are those behind it */
       s->open_s = MIN(s->open_s, child->bound_s);
       break;
     }
@@ -491,6 +516,25 @@ random_choice(Exact *s, uint32_t call)
   return choice;
 }
 
+/* Scores the first @n lanes.  Unknown costs are asked for one by one, for as
+ * long as a plan may be below @best_s; the time of the others is a bound. */
+static void
+score_lanes(Exact *s, guint n, double best_s, RaScore *scores)
+{
+  RaEvaluator *e = s->evaluator;
+  double limits[RA_LANES];
+
+  for (guint lane = 0; lane < RA_LANES; lane++)
+    limits[lane] = best_s;
+  ra_evaluator_run_asked(e, (1u << n) - 1, limits, scores);
+  for (guint lane = 0; lane < n; lane++)
+    while (scores[lane].is_bound &&
+           ra_evaluator_penalised_s(e, &scores[lane]) < best_s && !is_late(s)) {
+      ra_evaluator_ask(e, lane);
+      ra_evaluator_run_asked(e, 1u << lane, limits, scores);
+    }
+}
+
 /* From @point by the first of random changes of one call that helps, until
  * many did not. */
 static void
@@ -506,7 +550,7 @@ descend(Exact *s, RaPoint *point)
   ra_evaluator_run(e, 1, scores);
   take(s, point, &scores[0]);
   best_s = ra_evaluator_penalised_s(e, &scores[0]);
-  for (guint tries = 0; tries < N_TRIES; tries++) {
+  for (guint tries = 0; tries < N_TRIES && !is_late(s); tries++) {
     gboolean any = FALSE;
 
     ra_evaluator_spread(e, BASE);
@@ -519,11 +563,12 @@ descend(Exact *s, RaPoint *point)
       any |= bounds[lane] < best_s;
     if (!any)
       continue;
-    ra_evaluator_run(e, BASE, scores);
+    score_lanes(s, BASE, best_s, scores);
     for (guint lane = 0; lane < BASE; lane++) {
-      take(s, ra_evaluator_point(e, lane), &scores[lane]);
-      if (ra_evaluator_penalised_s(e, &scores[lane]) >= best_s)
+      if (scores[lane].is_bound ||
+          ra_evaluator_penalised_s(e, &scores[lane]) >= best_s)
         continue;
+      take(s, ra_evaluator_point(e, lane), &scores[lane]);
       best_s = ra_evaluator_penalised_s(e, &scores[lane]);
       ra_evaluator_copy(e, BASE, lane);
       tries = 0;
@@ -592,12 +637,16 @@ ra_exact_search(RaCostTable *costs, const RaExactOptions *options,
              .options = options,
              .result = out_result,
              .open_s = (double)INFINITY};
+  RaUntil until = {NULL, 0};
   RaPoint root = {.residency = {0}};
 
   memset(out_result, 0, sizeof *out_result);
   s.n_calls = s.space->workload->n_calls;
   s.begin_us = g_get_monotonic_time();
   s.rng = ra_rng_init(options->seed, 0);
+  if (options->time_limit_s > 0)
+    until.end_us = s.begin_us + (gint64)(1e6 * options->time_limit_s);
+  ra_cost_table_bound_rest(costs, &until, options->n_threads);
   s.evaluator = ra_evaluator_new(costs);
   order_calls(&s);
   find_start(&s);

@@ -22,11 +22,14 @@
  *           placements can only add time.
  *
  * Unknown costs are replaced by a lower bound.  A candidate is simulated when
- * its bound alone would let it be the best; a reallocation is, when a plan's
- * bound would.  A node is pruned when its bound is not below the best plan so
- * far, or when the memory that it certainly needs exceeds some GPU.  Children
- * are visited in the order of their bounds.  The initial best plan is the best
- * of the given points and of descents from random ones.
+ * its bound alone would let it be the best, with others on several threads; a
+ * reallocation is, when a plan's bound would.  Descents, too, simulate nothing
+ * for a plan whose bound is too high.  Bounds for which there was no time when
+ * the table was made are computed first.  A node is pruned when its bound is
+ * not below the best plan so far, or when the memory that it certainly needs
+ * exceeds some GPU.  Children are visited in the order of their bounds.  The
+ * initial best plan is the best of the given points and of descents from random
+ * ones.
  *
  * Certificate: when every node was explored or pruned, the best plan is optimal
  * (up to gap_frac if that is set). When the search stops early, bound_s is the
@@ -44,6 +47,7 @@ typedef struct {
   double gap_frac;       /* proven to within this of the optimum; 0: optimal */
   guint n_descents;      /* descents from random starting points */
   uint64_t seed;         /* seed of the random starting points */
+  guint n_threads;       /* that simulate calls; 0: as many as processors */
   const RaPoint *starts; /* nullable (n_starts) */
   guint n_starts;
   const uint8_t *residency; /* nullable (n_models): RELEASE or KEEP */

@@ -21,10 +21,11 @@ typedef struct {
 /* Work that threads take one by one. */
 typedef struct {
   RaCostTable *table;
-  Wanted *wanted;      /* by job */
-  RaEstimator **forks; /* by thread, NULL: not yet; owned */
-  gint n_failed;       /* atomic */
-  GError *error;       /* the first */
+  const RaUntil *until; /* nullable: of bounds */
+  Wanted *wanted;       /* by job */
+  RaEstimator **forks;  /* by thread, NULL: not yet; owned */
+  gint n_failed;        /* atomic */
+  GError *error;        /* the first */
 } Job;
 
 /* --- calls --- */
@@ -190,7 +191,7 @@ bound_one(guint i, guint thread, gpointer data)
   double both[2] = {0}; /* seconds, tasks */
 
   if (!table->store || !ra_cost_store_get(table->store, name, both, 2)) {
-    gboolean is_late = ra_until_is_over(table->space->options.until);
+    gboolean is_late = ra_until_is_over(job->until);
 
     both[0] = bound_of(job, thread, wanted, c, is_late);
     both[1] = wanted->n_tasks;
@@ -234,21 +235,48 @@ list_candidates(RaCostTable *table)
   return all;
 }
 
+static void
+bound_all(RaCostTable *table, GArray *wanted, const RaUntil *until,
+          guint n_threads)
+{
+  guint n_forks = ra_jobs_threads(n_threads, wanted->len);
+  g_autofree RaEstimator **forks = g_new0(RaEstimator *, n_forks);
+  Job job = {.table = table,
+             .until = until,
+             .wanted = (Wanted *)(gpointer)wanted->data,
+             .forks = forks};
+
+  ra_jobs_run(wanted->len, n_threads, bound_one, &job);
+  for (guint i = 0; i < n_forks; i++)
+    ra_estimator_free(forks[i]);
+}
+
+void
+ra_cost_table_bound_rest(RaCostTable *table, const RaUntil *until,
+                         guint n_threads)
+{
+  g_autoptr(GArray) wanted = g_array_new(FALSE, FALSE, sizeof(Wanted));
+
+  for (guint c = 0; c < table->space->workload->n_calls; c++)
+    for (uint32_t i = 0; i < table->space->calls[c].n; i++) {
+      Wanted one = {c, i, 0};
+
+      if (!(table->bound_s[c][i] > 0) && !ra_cost_table_known_s(table, c, i))
+        g_array_append_val(wanted, one);
+    }
+  bound_all(table, wanted, until, n_threads);
+}
+
 /* Bounds of all; costs of those that are soon known. */
 static gboolean
 cost_calls(RaCostTable *table, guint n_threads, GError **error)
 {
   g_autoptr(GArray) wanted = list_candidates(table);
-  guint n_forks = ra_jobs_threads(n_threads, wanted->len), n = 0;
-  g_autofree RaEstimator **forks = g_new0(RaEstimator *, n_forks);
-  Job job = {.table = table,
-             .wanted = (Wanted *)(gpointer)wanted->data,
-             .forks = forks};
+  Job job = {.table = table, .wanted = (Wanted *)(gpointer)wanted->data};
   double n_tasks = 0;
+  guint n = 0;
 
-  ra_jobs_run(wanted->len, n_threads, bound_one, &job);
-  for (guint i = 0; i < n_forks; i++)
-    ra_estimator_free(forks[i]);
+  bound_all(table, wanted, table->space->options.until, n_threads);
   g_array_sort(wanted, compare_wanted);
   while (n < wanted->len && table->n_like == 1 && n_tasks < RA_COST_TABLE_TASKS)
     n_tasks += g_array_index(wanted, Wanted, n++).n_tasks;
@@ -422,6 +450,31 @@ ra_cost_table_call_s(RaCostTable *table, uint32_t call, uint32_t candidate)
       !cost_candidate(table, call, candidate, &error))
     g_error("%s", error->message);
   return ra_cost_table_known_s(table, call, candidate);
+}
+
+/* Candidates of a call. */
+typedef struct {
+  RaCostTable *table;
+  uint32_t call;
+  const uint32_t *candidates;
+} Some;
+
+static void
+learn_one(guint i, guint thread, gpointer data)
+{
+  const Some *some = data;
+
+  (void)thread;
+  ra_cost_table_call_s(some->table, some->call, some->candidates[i]);
+}
+
+void
+ra_cost_table_learn(RaCostTable *table, uint32_t call,
+                    const uint32_t *candidates, guint n, guint n_threads)
+{
+  Some some = {table, call, candidates};
+
+  ra_jobs_run(n, n_threads, learn_one, &some);
 }
 
 double

@@ -103,6 +103,16 @@ const double *ra_cost_table_known_s(const RaCostTable *table, uint32_t call,
 const double *ra_cost_table_seen_s(const RaCostTable *table, uint32_t call,
                                    uint32_t candidate, gint round);
 
+/* Simulates @n candidates of @call that are not known, on @n_threads threads
+ * (0: as many as processors). */
+void ra_cost_table_learn(RaCostTable *table, uint32_t call,
+                         const uint32_t *candidates, guint n, guint n_threads);
+
+/* Computes the bounds for which there was no time when @table was made, until
+ * @until is over.  No other thread may use the table during the call. */
+void ra_cost_table_bound_rest(RaCostTable *table, const RaUntil *until,
+                              guint n_threads);
+
 /* Begins a new round and returns its number.  No other thread may use the table
  * during the call. */
 gint ra_cost_table_next_round(RaCostTable *table);

@@ -211,6 +211,7 @@ prove(RaContestRound *round, const RaField *field,
   uint8_t residency[RA_POINT_MAX];
   RaExactOptions exact = {.time_limit_s = options->prove_s,
                           .seed = options->seed,
+                          .n_threads = options->n_threads,
                           .starts = &found->point,
                           .n_starts = found->found ? 1 : 0,
                           .residency = residency};

@@ -90,7 +90,7 @@ START_TEST(tables)
   g_autoptr(RaCostStore) store = ra_cost_store_new(NULL, 0);
   g_autoptr(RaCostStore) again = NULL;
   g_autoptr(GByteArray) all = NULL;
-  g_autoptr(RaCostTable) first = NULL, second = NULL, other = NULL;
+  RaCostTable *first, *second, *other;
   RaCandidate *changed;
   SearchCase c;
 
@@ -113,6 +113,9 @@ START_TEST(tables)
   other = table_from(&c, c.space, again);
   ra_cost_table_call_s(other, 0, 0);
   ck_assert_uint_eq(ra_cost_store_n_put(again), 2); /* bound and cost */
+  ra_cost_table_free(first);
+  ra_cost_table_free(second);
+  ra_cost_table_free(other);
   search_case_clear(&c);
 }
 END_TEST
