@@ -51,6 +51,31 @@ ra_option_uint64(const char *flag, const char *text, uint64_t min, uint64_t max,
 }
 
 gboolean
+ra_option_sizes(const char *flag, const char *text, uint32_t *out, guint *out_n,
+                GError **error)
+{
+  g_auto(GStrv) words = NULL;
+
+  if (!text)
+    return TRUE;
+  words = g_strsplit(*text ? text : "?", ",", -1); /* of "" it has none */
+  for (guint i = 0; words[i]; i++) {
+    uint64_t value;
+
+    if (i == RA_OPTION_SIZES_MAX || !ra_text_uint64(words[i], &value) ||
+        value < 1 || value > UINT32_MAX || (i > 0 && value <= out[i - 1])) {
+      g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
+                  "%s: '%s' is not a list of sizes, expected up to %d "
+                  "whole numbers in ascending order, such as 2,4,8",
+                  flag, text, RA_OPTION_SIZES_MAX);
+      return FALSE;
+    }
+    out[(*out_n)++] = (uint32_t)value;
+  }
+  return TRUE;
+}
+
+gboolean
 ra_option_file(const char *flag, const char *text, GError **error)
 {
   if (!text || *text)

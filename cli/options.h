@@ -108,6 +108,13 @@ gboolean ra_options_trace(const RaOptions *options, GError **error);
 gboolean ra_option_uint64(const char *flag, const char *text, uint64_t min,
                           uint64_t max, uint64_t *out_value, GError **error);
 
+#define RA_OPTION_SIZES_MAX 64
+
+/* Parses `2,4,8`, ascending, into @out (RA_OPTION_SIZES_MAX); @text NULL:
+ * untouched. */
+gboolean ra_option_sizes(const char *flag, const char *text, uint32_t *out,
+                         guint *out_n, GError **error);
+
 /* Checks that a file flag is not empty; NULL is accepted. */
 gboolean ra_option_file(const char *flag, const char *text, GError **error);
 

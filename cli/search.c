@@ -29,7 +29,6 @@
 #define DEFAULT_TOP 3
 #define MAX_TOP 100
 #define MAX_DRAWS 1000
-#define MAX_SIZES 64
 
 /* The flags of this command as they are typed; owned, nullable. */
 typedef struct {
@@ -78,31 +77,6 @@ show_news(const RaContestNews *news, void *data)
     fprintf(stderr, "\r\033[K%s", news->phase);
 }
 
-/* `2,4,8` into @out (MAX_SIZES), ascending. */
-static gboolean
-read_nodes(const char *text, uint32_t *out, guint *out_n, GError **error)
-{
-  g_auto(GStrv) words = NULL;
-
-  if (!text)
-    return TRUE;
-  words = g_strsplit(*text ? text : "?", ",", -1); /* of "" it has none */
-  for (guint i = 0; words[i]; i++) {
-    uint64_t value;
-
-    if (i == MAX_SIZES || !ra_text_uint64(words[i], &value) || value < 1 ||
-        value > UINT32_MAX || (i > 0 && value <= out[i - 1])) {
-      g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
-                  "--nodes: '%s' is not a list of sizes, expected up to %d "
-                  "whole numbers in ascending order, such as 2,4,8",
-                  text, MAX_SIZES);
-      return FALSE;
-    }
-    out[(*out_n)++] = (uint32_t)value;
-  }
-  return TRUE;
-}
-
 static gboolean
 read_objective(const Texts *texts, RaSizingOptions *sizing, uint32_t *nodes,
                GError **error)
@@ -113,7 +87,7 @@ read_objective(const Texts *texts, RaSizingOptions *sizing, uint32_t *nodes,
                       &objective->kind, error) ||
       !ra_option_seconds("--within", texts->within, &objective->within_s,
                          error) ||
-      !read_nodes(texts->nodes, nodes, &sizing->n_nodes, error))
+      !ra_option_sizes("--nodes", texts->nodes, nodes, &sizing->n_nodes, error))
     return FALSE;
   if (texts->within && !(objective->within_s > 0)) {
     g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
@@ -358,7 +332,7 @@ run(int argc, char **argv, GError **error)
   g_auto(Texts) texts = {.space = NULL};
   RaSizingOptions sizing = {.contest = {.n_iterations = 3}};
   RaFinalOptions finals = {.n_top = DEFAULT_TOP, .n_iterations = 3};
-  uint32_t nodes[MAX_SIZES];
+  uint32_t nodes[RA_OPTION_SIZES_MAX];
   const GOptionEntry own[] = {
       {"space", 0, 0, G_OPTION_ARG_FILENAME, &texts.space,
        "Candidates of a call: common, those of frameworks, real, those of "

@@ -13,7 +13,7 @@
 #include "cli/commands.h"
 #include "cli/interrupt.h"
 #include "cli/output.h"
-#include "study/contest/tune.h"
+#include "study/contest/tune_size.h"
 #include "study/report/tune_page.h"
 
 #define DEFAULT_TIME_S 60
@@ -23,7 +23,7 @@
 /* As they are typed; owned, nullable. */
 typedef struct {
   char *from, *gpu, *prompt, *response, *model, *time, *seed, *threads;
-  char *report;
+  char *report, *nodes, *gpus;
   char **sets, **keeps;
 } Texts;
 
@@ -39,6 +39,8 @@ texts_clear(Texts *texts)
   g_free(texts->seed);
   g_free(texts->threads);
   g_free(texts->report);
+  g_free(texts->nodes);
+  g_free(texts->gpus);
   g_strfreev(texts->sets);
   g_strfreev(texts->keeps);
 }
@@ -119,16 +121,34 @@ diff_table(const char *diff)
   return table;
 }
 
+/* All that is printed; @diff, @least nullable. */
+typedef struct {
+  const GPtrArray *sizes; /* of tunings */
+  const RaTune *tune;     /* the one that is told */
+  const char *diff, *least;
+  gboolean is_sized; /* sizes were asked for */
+} Result;
+
 static gboolean
-print_text(const RaTune *tune, const char *diff, GError **error)
+print_text(const Result *result, GError **error)
 {
+  const RaTune *tune = result->tune;
+  g_autoptr(RaTable) sizes = ra_tune_sizes_table(result->sizes);
   g_autoptr(RaTable) table = ra_tune_table(tune);
   g_autoptr(RaTable) changes = ra_tune_changes_table(tune);
   g_autoptr(RaTable) path = ra_tune_path_table(tune);
   g_autofree char *sentence = ra_tune_sentence(tune);
+  g_autofree char *title =
+      g_strdup_printf("An iteration on %u node%s, now and then (op fidelity)",
+                      tune->setup->cluster->n_nodes,
+                      tune->setup->cluster->n_nodes == 1 ? "" : "s");
   g_autoptr(GString) out = g_string_new(NULL);
 
-  ra_output_titled(out, table, "An iteration now and then (op fidelity)");
+  if (result->is_sized) {
+    ra_output_titled(out, sizes, "Sizes");
+    g_string_append_c(out, '\n');
+  }
+  ra_output_titled(out, table, title);
   if (tune->changes->len > 0) {
     g_string_append_c(out, '\n');
     ra_output_titled(out, changes, "Keys to change");
@@ -136,25 +156,43 @@ print_text(const RaTune *tune, const char *diff, GError **error)
     ra_output_top(out, path, "Why: the critical path of an iteration",
                   CAUSES_SHOWN, "further");
   }
-  if (diff && *diff)
-    g_string_append_printf(out, "\n%s", diff);
+  if (result->diff && *result->diff)
+    g_string_append_printf(out, "\n%s", result->diff);
   g_string_append_c(out, '\n');
   ra_output_wrapped(out, sentence);
+  if (result->least)
+    ra_output_wrapped(out, result->least);
   return ra_output_print(out->str, out->len, error);
 }
 
+/* (transfer full): a row, or none where it fits. */
+static RaTable *
+least_table(const char *least)
+{
+  RaTable *table = ra_table_new("least_hardware");
+
+  ra_table_column(table, "what", RA_UNIT_NONE, RA_CELL_TEXT);
+  if (least) {
+    ra_table_row(table);
+    ra_table_text(table, least);
+  }
+  return table;
+}
+
 static gboolean
-print(const RaTune *tune, const char *diff, RaFormat format, GError **error)
+print(const Result *result, RaFormat format, GError **error)
 {
   g_autoptr(GPtrArray) tables =
       g_ptr_array_new_with_free_func((GDestroyNotify)ra_table_free);
 
   if (format == RA_FORMAT_TEXT)
-    return print_text(tune, diff, error);
-  g_ptr_array_add(tables, ra_tune_table(tune));
-  g_ptr_array_add(tables, ra_tune_changes_table(tune));
-  g_ptr_array_add(tables, ra_tune_path_table(tune));
-  g_ptr_array_add(tables, diff_table(diff ? diff : ""));
+    return print_text(result, error);
+  g_ptr_array_add(tables, ra_tune_table(result->tune));
+  g_ptr_array_add(tables, ra_tune_changes_table(result->tune));
+  g_ptr_array_add(tables, ra_tune_path_table(result->tune));
+  g_ptr_array_add(tables, diff_table(result->diff ? result->diff : ""));
+  g_ptr_array_add(tables, ra_tune_sizes_table(result->sizes));
+  g_ptr_array_add(tables, least_table(result->least));
   return ra_output_tables(tables, format, error);
 }
 
@@ -176,29 +214,48 @@ write_files(const RaTune *tune, const RaOptions *options,
 }
 
 static int
-tune_one(const RaOptions *options, const char *report, RaTuneOptions *how,
-         GError **error)
+tune(const RaOptions *options, const Texts *texts, RaTuneOptions *how,
+     GError **error)
 {
   gboolean shows = isatty(STDERR_FILENO);
-  gboolean needs = options->output != NULL;
-  g_autoptr(RaTune) tune = NULL;
+  uint32_t counts[RA_OPTION_SIZES_MAX] = {0}, best;
+  guint n = 0;
+  g_autoptr(GPtrArray) sizes = NULL;
+  g_autofree char *least = NULL;
   g_auto(Changed) changed = {NULL, NULL};
+  Result result = {.is_sized = texts->nodes || texts->gpus};
+  gboolean fits, ok;
 
+  if (texts->nodes && texts->gpus) {
+    g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
+                "--nodes and --gpus exclude each other");
+    return 0;
+  }
+  if (!ra_option_sizes("--nodes", texts->nodes, counts, &n, error) ||
+      !ra_option_sizes("--gpus", texts->gpus, counts, &n, error))
+    return 0;
   how->progress = shows ? show_news : NULL;
-  tune = ra_tune_new(how, error);
+  sizes = ra_tune_sizes_new(how, counts, MAX(1, n), texts->gpus != NULL, error);
+  best = sizes ? ra_tune_sizes_best(sizes) : RA_NONE;
+  fits = best != RA_NONE;
+  if (sizes) {
+    result.sizes = sizes;
+    result.tune = sizes->pdata[fits ? best : sizes->len - 1];
+    if (!fits)
+      result.least = least = ra_tune_least(how, result.tune);
+  }
   if (shows)
     fputs("\r\033[K", stderr);
+  if (!sizes)
+    return 0;
   /* A file that cannot be changed in place has keys to change, if no diff. */
-  if (!tune ||
-      (tune->then.fits &&
-       !change(tune, how, options->output, &changed, needs ? error : NULL) &&
-       needs))
+  ok = !fits || change(result.tune, how, options->output, &changed,
+                       options->output ? error : NULL);
+  if ((!ok && options->output) ||
+      !write_files(result.tune, options, how, texts->report, &changed, error))
     return 0;
-  if (!write_files(tune, options, how, report, &changed, error))
-    return 0;
-  return print(tune, changed.diff, options->format, error) && tune->then.fits
-             ? 0
-             : 1;
+  result.diff = changed.diff;
+  return print(&result, options->format, error) && fits ? 0 : 1;
 }
 
 static int
@@ -226,6 +283,10 @@ run(int argc, char **argv, GError **error)
        "Distribution of prompt lengths (default: the maximum, fixed)", "LAW"},
       {"response-length", 0, 0, G_OPTION_ARG_FILENAME, &texts.response,
        "Distribution of response lengths (default: the maximum, fixed)", "LAW"},
+      {"nodes", 0, 0, G_OPTION_ARG_FILENAME, &texts.nodes,
+       "The same on so many nodes, by the keys that say them", "N[,N]"},
+      {"gpus", 0, 0, G_OPTION_ARG_FILENAME, &texts.gpus,
+       "The same on so many GPUs, of whole nodes", "N[,N]"},
       {"report", 0, 0, G_OPTION_ARG_FILENAME, &texts.report,
        "Write all of it, with timelines of both, as a page", "FILE.html"},
       {"time", 0, 0, G_OPTION_ARG_FILENAME, &texts.time,
@@ -244,7 +305,7 @@ run(int argc, char **argv, GError **error)
   how.recipe =
       (RaRecipeOptions){"tune",         source,      texts.gpu, texts.prompt,
                         texts.response, texts.model, how.config};
-  return tune_one(&options, texts.report, &how, error);
+  return tune(&options, &texts, &how, error);
 }
 
 const RaCommand ra_command_tune = {
@@ -256,16 +317,19 @@ const RaCommand ra_command_tune = {
         "is imported\n"
         "and simulated, and its keys are changed for as long as an iteration "
         "gets faster.\n"
-        "Batch, lengths, staleness, optimizer steps and GPUs stay.  The "
-        "changed configuration\n"
-        "goes to --output; the exit status is 1 if nothing fits.  Ctrl-C ends "
-        "it with the best\n"
-        "so far.\n\n"
+        "Batch, lengths, staleness, optimizer steps and GPUs stay; --nodes "
+        "has other sizes.\n"
+        "The changed configuration, of the fastest size, goes to --output.  "
+        "If nothing fits,\n"
+        "the least hardware that would do is sought, and the exit status is "
+        "1.  Ctrl-C ends it\n"
+        "with the best so far.\n\n"
         "Examples:\n"
         "  reallot tune run_qwen2-7b.sh -o faster.sh\n"
         "  reallot tune grpo_math_8B.yaml --set cluster.num_nodes=4 "
         "--keep='*memory_utilization' \\\n"
-        "    --response-length='lognormal(700, 500, 3968)'\n",
+        "    --response-length='lognormal(700, 500, 3968)'\n"
+        "  reallot tune run_qwen2-7b.sh --nodes=1,2,4 --report=sizes.html\n",
     .groups = RA_OPTIONS_FORMAT | RA_OPTIONS_OUTPUT,
     .n_files = 1,
     .run = run,

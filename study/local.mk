@@ -119,6 +119,7 @@ libstudy_a_SOURCES += %D%/plot/study_plot.c %D%/plot/study_plot.h
 libstudy_a_SOURCES += %D%/contest/swap.c %D%/contest/swap.h
 libstudy_a_SOURCES += %D%/contest/tune.c %D%/contest/tune.h
 libstudy_a_SOURCES += %D%/contest/tune_key.c %D%/contest/tune_key.h
+libstudy_a_SOURCES += %D%/contest/tune_size.c %D%/contest/tune_size.h
 libstudy_a_SOURCES += %D%/contest/tune_table.c
 libstudy_a_SOURCES += %D%/contest/tune_text.c
 libstudy_a_SOURCES += %D%/report/tune_page.c %D%/report/tune_page.h

@@ -2,12 +2,14 @@
 #include "config.h"
 
 #include <glib/gstdio.h>
+#include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
 #include "base/jobs.h"
+#include "base/text.h"
 #include "graph/input/plan_service.h"
 #include "sim/breakdown.h"
 #include "sim/path_share.h"
@@ -40,6 +42,8 @@ typedef struct {
   gboolean *is_set; /* (n_keys) the configuration has the key */
   char *workload, *cluster; /* texts of the import as given, owned */
   char *learning;           /* of its plan, owned */
+  uint32_t n_nodes;         /* wanted */
+  RaUntil until;            /* the options', or before it while nothing fits */
   Attempt best;
   GMutex lock;       /* of: */
   GHashTable *known; /* plan text -> cost (double), owned */
@@ -73,6 +77,11 @@ list_sets(const Tuner *t, const Values values)
 
   for (guint i = 0; t->options->sets && t->options->sets[i]; i++)
     g_ptr_array_add(sets, g_strdup(t->options->sets[i]));
+  for (guint i = 0; i < t->tune->n_sizes; i++) {
+    const RaTuneChange *c = &g_array_index(t->tune->changes, RaTuneChange, i);
+
+    g_ptr_array_add(sets, g_strdup_printf("%s=%s", c->key, c->after));
+  }
   for (guint i = 0; values && i < t->n_keys; i++)
     if (values[i])
       g_ptr_array_add(sets,
@@ -309,7 +318,7 @@ try_one(guint i, guint thread, gpointer data)
   Round *round = data;
   Attempt *one = &g_array_index(round->attempts, Attempt, i);
 
-  if (!ra_until_is_over(&round->tuner->options->until))
+  if (!ra_until_is_over(&round->tuner->until))
     one->cost = try_values(round->tuner, one->values);
   if (thread == 0)
     say(round->tuner);
@@ -364,8 +373,7 @@ take_attempts(Tuner *t, GArray *attempts)
     Values merged;
     double cost;
 
-    if (!is_gain(one->cost, before) ||
-        (i > 0 && ra_until_is_over(&t->options->until)))
+    if (!is_gain(one->cost, before) || (i > 0 && ra_until_is_over(&t->until)))
       break;
     merged = merge(t, base, one->values);
     cost = i == 0 ? one->cost : try_values(t, merged);
@@ -378,12 +386,26 @@ take_attempts(Tuner *t, GArray *attempts)
   return t->best.cost < before;
 }
 
+/* While nothing fits, half of the time: the rest is for more hardware. */
+static void
+set_until(Tuner *t, gint64 begin_us)
+{
+  gint64 end_us = t->options->until.end_us;
+
+  t->until = t->options->until;
+  if (t->best.cost >= LACKS_S && end_us > 0)
+    t->until.end_us = begin_us + (end_us - begin_us) / 2;
+}
+
 static void
 descend(Tuner *t)
 {
   gboolean helps = TRUE;
+  gint64 begin_us = g_get_monotonic_time();
 
-  while (helps && !ra_until_is_over(&t->options->until)) {
+  set_until(t, begin_us);
+  while (helps && !ra_until_is_over(&t->until) &&
+         !(t->options->until_fits && t->best.cost < LACKS_S)) {
     GArray *attempts = list_attempts(t);
     Round round = {t, attempts};
 
@@ -392,6 +414,7 @@ descend(Tuner *t)
     for (guint i = 0; i < attempts->len; i++)
       values_free(t, g_array_index(attempts, Attempt, i).values);
     g_array_unref(attempts);
+    set_until(t, begin_us);
   }
 }
 
@@ -411,6 +434,22 @@ weigh(Tuner *t, guint i, double *out_gain)
   return TRUE;
 }
 
+/* A key that grew with the nodes and was then changed is one change. */
+static gboolean
+set_again(Tuner *t, const char *key, const char *value)
+{
+  for (guint i = 0; i < t->tune->n_sizes; i++) {
+    RaTuneChange *c = &g_array_index(t->tune->changes, RaTuneChange, i);
+
+    if (!g_str_equal(c->key, key))
+      continue;
+    g_free(c->after);
+    c->after = g_strdup(value);
+    return TRUE;
+  }
+  return FALSE;
+}
+
 static void
 list_changes(Tuner *t)
 {
@@ -418,6 +457,8 @@ list_changes(Tuner *t)
     RaTuneChange change = {.gain_frac = (double)NAN};
 
     if (!t->best.values[i] || !weigh(t, i, &change.gain_frac))
+      continue;
+    if (set_again(t, t->keys[i].key, t->best.values[i]))
       continue;
     change.key = g_strdup(t->keys[i].key);
     change.before = t->is_set[i] ? g_strdup(t->now[i]) : NULL;
@@ -477,18 +518,105 @@ read_values(Tuner *t, RaSettings *settings)
 }
 
 static gboolean
-begin(Tuner *t, GError **error)
+fail_nodes(const Tuner *t, const char *why, GError **error)
+{
+  uint32_t n_gpus = t->options->n_gpus;
+
+  g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
+              "%s: %u %s cannot be said: %s, expected another number",
+              t->options->config, n_gpus > 0 ? n_gpus : t->options->n_nodes,
+              n_gpus > 0 ? "GPUs" : "nodes", why);
+  return FALSE;
+}
+
+/* Nodes that are wanted; all of them whole. */
+static gboolean
+read_size(Tuner *t, GError **error)
+{
+  const RaCluster *cluster = t->tune->setup->cluster;
+  uint32_t n_gpus = t->options->n_gpus, each = cluster->gpus_per_node;
+  g_autofree char *why = g_strdup_printf("a node has %u", each);
+
+  t->n_nodes = n_gpus > 0                ? n_gpus / each
+               : t->options->n_nodes > 0 ? t->options->n_nodes
+                                         : cluster->n_nodes;
+  return n_gpus % each == 0 || fail_nodes(t, why, error);
+}
+
+/* Keys of nodes times the nodes that are wanted over those that it has. */
+static gboolean
+list_sizes(Tuner *t, RaSettings *settings, GError **error)
+{
+  uint32_t n_now = t->tune->setup->cluster->n_nodes;
+  gboolean has_standard;
+  const char *const *keys =
+      ra_tune_size_keys(t->tune->framework, &has_standard);
+
+  for (guint i = 0; keys && keys[i]; i++) {
+    const char *value = ra_settings_get(settings, keys[i]);
+    RaTuneChange change = {.gain_frac = (double)NAN};
+    uint64_t n;
+
+    if (!ra_text_uint64(value ? value : i == 0 && has_standard ? "1" : "", &n))
+      continue;
+    if (n > UINT32_MAX || n * t->n_nodes % n_now != 0) {
+      g_autofree char *why = g_strdup_printf("%s is %s on %u", keys[i],
+                                             value ? value : "1", n_now);
+
+      return fail_nodes(t, why, error);
+    }
+    change.key = g_strdup(keys[i]);
+    change.before = g_strdup(value);
+    change.after = g_strdup_printf("%" PRIu64, n * t->n_nodes / n_now);
+    g_array_append_val(t->tune->changes, change);
+  }
+  t->tune->n_sizes = t->tune->changes->len;
+  return TRUE;
+}
+
+/* The import with as many nodes as are wanted, and its setup. */
+static RaImported *
+import_sized(Tuner *t, RaSettings **out_settings, GError **error)
 {
   g_autoptr(RaSettings) settings = NULL;
   g_autoptr(RaImported) files = import(t, NULL, &settings, error);
+  RaTune *tune = t->tune;
+
+  if (files)
+    tune->setup = load_setup(files, error);
+  if (!tune->setup || !read_size(t, error))
+    return NULL;
+  if (t->n_nodes != tune->setup->cluster->n_nodes) {
+    if (!list_sizes(t, settings, error))
+      return NULL;
+    g_clear_pointer(&files, ra_imported_free);
+    g_clear_pointer(&settings, ra_settings_free);
+    g_clear_pointer(&tune->setup, ra_setup_free);
+    files = import(t, NULL, &settings, error);
+    if (files)
+      tune->setup = load_setup(files, error);
+    if (!tune->setup)
+      return NULL;
+    if (tune->setup->cluster->n_nodes != t->n_nodes) {
+      fail_nodes(t, "no key of its nodes is set", error);
+      return NULL;
+    }
+  }
+  *out_settings = g_steal_pointer(&settings);
+  return g_steal_pointer(&files);
+}
+
+static gboolean
+begin(Tuner *t, GError **error)
+{
+  g_autoptr(RaSettings) settings = NULL;
+  g_autoptr(RaImported) files = import_sized(t, &settings, error);
 
   if (!files)
     return FALSE;
   t->workload = g_strdup(files->workload);
   t->cluster = g_strdup(files->cluster);
-  t->tune->setup = load_setup(files, error);
-  if (!t->tune->setup ||
-      !replay(t, files->plan, RA_FIDELITY_STAGE, t->options->seed, &t->learning,
+  if (!replay(t, files->plan, RA_FIDELITY_STAGE, t->options->seed, &t->learning,
               &t->tune->now, error))
     return FALSE;
   t->tune->now.plan = g_strdup(files->plan);
@@ -522,7 +650,7 @@ finish(Tuner *t, GError **error)
   tune->then.plan = g_strdup(files->plan);
   if (cost_of(&tune->then) <= cost_of(&tune->now))
     return TRUE;
-  g_array_set_size(tune->changes, 0);
+  g_array_set_size(tune->changes, tune->n_sizes);
   score_clear(&tune->then);
   tune->then = tune->now;
   tune->then.plan = g_strdup(tune->now.plan);

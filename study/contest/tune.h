@@ -35,6 +35,9 @@ typedef struct {
   const char *const *keeps; /* nullable: globs of keys that stay */
   int framework;            /* RaFramework; RA_N_FRAMEWORKS: by its keys */
   RaRecipeOptions recipe;   /* as for an import */
+  uint32_t n_nodes, n_gpus; /* keys of its nodes are changed first to have as
+                               many; 0: as given; at most one is set */
+  gboolean until_fits;      /* the first that fits is the result */
   uint64_t seed;            /* of sampled lengths */
   guint n_threads;          /* 0: as many as processors */
   RaUntil until;            /* when over, the best so far is the result */
@@ -58,13 +61,15 @@ typedef struct {
   char *before;     /* owned, nullable: not set */
   char *after;      /* owned */
   double gain_frac; /* its own: by how much longer an iteration is without it;
-                       NAN: it does not fit without it, or is refused */
+                       NAN: it does not fit without it, or is refused, or
+                       the number of nodes needs it */
 } RaTuneChange;
 
 typedef struct {
   RaFramework framework;
   RaSetup *setup;  /* owned: without a plan */
-  GArray *changes; /* (RaTuneChange) owned */
+  GArray *changes; /* (RaTuneChange) owned: those of nodes first */
+  guint n_sizes;   /* of the changes: of nodes, which now and then have */
   RaTuneScore now, then;
   guint n_tried; /* configurations that were simulated */
 } RaTune;
@@ -73,7 +78,8 @@ typedef struct {
  * ra_tune_new:
  * @options: borrowed during the call
  * @error: the configuration is no plan: as ra_recipe_read(), ra_recipe_make()
- *   and the readers of the three files
+ *   and the readers of the three files; %RA_ERROR_INPUT: its keys cannot say so
+ *   many nodes
  *
  * Cost: an import and a replay at stage fidelity for each attempt.
  *

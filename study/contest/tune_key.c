@@ -126,6 +126,39 @@ ra_tune_keys(RaFramework framework, guint *out_n)
   }
 }
 
+const char *const *
+ra_tune_size_keys(RaFramework framework, gboolean *out_standard)
+{
+  static const char *const of_verl[] = {"trainer.nnodes", "rollout.nnodes",
+                                        ROLLOUT "nnodes", NULL};
+  static const char *const of_nemo_rl[] = {
+      "cluster.num_nodes", "policy.generation.colocated.resources.num_nodes",
+      NULL};
+  static const char *const of_openrlhf[] = {"actor.num_nodes",
+                                            "critic.num_nodes",
+                                            "ref.num_nodes",
+                                            "reward.num_nodes",
+                                            "vllm.num_engines",
+                                            "actor_num_nodes",
+                                            "critic_num_nodes",
+                                            "ref_num_nodes",
+                                            "reward_num_nodes",
+                                            "vllm_num_engines",
+                                            NULL};
+
+  *out_standard = framework != RA_FRAMEWORK_OPENRLHF;
+  switch (framework) {
+  case RA_FRAMEWORK_VERL:
+    return of_verl;
+  case RA_FRAMEWORK_NEMO_RL:
+    return of_nemo_rl;
+  case RA_FRAMEWORK_OPENRLHF:
+    return of_openrlhf;
+  default:
+    return NULL;
+  }
+}
+
 static void
 add_whole(GPtrArray *out, gint64 value)
 {

@@ -30,6 +30,12 @@ typedef struct {
 /* (array length=out_n): the keys of @framework, static; %NULL: none is known */
 const RaTuneKey *ra_tune_keys(RaFramework framework, guint *out_n);
 
+/* (nullable) (array zero-terminated): keys that number the nodes of
+ * @framework's pools, and what grows with them; each is tried only where it is
+ * set, but the first, which has one node by itself where @out_standard. */
+const char *const *ra_tune_size_keys(RaFramework framework,
+                                     gboolean *out_standard);
+
 /* (transfer full) (element-type utf8): values to try instead of @now. */
 GPtrArray *ra_tune_key_values(const RaTuneKey *key, const char *now);
 

@@ -154,7 +154,7 @@ ra_tune_sentence(const RaTune *tune)
 {
   double now_s = tune->now.worth.iteration_s;
   double then_s = tune->then.worth.iteration_s;
-  guint n = tune->changes->len, n_keys;
+  guint n = tune->changes->len - tune->n_sizes, n_keys;
   const char *many = n == 1 ? "" : "s";
 
   if (!tune->then.fits)
