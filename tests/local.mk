@@ -385,6 +385,7 @@ shell_tests += %D%/cli/cli.sh
 shell_tests += %D%/cli/cli_errors.sh
 shell_tests += %D%/cli/cli_frameworks.sh
 shell_tests += %D%/cli/cli_round_trip.sh
+shell_tests += %D%/cli/cli_goals.sh
 shell_tests += %D%/cli/cli_import.sh
 shell_tests += %D%/cli/cli_json.sh
 shell_tests += %D%/cli/cli_models.sh

@@ -64,7 +64,10 @@ write_cluster(RaRecipe *recipe, const RaRecipeOptions *options, const char *gpu,
   g_autoptr(GString) out = g_string_new(NULL);
 
   ra_recipe_note(
-      recipe, "cluster: %s%s, one 400 Gbit/s NIC per GPU, a flat network", gpu,
+      recipe,
+      "cluster: %s%s, one 400 Gbit/s NIC per GPU, a flat network, no price "
+      "('price' of [cluster])",
+      gpu,
       options->gpu  ? ""
       : recipe->gpu ? ", as nodes have 4 GPUs (--gpu changes it)"
                     : " (--gpu changes it)");
