@@ -14,6 +14,9 @@ enum { TOKENS, HIDDEN, WIDTH, EXPERTS, CHOSEN, EP, SKEW };
  * (kernels_moe/SOURCE.md, the collector's sampler). */
 #define MOST_FRAC 0.8
 
+/* SKEW is in hundredths. */
+#define SKEW_UNIT 100.0
+
 gboolean
 ra_experts_law_init(RaExpertsLaw *law, const RaProfile *profile,
                     const RaDevice *device, const char *name, double flop_per_s,
@@ -35,16 +38,31 @@ ra_experts_law_init(RaExpertsLaw *law, const RaProfile *profile,
          ra_residual_init(&law->residual, profile, name, error);
 }
 
+/* Integral of x^(power - 1) from 1 to exp(@log_most). */
+static double
+moment(double power, double log_most)
+{
+  return fabs(power * log_most) < 1e-6
+             ? log_most
+             : (ra_exp(power * log_most) - 1) / power;
+}
+
 /* Share of the even load that the heaviest of the ranks has. */
 static double
 heavy(const RaExpertsLaw *law, const RaOp *op, double local)
 {
   double most = MOST_FRAC * (double)op->dim[TOKENS];
-  double ep = (double)op->dim[EP], variance;
+  double ep = (double)op->dim[EP], rest, log_most, mean, variance;
 
   if (op->dim[SKEW] == 0 || op->dim[EP] < 2 || most <= 1)
     return 1;
-  variance = MAX(ra_log(most) / 2 - 1, 0);
+  log_most = ra_log(most);
+  rest = 1 - (double)op->dim[SKEW] / SKEW_UNIT;
+  mean = moment(1 + rest, log_most);
+  variance = MAX(moment(2 + rest, log_most) * moment(rest, log_most) /
+                         (mean * mean) -
+                     1,
+                 0);
   return MIN(1 + law->skew_frac * sqrt(variance * 2 * ra_log(ep) / local), ep);
 }
 

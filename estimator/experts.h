@@ -45,9 +45,9 @@ gboolean ra_experts_law_init(RaExpertsLaw *law, const RaProfile *profile,
  *
  *     visited = g (1 - (1 - k / E)^t)
  *     heavy   = 1 + skew_frac cv sqrt(2 ln(ep) / g), at most ep
- *               cv: deviation of loads from a power law of exponent 1 between 1
- *               and 0.8 t, relative to their mean: sqrt(ln(0.8 t) / 2 - 1);
- *               0 where they are even
+ *               cv: deviation of loads from a power law of exponent a between
+ *               1 and 0.8 t, relative to their mean: sqrt(I2 I0 / I1^2 - 1),
+ *               Ij the integral of x^(j - a); 0 where they are even
  *     rows    = heavy t k / ep
  *     compute = (rows + visited tile_rows / 2) hidden width matrices 2
  *               / (peak_flop_per_s peak_frac)

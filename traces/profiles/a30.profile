@@ -37,38 +37,38 @@ error-median = 0.112
 error-p90 = 0.292
 
 [law experts.bf16]
-floor-s = 6.641e-05
+floor-s = 6.711e-05
 expert-s = 9.792e-11
 tile-rows = 0.1
-peak-frac = 0.5101
-bandwidth-frac = 0.7262
-row-bytes = 12.56
-serial-frac = 0.778
-skew-frac = 3.634
+peak-frac = 0.5142
+bandwidth-frac = 0.7307
+row-bytes = 12.5
+serial-frac = 0.8204
+skew-frac = 2.96
 transferred = a100-sxm
 source = kernels_moe/moe_a100_bf16*.csv, routing, permutation, grouped products and the weighted sum, loads even and by power laws; robust fit
 range = tokens 1..16384; 8..512 experts; ep 1..256; tp 1..32
 rows = 4140
 held-out = a100-sxm's, transferred likewise to the h100-sxm, on that one's rows
-error-median = 0.294
-error-p90 = 0.573
+error-median = 0.295
+error-p90 = 0.574
 
 [law experts.bf16.trtllm]
-floor-s = 5.175e-05
-expert-s = 5.519e-08
-tile-rows = 11.57
-peak-frac = 0.6363
-bandwidth-frac = 1.033
-row-bytes = 14.37
+floor-s = 5.095e-05
+expert-s = 1.26e-07
+tile-rows = 2.083
+peak-frac = 0.6504
+bandwidth-frac = 0.987
+row-bytes = 12.8
 serial-frac = 1
-skew-frac = 1.217
+skew-frac = 1.212
 transferred = a100-sxm
 source = kernels_moe_trtllm/moe_a100_bf16*.csv, routing, permutation, grouped products and the weighted sum, loads even and by power laws; robust fit
 range = tokens 1..16384; 8..512 experts; ep 1..256; tp 1..32
 rows = 4380
 held-out = a100-sxm's, transferred likewise to the h100-sxm, on that one's rows
-error-median = 0.134
-error-p90 = 0.550
+error-median = 0.133
+error-p90 = 0.545
 
 [law latent-attention]
 floor-s = 1.138e-05

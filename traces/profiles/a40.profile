@@ -210,38 +210,38 @@ at-22016-13824 = (-78) (-41) (81) (51) (-63) (-76) (18) (3) (-12) (-94) (-22) (-
 at-27648-13824 = (-76) (-27) (136) (106) (-90) (-94) (-15) (-34) (-29) (-92) (-90) (-51) (7) (14) (-98) (-141) (-152) (14) (12) (-16) (-74) (-70) (-19) (-6) (-9) (27) (26) (16) (-11) (-21) (-52) (-60) (-57) (8) (5) (-11) (-42) (-39) (-74) (-86) (-87) (-11) (-6) (-26) (-66) (-69) (-8) (13) (-3) (11) (5) (-10) (-31) (-41) (-18) (-10) (-26) (-38) (-40) (-33) (-11) (-31) (-23) (-23) (-28) (-11) (-14) (-16) (-16) (-32) (-25) (-35) (-13) (-19) (-22) (-23) (-27) (-19) (-13) (-18) (-22) (-23) (-17) (-7) (18) (45) (53)
 
 [law experts.bf16]
-floor-s = 5.496e-05
+floor-s = 5.554e-05
 expert-s = 8.103e-11
 tile-rows = 0.1
-peak-frac = 0.5101
-bandwidth-frac = 0.7262
-row-bytes = 12.56
-serial-frac = 0.778
-skew-frac = 3.634
+peak-frac = 0.5142
+bandwidth-frac = 0.7307
+row-bytes = 12.5
+serial-frac = 0.8204
+skew-frac = 2.96
 transferred = a100-sxm
 source = kernels_moe/moe_a100_bf16*.csv, routing, permutation, grouped products and the weighted sum, loads even and by power laws; robust fit
 range = tokens 1..16384; 8..512 experts; ep 1..256; tp 1..32
 rows = 4140
 held-out = a100-sxm's, transferred likewise to the h100-sxm, on that one's rows
-error-median = 0.294
-error-p90 = 0.573
+error-median = 0.295
+error-p90 = 0.574
 
 [law experts.bf16.trtllm]
-floor-s = 4.283e-05
-expert-s = 4.567e-08
-tile-rows = 11.57
-peak-frac = 0.6363
-bandwidth-frac = 1.033
-row-bytes = 14.37
+floor-s = 4.216e-05
+expert-s = 1.043e-07
+tile-rows = 2.083
+peak-frac = 0.6504
+bandwidth-frac = 0.987
+row-bytes = 12.8
 serial-frac = 1
-skew-frac = 1.217
+skew-frac = 1.212
 transferred = a100-sxm
 source = kernels_moe_trtllm/moe_a100_bf16*.csv, routing, permutation, grouped products and the weighted sum, loads even and by power laws; robust fit
 range = tokens 1..16384; 8..512 experts; ep 1..256; tp 1..32
 rows = 4380
 held-out = a100-sxm's, transferred likewise to the h100-sxm, on that one's rows
-error-median = 0.134
-error-p90 = 0.550
+error-median = 0.133
+error-p90 = 0.545
 
 [law latent-attention]
 floor-s = 9.416e-06
