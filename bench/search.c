@@ -30,6 +30,9 @@
  * 1,024 GPUs   with 16 times the batch, from nothing, against the optimum of 64
  *              GPUs replicated dp x 16
  *
+ * gap          --only=gap: branch and bound among sampled lengths, 8 GPUs
+ * warm         --only=warm: preparation with the costs of an earlier one
+ *
  * Bars on speed are in units of work (bench/figure.h).  In November 2026 two
  * shared cores of a server CPU at 2 to 3 GHz, where a unit is 0.12 s, made
  * 134,000 to 173,000 evaluations and 269,000 to 466,000 proposals a unit, and
@@ -296,7 +299,7 @@ print_quality(const RaSearchQuality *q)
             BENCH_AT_MOST, 1);
 }
 
-/* --only=SET-GPUS: rates of that case alone; --only=quality: none. */
+/* --only=SET-GPUS: rates of that case alone; quality, gap, warm: none. */
 static gboolean
 is_wanted(const char *argument, const char *kind, guint n_gpus)
 {
@@ -304,6 +307,15 @@ is_wanted(const char *argument, const char *kind, guint n_gpus)
 
   return !argument || !g_str_has_prefix(argument, "--only=") ||
          strcmp(argument, name) == 0;
+}
+
+/* --only=gap or warm. */
+static gboolean
+only_drawn(const char *argument, GError **error)
+{
+  if (g_strcmp0(argument, "--only=gap") == 0)
+    return ra_search_gaps(error);
+  return g_strcmp0(argument, "--only=warm") != 0 || ra_search_warm(error);
 }
 
 int
@@ -336,6 +348,10 @@ main(int argc, char **argv)
       print_case(&cases[n], sizes[i], kinds[k]);
       case_clear(&cases[n]);
     }
+  if (!only_drawn(argv[1], &error)) {
+    fprintf(stderr, "%s\n", error->message);
+    return 1;
+  }
   if (argc > 1 && g_str_has_prefix(argv[1], "--only=") &&
       strcmp(argv[1], "--only=quality") != 0)
     return 0;

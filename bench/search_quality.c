@@ -9,6 +9,7 @@
 #include "bench/figure.h"
 #include "bench/search_quality.h"
 #include "search/exact.h"
+#include "search/family/strategy.h"
 #include "search/mcmc.h"
 #include "study/setup.h"
 
@@ -293,5 +294,243 @@ ra_search_quality(gboolean is_quick, RaSearchQuality *out, GError **error)
     return FALSE;
   for (guint i = 0; i < n; i++)
     field_close(&fields[i]);
+  return TRUE;
+}
+
+/* --- sampled lengths --- */
+
+enum {
+  DRAWN_ITERATIONS = 3,
+  DRAWN_SEED = 1,
+  PROVE_S = 60,
+  N_THREADS = 2,
+  N_STARTS = 4
+};
+
+#define ANSWERS "workload.response-length=lognormal(320, 200, 1024)"
+#define LONG_ANSWERS "workload.response-length=lognormal(4000, 3500, 16384)"
+#define PROMPTS "workload.prompt-length=lognormal(150, 80, 1024)"
+
+typedef struct {
+  const char *name, *workload, *cluster, *sets[3]; /* NULL-terminated */
+  RaSpaceKind kind;
+} Drawn;
+
+static const Drawn proven[] = {
+    {"grpo-7b",
+     "grpo-qwen2.5-7b.workload",
+     "h100-1n.cluster",
+     {NULL},
+     RA_SPACE_COMMON},
+    {"grpo-7b-long",
+     "grpo-qwen2.5-7b.workload",
+     "h100-1n.cluster",
+     {LONG_ANSWERS, "workload.prompts=64", NULL},
+     RA_SPACE_COMMON},
+    {"grpo-tools-7b",
+     "grpo-tools-qwen2.5-7b.workload",
+     "h100-1n.cluster",
+     {"workload.prompts=64", NULL},
+     RA_SPACE_COMMON},
+    {"rloo-8b",
+     "rloo-llama3-8b.workload",
+     "h100-1n.cluster",
+     {NULL},
+     RA_SPACE_COMMON},
+    {"ppo-7b",
+     "ppo-llama2-7b.workload",
+     "h100-1n.cluster",
+     {ANSWERS, PROMPTS, NULL},
+     RA_SPACE_COMMON},
+    {"ppo-7b-full",
+     "ppo-llama2-7b.workload",
+     "h100-1n.cluster",
+     {ANSWERS, PROMPTS, NULL},
+     RA_SPACE_FULL},
+};
+
+static const Drawn prepared[] = {
+    {"grpo-7b-8",
+     "grpo-qwen2.5-7b.workload",
+     "h100-1n.cluster",
+     {NULL},
+     RA_SPACE_COMMON},
+    {"grpo-32b-128",
+     "grpo-qwen2.5-32b.workload",
+     "h100-16n.cluster",
+     {NULL},
+     RA_SPACE_COMMON},
+    {"ppo-70b-128",
+     "ppo-llama3-70b.workload",
+     "h100-16n.cluster",
+     {NULL},
+     RA_SPACE_COMMON},
+    {"ppo-7b-32-full",
+     "ppo-llama2-7b.workload",
+     "h100-4n.cluster",
+     {ANSWERS, NULL},
+     RA_SPACE_FULL},
+};
+
+static gboolean
+drawn_load(const Drawn *c, Field *out, GError **error)
+{
+  RaSetupFlags flags = {
+      .workload = c->workload, .cluster = c->cluster, .sets = c->sets};
+
+  memset(out, 0, sizeof *out);
+  out->setup = ra_setup_load_pair(&flags, error);
+  return out->setup != NULL;
+}
+
+static gboolean
+drawn_space(const Drawn *c, Field *field, GError **error)
+{
+  RaSpaceOptions options = {.kind = (int)c->kind,
+                            .n_iterations = DRAWN_ITERATIONS,
+                            .seed = DRAWN_SEED};
+
+  field->space = ra_space_new(field->setup->workload, field->setup->cluster,
+                              &options, error);
+  return field->space != NULL;
+}
+
+static guint
+n_candidates(const Field *field)
+{
+  guint n = 0;
+
+  for (guint c = 0; c < field->setup->workload->n_calls; c++)
+    n += field->space->calls[c].n;
+  return n;
+}
+
+static gboolean
+print_gap(const Drawn *c, GError **error)
+{
+  g_autofree char *bar = g_strdup_printf("gap-%s", c->name);
+  RaExactOptions options = {.time_limit_s = PROVE_S,
+                            .n_descents = N_STARTS,
+                            .seed = DRAWN_SEED,
+                            .n_threads = N_THREADS};
+  RaExactResult r;
+  Field field;
+  double cpu_s;
+
+  if (!drawn_load(c, &field, error) || !drawn_space(c, &field, error))
+    return FALSE;
+  field.costs =
+      ra_cost_table_new(field.space, field.setup->estimator, N_THREADS, error);
+  if (!field.costs)
+    return FALSE;
+  cpu_s = bench_cpu_s();
+  ra_exact_search(field.costs, &options, &r);
+  printf("%s\t%.1f\t%.5g\t%.5g\t%.4f\t%.1f\t%.1f\t%u\t%u\n", c->name,
+         ra_space_log10_points(field.space), r.score.run_s, r.bound_s,
+         1 - r.bound_s / r.score.run_s, r.seconds, bench_cpu_s() - cpu_s,
+         ra_cost_table_n_known(field.costs), n_candidates(&field));
+  bench_bar(bar, r.found ? 1 - r.bound_s / r.score.run_s : 1, BENCH_AT_MOST,
+            0.02);
+  field_close(&field);
+  return TRUE;
+}
+
+gboolean
+ra_search_gaps(GError **error)
+{
+  printf("#case\tlog10_points\trun_s\tbound_s\tgap_frac\tseconds\tcpu_s\t"
+         "simulated\tcandidates\n");
+  for (guint i = 0; i < G_N_ELEMENTS(proven); i++)
+    if (!print_gap(&proven[i], error))
+      return FALSE;
+  return TRUE;
+}
+
+/* --- kept costs --- */
+
+/* The strategies' plans; (transfer full). */
+static GPtrArray *
+strategies(const Field *field)
+{
+  GPtrArray *drafts =
+      g_ptr_array_new_with_free_func((GDestroyNotify)ra_draft_free);
+
+  for (guint kind = 0; kind < RA_N_STRATEGIES; kind++) {
+    RaStrategyOptions options = {.kind = (RaStrategyKind)kind};
+    RaDraft *draft =
+        ra_strategy_plan(field->setup->workload, field->setup->cluster,
+                         field->setup->estimator, &options, NULL);
+
+    if (draft)
+      g_ptr_array_add(drafts, draft);
+  }
+  return drafts;
+}
+
+/* CPU time of a preparation as that of `reallot search`; negative on error. */
+static double
+prepare(const Drawn *c, Field *field, const GPtrArray *drafts,
+        RaCostStore *store, GError **error)
+{
+  double begin_s = bench_cpu_s();
+  RaPoint points[RA_N_STRATEGIES];
+  guint n = 0;
+
+  if (!drawn_space(c, field, error))
+    return -1;
+  for (guint i = 0; i < drafts->len; i++)
+    n += ra_space_add(field->space, ((RaDraft *)drafts->pdata[i])->plan,
+                      &points[n]);
+  field->costs = ra_cost_table_new_from(field->space, field->setup->estimator,
+                                        store, 0, error);
+  if (!field->costs)
+    return -1;
+  for (guint i = 0; i < n; i++) {
+    g_autoptr(RaEvaluator) e = ra_evaluator_new(field->costs);
+    RaScore score;
+
+    ra_evaluate(e, &points[i], &score);
+  }
+  return bench_cpu_s() - begin_s;
+}
+
+static gboolean
+print_warm(const Drawn *c, GError **error)
+{
+  g_autofree char *bar = g_strdup_printf("warm-%s", c->name);
+  g_autoptr(RaCostStore) store = ra_cost_store_new(NULL, 0);
+  g_autoptr(GPtrArray) drafts = NULL;
+  double cpu_s[2];
+  guint n = 0;
+  Field field;
+
+  if (!drawn_load(c, &field, error))
+    return FALSE;
+  drafts = strategies(&field);
+  for (guint i = 0; i < 2; i++) {
+    g_autoptr(GByteArray) bytes = ra_cost_store_bytes(store);
+    g_autoptr(RaCostStore) again = ra_cost_store_new(bytes->data, bytes->len);
+
+    cpu_s[i] = prepare(c, &field, drafts, i ? again : store, error);
+    if (cpu_s[i] < 0)
+      return FALSE;
+    n = n_candidates(&field);
+    g_clear_pointer(&field.costs, ra_cost_table_free);
+    g_clear_pointer(&field.space, ra_space_free);
+  }
+  printf("%s\t%u\t%.3f\t%.3f\t%.3f\n", c->name, n, cpu_s[0], cpu_s[1],
+         cpu_s[1] / cpu_s[0]);
+  bench_bar(bar, cpu_s[1] / cpu_s[0], BENCH_AT_MOST, 0.25);
+  field_close(&field);
+  return TRUE;
+}
+
+gboolean
+ra_search_warm(GError **error)
+{
+  printf("#case\tcandidates\tcold_cpu_s\twarm_cpu_s\tratio\n");
+  for (guint i = 0; i < G_N_ELEMENTS(prepared); i++)
+    if (!print_warm(&prepared[i], error))
+      return FALSE;
   return TRUE;
 }

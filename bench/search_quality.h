@@ -27,4 +27,21 @@ typedef struct {
 gboolean ra_search_quality(gboolean is_quick, RaSearchQuality *out,
                            GError **error);
 
+/**
+ * ra_search_gaps:
+ *
+ * Branch and bound of 60 s on two threads for 8 GPUs.  Prints a line and a bar
+ * a case: what is not proven of the best time.
+ */
+gboolean ra_search_gaps(GError **error);
+
+/**
+ * ra_search_warm:
+ *
+ * Prepares a search twice: candidates, bounds, and the times of all strategies;
+ * the second time with the costs of the first.  Prints a line and a bar a case:
+ * CPU time of the second over that of the first.
+ */
+gboolean ra_search_warm(GError **error);
+
 #endif
