@@ -84,15 +84,14 @@ static double
 range_s(RaBoundSubject *s, const RaSequenceSet *set, uint32_t first, uint32_t n,
         uint32_t n_batches, gboolean trains)
 {
+  g_autofree RaBatch *batches = g_new(RaBatch, n_batches);
   Passes passes;
   double sum_s;
 
+  ra_sequence_set_cut(set, first, n, n_batches, s->plan->balance, batches);
   passes_init(&passes, s->plan->pp);
   for (uint32_t i = 0; i < n_batches; i++) {
-    uint32_t size = n / n_batches;
-
-    s->batch =
-        ra_sequence_set_batch(set, first + i * size, first + (i + 1) * size);
+    s->batch = batches[i];
     passes_add(&passes, s, trains);
   }
   sum_s = passes_s(&passes, s, trains);
