@@ -73,6 +73,7 @@ tune	openrlhf-hybrid	openrlhf-ppo-hybrid.sh
 tune	openrlhf-70b	openrlhf-ppo-70b.sh
 tune	openrlhf-async	openrlhf-reinforce-async.sh
 tune	openrlhf-dotted	openrlhf-dotted.sh
+tune	slime-qwen3-8b	slime-grpo-qwen3-8b.sh
 CASES
 
 printf 'what\tcase\tfound_s\tbeside_s\tratio\tseconds\n'

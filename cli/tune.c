@@ -267,7 +267,9 @@ run(int argc, char **argv, GError **error)
   g_autofree char *source = NULL;
   const GOptionEntry own[] = {
       {"from", 0, 0, G_OPTION_ARG_FILENAME, &texts.from,
-       "Framework: verl, nemo-rl or openrlhf (default: detected from the keys)",
+       "Framework: verl, nemo-rl, openrlhf or slime (default: detected from "
+       "the "
+       "keys)",
        "NAME"},
       {"keep", 0, 0, G_OPTION_ARG_FILENAME_ARRAY, &texts.keeps,
        "Keys that stay as they are, such as '*offload' (repeatable)", "KEY"},
@@ -313,10 +315,11 @@ const RaCommand ra_command_tune = {
     .arguments = "CONFIG",
     .summary = "Find a faster configuration of another framework",
     .details =
-        "CONFIG is a launch script or YAML of verl, NeMo-RL or OpenRLHF.  It "
-        "is imported\n"
-        "and simulated, and its keys are changed for as long as an iteration "
-        "gets faster.\n"
+        "CONFIG is a launch script or YAML of verl, NeMo-RL, OpenRLHF or "
+        "slime.  It is\n"
+        "imported and simulated, and its keys are changed for as long as an "
+        "iteration gets\n"
+        "faster.\n"
         "Batch, lengths, staleness, optimizer steps and GPUs stay; --nodes "
         "has other sizes.\n"
         "The changed configuration, of the fastest size, goes to --output.  "

@@ -107,6 +107,23 @@ static const RaTuneKey openrlhf[] = {
     {"ring_attn_size", RA_TUNE_DEGREE, NULL},
 };
 
+/* Switches of slime have no value that could be replaced, so they stay. */
+static const RaTuneKey slime[] = {
+    {"rollout-num-gpus-per-engine", RA_TUNE_DEGREE, "1"},
+    {"sglang-ep-size", RA_TUNE_DEGREE, NULL},
+    {"sglang-mem-fraction-static", RA_TUNE_FRAC, NULL},
+    {"sglang-server-concurrency", RA_TUNE_COUNT, "512"},
+    {"sglang-chunked-prefill-size", RA_TUNE_COUNT, "8192"},
+    {"tensor-model-parallel-size", RA_TUNE_DEGREE, NULL},
+    {"pipeline-model-parallel-size", RA_TUNE_DEGREE, NULL},
+    {"context-parallel-size", RA_TUNE_DEGREE, NULL},
+    {"expert-model-parallel-size", RA_TUNE_DEGREE, NULL},
+    {"expert-tensor-parallel-size", RA_TUNE_DEGREE, NULL},
+    {"micro-batch-size", RA_TUNE_COUNT, NULL},
+    {"max-tokens-per-gpu", RA_TUNE_COUNT, NULL},
+    {"log-probs-max-tokens-per-gpu", RA_TUNE_COUNT, NULL},
+};
+
 const RaTuneKey *
 ra_tune_keys(RaFramework framework, guint *out_n)
 {
@@ -121,6 +138,9 @@ ra_tune_keys(RaFramework framework, guint *out_n)
   case RA_FRAMEWORK_OPENRLHF:
     *out_n = G_N_ELEMENTS(openrlhf);
     return openrlhf;
+  case RA_FRAMEWORK_SLIME:
+    *out_n = G_N_ELEMENTS(slime);
+    return slime;
   default:
     return NULL;
   }
@@ -145,6 +165,8 @@ ra_tune_size_keys(RaFramework framework, gboolean *out_standard)
                                             "reward_num_nodes",
                                             "vllm_num_engines",
                                             NULL};
+  static const char *const of_slime[] = {"actor-num-nodes", "rollout-num-gpus",
+                                         NULL};
 
   *out_standard = framework != RA_FRAMEWORK_OPENRLHF;
   switch (framework) {
@@ -154,6 +176,8 @@ ra_tune_size_keys(RaFramework framework, gboolean *out_standard)
     return of_nemo_rl;
   case RA_FRAMEWORK_OPENRLHF:
     return of_openrlhf;
+  case RA_FRAMEWORK_SLIME:
+    return of_slime;
   default:
     return NULL;
   }

@@ -110,6 +110,18 @@ works tune "$verl" '--keep=*' --threads=1
 grep -q '^None of the 1 configurations tried is faster' out
 result $? "nothing to change: it says so"
 
+# slime's flags: what is written runs as the table says.  In engines of four
+# GPUs instead of two, a GPU reads half of the weights in a decode step, and as
+# many keys and values, so an iteration is faster.
+works tune "$data/slime-grpo-qwen3-8b.sh" '--keep=*tokens*' '--keep=*-size' \
+  --threads=1 --format=tsv -o engines.sh
+now=$(cell now iteration_s) then=$(cell then iteration_s)
+grep -q "^rollout-num-gpus-per-engine	2	4	" out &&
+  [ "$(runs engines.sh engines)" = "$then" ] &&
+  [ "$(runs "$data/slime-grpo-qwen3-8b.sh" given)" = "$now" ] &&
+  awk -v a="$now" -v b="$then" 'BEGIN { exit !(b < a) }'
+result $? "slime: engines of four GPUs, $now s, then $then s"
+
 fails "no training program is started" tune "$data/verl-keys.tsv"
 fails "is not a whole number" tune "$verl" --threads=x
 # No keys of TRL's are known: it says that there is nothing to try.
