@@ -6,6 +6,7 @@
 
 #include "base/text.h"
 #include "search/family/strategy.h"
+#include "sim/record.h"
 #include "study/memory_verdict.h"
 #include "study/model_error.h"
 #include "study/plot/plot_memory.h"
@@ -173,6 +174,7 @@ ra_report_pictures(GString *out, const RaSetup *setup, RaReplay *replay,
 {
   RaTimelineOptions look = RA_TIMELINE_OPTIONS_INIT;
   g_autoptr(RaTrace) trace = ra_replay_trace(setup, replay);
+  g_autoptr(RaTrace) path = ra_record_path(replay->sim, replay->graph);
   g_autoptr(RaTimeline) timeline = NULL;
   g_autofree char *memory = NULL, *title = NULL;
   uint32_t gpu = 0;
@@ -186,9 +188,9 @@ ra_report_pictures(GString *out, const RaSetup *setup, RaReplay *replay,
   ra_report_heading(
       out, "Timeline",
       "One iteration of the steady state. Each row is a group of GPUs "
-      "that do the same: computation above, communication below. Point "
-      "at a box to see what it is.");
-  ra_report_timeline(out, timeline);
+      "that do the same: computation above, communication below; the "
+      "dark line is the critical path. Point at a box to see what it is.");
+  ra_report_timeline(out, timeline, path);
   ra_report_heading(
       out, "Where GPU time goes",
       "Shares of all GPU-seconds of an iteration, by call and cause.");

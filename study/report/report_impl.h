@@ -29,7 +29,10 @@ gboolean ra_report_pictures(GString *out, const RaSetup *setup,
                             RaReplay *replay, const RaOutcome *outcome,
                             GError **error);
 
-void ra_report_timeline(GString *out, const RaTimeline *timeline);
+/* Appends the picture of @timeline, with a line below the lanes that @path
+ * (rows in order of time) is on. */
+void ra_report_timeline(GString *out, const RaTimeline *timeline,
+                        const RaTrace *path);
 
 /* Appends the stacked areas of @data (ra_plot_memory_data()) below
  * @capacity_gib. */

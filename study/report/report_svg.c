@@ -8,10 +8,12 @@
 #include "base/palette.h"
 #include "study/report/report_impl.h"
 
-#define NAME_PX 130   /* for names beside a picture */
-#define LANE_PX 30    /* a lane: its two tracks and a gap */
-#define UPPER_PX 16   /* what computes */
-#define LOWER_PX 8    /* communication */
+#define NAME_PX 130 /* for names beside a picture */
+#define LANE_PX 30  /* a lane: its two tracks and a gap */
+#define UPPER_PX 16 /* what computes */
+#define LOWER_PX 8  /* communication */
+#define PATH_PX 2   /* below both: the critical path */
+#define PATH_COLOR 0x202020
 #define FOOT_PX 34    /* the axis */
 #define LEGEND_PX 18  /* a line of names of colours */
 #define LEGEND_N 5    /* in a line */
@@ -113,6 +115,54 @@ put_track(GString *out, const RaTimeline *t, const GArray *boxes, double y,
   }
 }
 
+/* Lane of the first of @ranks; G_MAXUINT: none is shown. */
+static guint
+lane_of(const RaTimeline *t, const char *ranks)
+{
+  guint64 gpu = g_ascii_strtoull(ranks, NULL, 10);
+
+  for (guint i = 0; i < t->lanes->len; i++) {
+    const RaTimelineLane *lane = t->lanes->pdata[i];
+
+    if (!*ranks && lane->gpus->len == 0)
+      return i;
+    for (guint g = 0; *ranks && g < lane->gpus->len; g += 2)
+      if (gpu >= g_array_index(lane->gpus, uint32_t, g) &&
+          gpu <= g_array_index(lane->gpus, uint32_t, g + 1))
+        return i;
+  }
+  return G_MAXUINT;
+}
+
+/* Line of the critical path, below the lanes that it is on. */
+static void
+put_path(GString *out, const RaTimeline *t, const RaTrace *path)
+{
+  for (guint r = 0, next; r < ra_trace_n_rows(path); r = next) {
+    const RaTraceRow *row = ra_trace_row(path, r), *last = row;
+    guint lane = lane_of(t, row->ranks);
+    g_autofree char *title = NULL;
+    double x;
+
+    for (next = r + 1; next < ra_trace_n_rows(path); next++) {
+      const RaTraceRow *other = ra_trace_row(path, next);
+
+      if (lane_of(t, other->ranks) != lane ||
+          !g_str_equal(other->call, row->call))
+        break;
+      last = other;
+    }
+    if (lane == G_MAXUINT || last->end_s <= t->from_s ||
+        row->begin_s >= t->to_s)
+      continue;
+    title = g_strdup_printf("critical path: %s, %.4g to %.4g s", row->call,
+                            row->begin_s, last->end_s);
+    x = place(t, row->begin_s);
+    put_box(out, x, LANE_PX * lane + UPPER_PX + LOWER_PX + 2,
+            place(t, last->end_s) - x, PATH_PX, PATH_COLOR, title);
+  }
+}
+
 static void
 put_axis(GString *out, const RaTimeline *t, double height)
 {
@@ -167,7 +217,7 @@ put_styles(GString *out, const RaTimeline *t, double y)
 }
 
 void
-ra_report_timeline(GString *out, const RaTimeline *t)
+ra_report_timeline(GString *out, const RaTimeline *t, const RaTrace *path)
 {
   double height = LANE_PX * t->lanes->len;
   guint n_styles = t->calls->len + RA_N_STYLES;
@@ -184,6 +234,7 @@ ra_report_timeline(GString *out, const RaTimeline *t)
     put_track(out, t, lane->upper, LANE_PX * i, UPPER_PX);
     put_track(out, t, lane->lower, LANE_PX * i + UPPER_PX + 1, LOWER_PX);
   }
+  put_path(out, t, path);
   put_spans(out, t);
   put_styles(out, t, height + FOOT_PX - 10);
   g_string_append(out, "</svg>\n");

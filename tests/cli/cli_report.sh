@@ -23,6 +23,19 @@ result $? "a picture that is fetched would be found"
 [ "$(grep -c '<title>' r.html)" -gt 100 ]
 result $? "boxes say what they are"
 
+# The critical path is the step, without a gap: its lines begin where the one
+# before ends, to the 4 digits of a title, and there is more than one call on it.
+path_holds() { # FILE
+  sed -n 's/.*<title>critical path: \([^,]*\), \([0-9.e+-]*\) to \([0-9.e+-]*\) s<.*/\1 \2 \3/p' "$1" |
+    awk '{ calls += $1 != call; call = $1; if (NR > 1 && $2 != end) gaps++
+        end = $3 } END { exit !(NR > 1 && calls > 1 && !gaps) }'
+}
+path_holds r.html
+result $? "the critical path is marked"
+awk '/<title>critical path/ && n++ == 2 { next } { print }' r.html >gap.html
+! path_holds gap.html
+result $? "a gap in it would be found"
+
 # The time is the one that simulate says (4 digits of it).
 want=$("$reallot" simulate "$plan" --format=tsv |
   awk -F'\t' 'on == 1 { for (i = 1; i <= NF; i++) if ($i == "iteration_s") c = i
