@@ -268,7 +268,9 @@ append_text(GString *out, const RaSetup *setup, const RaOptions *options,
     g_string_append_printf(out,
                            "%s:\n"
                            "  %s\n",
-                           g_str_has_suffix(fit->remedy, "together)")
+                           g_str_has_prefix(fit->remedy, "reallot ")
+                               ? "Another plan that fits"
+                           : g_str_has_suffix(fit->remedy, "together)")
                                ? "Changes that fit together"
                                : "Smallest single change that fits",
                            fit->remedy);

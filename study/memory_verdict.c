@@ -121,8 +121,8 @@ make_hosts(const RaHostMemory *host, const RaWorkload *workload,
   RaTable *table = ra_table_new("host_memory");
 
   ra_table_column(table, "node", RA_UNIT_NONE, RA_CELL_INTEGER);
-  ra_table_column(table, "holder", RA_UNIT_NONE, RA_CELL_TEXT);
-  ra_table_column(table, "held_bytes", RA_UNIT_BYTES, RA_CELL_REAL);
+  ra_table_column(table, "component", RA_UNIT_NONE, RA_CELL_TEXT);
+  ra_table_column(table, "size_bytes", RA_UNIT_BYTES, RA_CELL_REAL);
   ra_table_column(table, "share_frac", RA_UNIT_NONE, RA_CELL_FRAC);
   for (guint i = 0; i < shares->len; i++) {
     const Share *s = &g_array_index(shares, Share, i);
@@ -178,9 +178,8 @@ make_verdict(const RaMemoryVerdict *fit, const RaWorkload *workload,
     append_holders(out, workload, on_host, ra_host_memory_name);
   }
   if (!fit->remedy)
-    g_string_append(out, ".  No change that was tried makes it fit; another "
-                         "plan may: try reallot "
-                         "plan --strategy=real --batching=continuous");
+    g_string_append(out, ".  No change that was tried makes it fit, and no "
+                         "family has a plan that does");
   return g_string_free(out, FALSE);
 }
 

@@ -1,12 +1,15 @@
-/* Remedies: single changes that make a plan fit into memory. */
+/* Remedies: changes that make a plan fit into memory, or another that fits. */
 #include "config.h"
 
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/quote.h"
+#include "base/text.h"
 #include "graph/input/residency.h"
 #include "graph/memory/host_memory.h"
 #include "graph/memory/memory_peak.h"
+#include "search/family/strategy.h"
 #include "study/remedy.h"
 
 #define GIB (1024.0 * 1024 * 1024)
@@ -55,6 +58,15 @@ bound_with(const Search *s, const GPtrArray *sets)
   return bytes;
 }
 
+/* `--set 'call x.y=z' ` */
+static void
+append_set(GString *out, const char *set)
+{
+  g_autofree char *word = ra_quote_shell(set);
+
+  g_string_append_printf(out, "--set %s ", word);
+}
+
 /* Tries keys "a=1 b=2" of @call, or of all calls that share its copy. */
 static void
 try_keys(Search *s, uint32_t call, gboolean shared, const char *keys)
@@ -78,10 +90,11 @@ try_keys(Search *s, uint32_t call, gboolean shared, const char *keys)
     if (v != call && (!shared || !ra_residency_same_copy(plan, v, call)))
       continue;
     for (guint i = 0; words[i]; i++) {
-      g_ptr_array_add(
-          sets, g_strdup_printf("plan:call %s.%s", w->calls[v].name, words[i]));
-      g_string_append_printf(flags, "--set 'call %s.%s' ", w->calls[v].name,
-                             words[i]);
+      char *set =
+          g_strdup_printf("plan:call %s.%s", w->calls[v].name, words[i]);
+
+      g_ptr_array_add(sets, set);
+      append_set(flags, set + strlen("plan:"));
     }
   }
   g_ptr_array_add(sets, NULL);
@@ -247,11 +260,56 @@ find_several(Search *s)
     }
   }
   for (guint i = 0; i < s->kept->len; i++)
-    g_string_append_printf(text, "--set '%s' ",
-                           (char *)s->kept->pdata[i] + strlen("plan:"));
+    append_set(text, (char *)s->kept->pdata[i] + strlen("plan:"));
   g_string_append_printf(text, "(peak %.1f GiB, together)",
                          s->least_bytes / GIB);
   return g_string_free(g_steal_pointer(&text), FALSE);
+}
+
+/* ` --flag=path`: a shipped file by its name, another by its path. */
+static void
+append_path(GString *out, const char *flag, const char *kind, const char *path)
+{
+  g_autofree char *base = g_path_get_basename(path);
+  g_autofree char *shipped = ra_share_find(kind, base, NULL, NULL);
+  g_autofree char *word =
+      ra_quote_shell(g_strcmp0(shipped, path) == 0 ? base : path);
+
+  g_string_append_printf(out, " --%s=%s", flag, word);
+}
+
+/* A family whose plan fits, as the command that writes it; NULL: none. */
+static char *
+find_family(const RaSetup *setup, const RaSetupFlags *flags)
+{
+  static const RaStrategyKind kinds[] = {
+      RA_STRATEGY_REAL, RA_STRATEGY_HYBRIDFLOW, RA_STRATEGY_MEGATRON,
+      RA_STRATEGY_INTERLEAVING, RA_STRATEGY_COLOCATED};
+
+  if (setup->system) /* what it keeps in memory is no family's to know */
+    return NULL;
+  for (guint k = 0; k < G_N_ELEMENTS(kinds); k++) {
+    RaStrategyOptions options = {.kind = kinds[k]};
+    g_autoptr(RaDraft) draft = ra_strategy_plan(
+        setup->workload, setup->cluster, setup->estimator, &options, NULL);
+    const char *name = ra_strategy_names[kinds[k]];
+    GString *out;
+
+    if (!draft)
+      continue;
+    out = g_string_new(NULL);
+    g_string_printf(out, "reallot plan --strategy=%s", name);
+    append_path(out, "workload", "workloads", setup->workload_path);
+    append_path(out, "cluster", "clusters", setup->cluster_path);
+    g_string_append_c(out, ' ');
+    for (guint i = 0; flags->sets && flags->sets[i]; i++)
+      if (!g_str_has_prefix(flags->sets[i], "call ") &&
+          !g_str_has_prefix(flags->sets[i], "plan"))
+        append_set(out, flags->sets[i]);
+    g_string_append_printf(out, "-o %s.plan", name);
+    return g_string_free(out, FALSE);
+  }
+  return NULL;
 }
 
 char *
@@ -271,5 +329,7 @@ ra_remedy_find(const RaSetup *setup, const RaSetupFlags *flags,
     s.found = find_several(&s);
     g_ptr_array_unref(s.kept);
   }
+  if (!s.found)
+    s.found = find_family(setup, flags);
   return s.found;
 }

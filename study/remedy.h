@@ -20,6 +20,9 @@
  * Where none alone fits, they are taken in this order: each that does not raise
  * the peak is kept, and what is not needed in the end is dropped.
  *
+ * Where these do not make it fit, the answer is the command that writes the
+ * plan of a family that fits, if there is one.
+ *
  * A change that the plan's reader rejects is skipped.  The bound of
  * graph/memory/memory_peak.h decides, so the reported change does fit.  A
  * change may be missed because the bound exceeds its real peak.
@@ -39,8 +42,8 @@
  * Cost: one load of the plan and one bound per candidate, some 10 per call.
  *
  * Returns: (transfer full) (nullable): what to add to the command line, "--set
- * 'call actor_train.recompute=full' (71.2 GiB at most)"; %NULL if no change
- * fits
+ * 'call actor_train.recompute=full' (71.2 GiB at most)"; "reallot plan ..." if
+ * none does and a family's plan fits; else %NULL
  */
 char *ra_remedy_find(const RaSetup *setup, const RaSetupFlags *flags,
                      const RaReplay *replay, uint32_t gpu);

@@ -150,6 +150,18 @@ run simulate "$full" --set "$memory"
   "$reallot" simulate "$full" --set "$memory" "${flags[@]}" >/dev/null
 result $? "several changes that fit together"
 
+# No changes of the starter make answers of up to 32,768 tokens fit:
+# a family's plan does, and the command that writes it is said.
+works new tail --model=Qwen/Qwen2.5-32B
+sed -i 's/^response-length = .*/response-length = lognormal(9000, 6000, 32768)/' \
+  tail.workload
+run simulate tail.plan -n 1 --fidelity=call
+[ "$rc" -eq 1 ] && grep -q '^Another plan that fits:' out &&
+  line=$(grep '^  reallot plan --strategy' out) &&
+  eval "\"\$reallot\" ${line#  reallot }" &&
+  "$reallot" simulate "${line##* }" -n 1 >/dev/null
+result $? "another plan that fits, by its command: ${line-}"
+
 # --- prices and GPUs that one can rent ---
 
 # Nodes and price are of a shipped cluster of the GPU, racks too; a GPU without
