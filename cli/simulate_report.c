@@ -96,7 +96,8 @@ append_head(GString *out, const RaSetup *setup, const RaOptions *options,
   g_string_append_printf(
       out, "%s fidelity, %s%" PRIu32 " iteration%s, seed %" PRIu64 "\n",
       ra_fidelity_name(graph->fidelity), options->flows ? "flows, " : "",
-      options->n_iterations, options->n_iterations > 1 ? "s" : "",
+      options->n_iterations,
+      options->n_iterations > 1 ? "s" : " (the first: no steady state)",
       options->seed);
   g_string_append_printf(out, "%" PRIu64 " tasks on %" PRIu32 " GPU groups",
                          n_tasks, graph->n_lanes);
@@ -124,8 +125,26 @@ append_staleness(GString *out, const RaServiceReport *service)
   append_line(out, "staleness", "%s)", text->str);
 }
 
+/* GPUs that no call runs on cost nothing here, which is said. */
 static void
-append_results(GString *out, const RaSimResult *result,
+append_price(GString *out, const RaBreakdown *breakdown, uint64_t n_all)
+{
+  g_autofree char *idle = NULL;
+
+  if (isnan(breakdown->usd)) {
+    append_line(out, "price", "-");
+    return;
+  }
+  if (breakdown->n_gpus < n_all)
+    idle = g_strdup_printf(" (of %" PRIu32 " GPUs; the other %" PRIu64
+                           " are not counted)",
+                           breakdown->n_gpus, n_all - breakdown->n_gpus);
+  append_line(out, "price", breakdown->usd < 1 ? "%.4f USD%s" : "%.2f USD%s",
+              breakdown->usd, idle ? idle : "");
+}
+
+static void
+append_results(GString *out, const RaSetup *setup, const RaSimResult *result,
                const RaOutcome *outcome)
 {
   const RaBreakdown *breakdown = outcome->breakdown;
@@ -144,11 +163,7 @@ append_results(GString *out, const RaSimResult *result,
     append_line(out, "MFU", "-");
   else
     append_line(out, "MFU", "%.1f %%", 100 * breakdown->mfu_frac);
-  if (isnan(breakdown->usd))
-    append_line(out, "price", "-");
-  else
-    append_line(out, "price", breakdown->usd < 1 ? "%.4f USD" : "%.2f USD",
-                breakdown->usd);
+  append_price(out, breakdown, ra_cluster_n_gpus(setup->cluster));
   if (isfinite(outcome->low_s))
     append_line(out, "90 % interval", "%s to %s", low, high);
   append_line(out, "fingerprint", "%016" PRIx64, result->fingerprint);
@@ -236,7 +251,7 @@ append_text(GString *out, const RaSetup *setup, const RaOptions *options,
 {
   append_head(out, setup, options, replay->graph, outcome->breakdown);
   append_staleness(out, ra_sim_service(replay->sim));
-  append_results(out, ra_sim_result(replay->sim), outcome);
+  append_results(out, setup, ra_sim_result(replay->sim), outcome);
   append_extrapolated(out, outcome->extrapolated);
   ra_output_titled(out, outcome->calls,
                    "Calls (begin: time in the iteration; share: of it)");

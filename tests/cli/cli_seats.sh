@@ -174,6 +174,11 @@ works simulate rack.plan -n 1
 works new pcie --gpu=H100-PCIe
 grep -q '^gpus-per-node = 8 ' pcie.cluster && ! grep -q '^price' pcie.cluster
 result $? "no price is made up"
+# Idle GPUs: 4 of 8 run.
+run simulate "$tiny" -n 1 --set cluster.nodes=1
+grep -q '^stage fidelity, 1 iteration (the first: no steady state), ' out &&
+  grep -q '^  price .* (of 4 GPUs; the other 4 are not counted)$' out
+result $? "idle GPUs are said to be free, and one iteration to be no steady state"
 # Each price has a source with its date, or says that it is an assumption.
 for file in "$srcdir"/share/clusters/*.cluster; do
   awk '/^price = / { n++; text = ""; inside = 1 } !/^(price| )/ { inside = 0 }
