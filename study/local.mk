@@ -61,6 +61,7 @@ libstudy_a_SOURCES += %D%/report/moves.c %D%/report/moves.h
 libstudy_a_SOURCES += %D%/contest/kept_costs.c %D%/contest/kept_costs.h
 libstudy_a_SOURCES += %D%/contest/neighbour.c %D%/contest/neighbour.h
 libstudy_a_SOURCES += %D%/objective.c %D%/objective.h
+libstudy_a_SOURCES += %D%/odds.c %D%/odds.h
 libstudy_a_SOURCES += %D%/report/outcome.c %D%/report/outcome.h
 libstudy_a_SOURCES += %D%/report/path_cause.c %D%/report/path_cause.h
 libstudy_a_SOURCES += %D%/plot/picture.c %D%/plot/picture.h

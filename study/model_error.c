@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/hash.h"
+#include "base/rng.h"
 #include "estimator/fit.h"
 #include "sim/path_share.h"
 #include "study/model_error.h"
@@ -117,4 +118,60 @@ ra_model_error(const RaSetup *setup, const RaEstimator *estimator,
     squares += out_error->law_frac[i] * out_error->law_frac[i];
   }
   out_error->frac = sqrt(squares);
+}
+
+/* Normal number of @draw for what @key and @part have in common. */
+static double
+common(uint64_t seed, guint draw, uint64_t key, uint64_t part)
+{
+  RaRng rng = ra_rng_init(seed, ra_hash_u64(ra_hash_u64(key, part), draw));
+
+  return ra_rng_normal(&rng);
+}
+
+GArray *
+ra_model_error_parts(const RaPlan *plan, const RaBreakdown *breakdown)
+{
+  GArray *parts = g_array_new(FALSE, FALSE, sizeof(RaErrorPart));
+  double squares = 0;
+
+  for (guint i = 0; i < breakdown->n_calls; i++) {
+    const RaCallShare *share = &breakdown->calls[i];
+    const RaCallPlan *c = &plan->calls[share->call];
+    const uint64_t numbers[] = {c->tp,
+                                c->pp,
+                                c->cp,
+                                MAX(c->ep, 1u),
+                                c->expert_tp,
+                                c->n_virtual,
+                                (uint64_t)c->schedule,
+                                (uint64_t)c->zero,
+                                (uint64_t)c->recompute,
+                                (uint64_t)c->batching};
+    RaErrorPart part = {ra_hash_u64(RA_HASH_INIT, share->call), share->wall_s};
+
+    for (guint k = 0; k < G_N_ELEMENTS(numbers); k++)
+      part.key = ra_hash_u64(part.key, numbers[k]);
+    squares += part.weight * part.weight;
+    if (part.weight > 0)
+      g_array_append_val(parts, part);
+  }
+  for (guint i = 0; i < parts->len; i++)
+    g_array_index(parts, RaErrorPart, i).weight /= sqrt(squares);
+  return parts;
+}
+
+double
+ra_model_error_draw(const RaModelError *error, const RaErrorPart *parts,
+                    guint n_parts, uint64_t seed, guint draw)
+{
+  double e = 0;
+
+  for (guint i = 0; i < n_parts && error->whole_frac > 0; i++)
+    e += error->whole_frac * parts[i].weight *
+         common(seed, draw, ra_hash_u64(parts[i].key, error->chip), 0);
+  for (guint i = 0; i < RA_ERROR_LAWS_MAX; i++)
+    if (error->law_frac[i] > 0)
+      e += error->law_frac[i] * common(seed, draw, error->gpu, i + 1);
+  return e;
 }

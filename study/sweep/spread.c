@@ -7,7 +7,6 @@
 #include "base/hash.h"
 #include "base/rng.h"
 #include "estimator/robust.h"
-#include "study/model_error.h"
 #include "study/sweep/answer_impl.h"
 
 #define LOW 0.05
@@ -78,38 +77,20 @@ plan_of(const RaStudy *study, guint point)
   return h;
 }
 
-/* Normal number of @draw for what @key and @part have in common. */
-static double
-common(guint draw, uint64_t key, uint64_t part)
-{
-  RaRng rng = ra_rng_init(SEED, ra_hash_u64(ra_hash_u64(key, part), draw));
-
-  return ra_rng_normal(&rng);
-}
-
-/* How wrong draw @draw has @point, in median errors of 1: its plan's part, its
- * GPU's laws', and what is left, @own of it. */
+/* How wrong draw @draw has @point, in median errors of 1: what it has in common
+ * with others, and what is left, @own of it. */
 static double
 error_of(const RaSweep *sweep, guint point, guint draw, double own)
 {
   const RaSweepPoint *p = &sweep->points[point];
   const RaModelError *error = &p->trial.error;
+  const RaErrorPart part = {plan_of(sweep->study, point), 1};
   double known = error->whole_frac * error->whole_frac;
-  double e =
-      error->whole_frac > 0
-          ? error->whole_frac *
-                common(draw,
-                       ra_hash_u64(plan_of(sweep->study, point), error->chip),
-                       0)
-          : 0;
 
-  for (guint i = 0; i < RA_ERROR_LAWS_MAX; i++) {
-    if (!(error->law_frac[i] > 0))
-      continue;
+  for (guint i = 0; i < RA_ERROR_LAWS_MAX; i++)
     known += error->law_frac[i] * error->law_frac[i];
-    e += error->law_frac[i] * common(draw, error->gpu, i + 1);
-  }
-  return e + own * sqrt(fmax(p->error_frac * p->error_frac - known, 0));
+  return ra_model_error_draw(error, &part, 1, SEED, draw) +
+         own * sqrt(fmax(p->error_frac * p->error_frac - known, 0));
 }
 
 /* @out: points of @sweep, each as wrong as draw @draw has it; shallow. */
