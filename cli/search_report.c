@@ -83,43 +83,60 @@ append_lead(GString *out, const RaFinal *final, uint32_t i)
 {
   const RaFinalist *f = &g_array_index(final->finalists, RaFinalist, i);
 
-  g_string_append_printf(out, ", %.3g %%", 100 * f->ahead_frac);
+  g_string_append_printf(out, ", %.3g %%", fabs(100 * f->ahead_frac));
   if (final->n_draws > 1)
     g_string_append_printf(out, " (+- %.2g %%)", 100 * f->deviation_frac);
-  g_string_append_printf(out, " less than %s%s", f->name,
+  g_string_append_printf(out, " %s than %s%s",
+                         f->ahead_frac < 0 ? "more" : "less", f->name,
                          i == final->family && winner_is_found(final)
                              ? ", the best placement strategy"
                              : "");
 }
 
-/* TRUE if what divides them is more than the model is off by. */
+/* Why the winner is not the best. */
 static void
-append_error(GString *out, const RaFinal *final)
+append_simpler(GString *text, const RaFinal *final)
 {
-  const RaSetup *setup = ra_finalist_size(final, final->winner)->setup;
-  double error_frac = ra_final_model_error(final);
-  RaProfileError laws = ra_profile_error(setup->profile);
+  const RaContender *winner = ra_finalist_contender(final, final->winner);
+  const RaContender *best = ra_finalist_contender(final, final->best);
+
+  g_string_append_printf(
+      text,
+      ".  %s, the best by the numbers, is ahead of it in %u of %u worlds only: "
+      "the two cannot be told apart, and %s is the simpler plan (",
+      best->name, ra_final_wins(final, final->best, final->winner),
+      RA_ODDS_WORLDS, winner->name);
+  if (best->is_found && !winner->is_found)
+    g_string_append(text, "a placement strategy)");
+  else if (winner->doubt.n_layouts != best->doubt.n_layouts)
+    g_string_append_printf(text, "%u layouts, not %u)", winner->doubt.n_layouts,
+                           best->doubt.n_layouts);
+  else
+    g_string_append_printf(text, "%u reallocations, not %u)",
+                           winner->doubt.n_reallocs, best->doubt.n_reallocs);
+}
+
+/* The worlds in which the winner wins, and its loss in the others. */
+static void
+append_odds(GString *out, const RaFinal *final)
+{
+  const RaFinalist *winner =
+      &g_array_index(final->finalists, RaFinalist, final->winner);
+  gboolean by_time = ra_objective_is_time(&final->objective);
   g_autoptr(GString) text = g_string_new(NULL);
 
-  if (isnan(error_frac))
+  if (!final->has_odds)
     return;
-  if (setup->system && isfinite(setup->system->error_median_frac))
-    g_string_append_printf(text,
-                           "Predictions under this system have a median error "
-                           "of %.1f %% on held-out runs",
-                           100 * setup->system->error_median_frac);
-  else
-    g_string_append_printf(
-        text, "Its laws have held-out median errors of %.1f to %.1f %%",
-        100 * laws.least_frac, 100 * laws.most_frac);
-  if (final->second != RA_NONE) {
-    const RaFinalist *second =
-        &g_array_index(final->finalists, RaFinalist, final->second);
-
-    g_string_append_printf(
-        text, ": the lead over %s is %s the model's error", second->name,
-        second->ahead_frac < error_frac ? "within" : "more than");
-  }
+  g_string_append_printf(
+      text,
+      "Where the model is wrong, by its held-out errors, %s is the %s in %u of "
+      "%u worlds; in 95 %% of them it is at most %.2g %% %s than the best of "
+      "the others, on average %.2g %%",
+      winner->name, by_time ? "fastest" : "best", winner->odds.n_best,
+      RA_ODDS_WORLDS, 100 * winner->odds.regret_p95_frac,
+      by_time ? "slower" : "worse", 100 * winner->odds.regret_frac);
+  if (final->winner != final->best)
+    append_simpler(text, final);
   ra_output_wrapped(out, text->str);
 }
 
@@ -143,12 +160,13 @@ n_gpus_of(const RaSearchReport *report)
   return ra_cluster_n_gpus(ra_search_size(report)->setup->cluster);
 }
 
-/* How much the winner wins by, beside what the model is off by. */
+/* How much the winner wins by. */
 static void
 append_verdict(GString *out, const RaSearchReport *report)
 {
   const RaFinal *final = report->final;
   const RaFinalist *winner;
+  RaWorth worth;
   g_autofree char *value = NULL;
   g_autoptr(GString) text = g_string_new(NULL);
 
@@ -164,11 +182,13 @@ append_verdict(GString *out, const RaSearchReport *report)
     return;
   }
   winner = &g_array_index(final->finalists, RaFinalist, final->winner);
-  value = ra_objective_say(&final->objective, &winner->mean);
+  worth = ra_finalist_worth(final, final->winner);
+  value = ra_objective_say(&final->objective, &worth);
   g_string_append_printf(text, "%s%s: %s", winner->name,
                          winner_is_found(final) ? "" : ", a placement strategy",
                          value);
-  if (final->objective.kind != RA_OBJECTIVE_TIME)
+  if (final->objective.kind != RA_OBJECTIVE_TIME &&
+      final->objective.kind != RA_OBJECTIVE_REGRET)
     g_string_append_printf(text, ", %.4g s per iteration",
                            winner->mean.iteration_s);
   if (final->second != RA_NONE)
@@ -179,15 +199,16 @@ append_verdict(GString *out, const RaSearchReport *report)
                          final->is_stage ? "stage fidelity, as the time was up"
                                          : "op by op",
                          final->n_draws > 1 ? ", mean of the samples" : "");
-  if (!winner_is_found(final) && ra_search_size(report)->contest->searched)
+  if (!winner_is_found(final) && final->winner == final->best &&
+      ra_search_size(report)->contest->searched)
     g_string_append(text, ".  No plan that was found is better");
-  if (final->objective.kind == RA_OBJECTIVE_TIME &&
+  if (ra_objective_is_time(&final->objective) &&
       winner->mean.n_gpus < n_gpus_of(report))
     g_string_append_printf(text, ".  It uses %u of %u GPUs",
                            winner->mean.n_gpus, n_gpus_of(report));
   ra_output_wrapped(out, text->str);
   append_refusal(out, ra_search_size(report)->contest);
-  append_error(out, final);
+  append_odds(out, final);
 }
 
 /* A winner that trains otherwise than the workload says so. */

@@ -7,8 +7,16 @@
 #include "base/error.h"
 #include "study/objective.h"
 
-const char *const ra_objective_names[] = {"time", "tokens-per-gpu", "cost",
-                                          "gpus", NULL};
+const char *const ra_objective_names[] = {
+    "time", "tokens-per-gpu", "cost", "gpus", "regret", "p95", NULL};
+
+gboolean
+ra_objective_is_time(const RaObjective *objective)
+{
+  return objective->kind == RA_OBJECTIVE_TIME ||
+         objective->kind == RA_OBJECTIVE_REGRET ||
+         objective->kind == RA_OBJECTIVE_P95;
+}
 
 double
 ra_objective_value(const RaObjective *objective, const RaWorth *worth)
@@ -19,6 +27,8 @@ ra_objective_value(const RaObjective *objective, const RaWorth *worth)
     return (double)INFINITY;
   switch ((RaObjectiveKind)objective->kind) {
   case RA_OBJECTIVE_TIME:
+  case RA_OBJECTIVE_REGRET:
+  case RA_OBJECTIVE_P95:
     value = worth->iteration_s;
     break;
   case RA_OBJECTIVE_TOKENS_PER_GPU:
@@ -79,7 +89,11 @@ ra_objective_say(const RaObjective *objective, const RaWorth *worth)
     return g_strdup_printf("%.4g USD per iteration", worth->usd);
   case RA_OBJECTIVE_GPUS:
     return g_strdup_printf("%" PRIu32 " GPUs", worth->n_gpus);
+  case RA_OBJECTIVE_P95:
+    return g_strdup_printf("%.4g s in 95 %% of the samples",
+                           worth->iteration_s);
   case RA_OBJECTIVE_TIME:
+  case RA_OBJECTIVE_REGRET:
   case RA_N_OBJECTIVES:
     break;
   }

@@ -7,6 +7,10 @@
  *     tokens-per-gpu  tokens/s per GPU that the plan uses
  *     cost            price of an iteration, for the GPUs that it uses
  *     gpus            number of GPUs that it uses
+ *     regret          seconds of an iteration; of finalists, how much is lost
+ *                     by them where the model is wrong (study/contest/final.h)
+ *     p95             seconds of an iteration; of finalists, the 95th
+ *                     percentile over samples of the lengths
  *
  * Each may have an upper limit on the time of an iteration.  `gpus` needs one,
  * as the fewest GPUs are otherwise those on which the models just fit.
@@ -25,6 +29,8 @@ typedef enum {
   RA_OBJECTIVE_TOKENS_PER_GPU,
   RA_OBJECTIVE_COST,
   RA_OBJECTIVE_GPUS,
+  RA_OBJECTIVE_REGRET,
+  RA_OBJECTIVE_P95,
   RA_N_OBJECTIVES
 } RaObjectiveKind;
 
@@ -52,6 +58,9 @@ typedef struct {
  * has no price
  */
 double ra_objective_value(const RaObjective *objective, const RaWorth *worth);
+
+/* TRUE if a plan's own value is the time of its iteration. */
+gboolean ra_objective_is_time(const RaObjective *objective);
 
 /* TRUE if @a is better than @b, by value and then by time. */
 gboolean ra_objective_better(const RaObjective *objective, const RaWorth *a,

@@ -47,6 +47,7 @@ contender_clear(gpointer data)
   g_free(c->name);
   g_free(c->refusal);
   g_free(c->text);
+  ra_doubt_clear(&c->doubt);
 }
 
 static RaContender *

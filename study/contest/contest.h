@@ -25,6 +25,7 @@
 #include "search/exact.h"
 #include "search/mcmc.h"
 #include "study/objective.h"
+#include "study/odds.h"
 #include "study/setup.h"
 
 /* How far a contest is. */
@@ -96,6 +97,7 @@ typedef struct {
   RaWorth worth;     /* at stage fidelity */
   double peak_bytes; /* of the fullest GPU */
   gboolean fits;
+  RaDoubt doubt; /* of the time at stage fidelity; owned */
 } RaContender;
 
 typedef struct {

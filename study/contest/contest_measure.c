@@ -44,7 +44,7 @@ replay(RaContender *c, const RaSetup *setup, Job *job, GError **error)
                                         has_plan(job) ? job->until : &first};
   g_autoptr(RaReplay) run = ra_replay_new(setup, &replay_options, error);
   g_autoptr(RaMemoryVerdict) fit = NULL;
-  RaBreakdown *breakdown;
+  g_autoptr(RaBreakdown) breakdown = NULL;
 
   if (!run)
     return FALSE;
@@ -54,8 +54,8 @@ replay(RaContender *c, const RaSetup *setup, Job *job, GError **error)
                        breakdown->usd, breakdown->n_gpus};
   c->peak_bytes = fit->peak_bytes;
   c->fits = fit->fits;
+  ra_doubt_take(setup, run, breakdown, &c->doubt);
   g_atomic_int_add(&job->n_fit, c->fits);
-  ra_breakdown_free(breakdown);
   return TRUE;
 }
 

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/jobs.h"
+#include "estimator/robust.h"
 #include "sim/breakdown.h"
 #include "study/contest/final.h"
 #include "study/memory_verdict.h"
@@ -13,7 +14,9 @@
 /* Times that differ by less are the same plan, or as good. */
 #define SAME_FRAC 1e-9
 #define FAMILIES 2
-#define DRAWS 3 /* unless said: the least that have a spread */
+#define DRAWS 3      /* unless said: the least that have a spread */
+#define DRAWS_P95 20 /* the least of which one in twenty is above */
+#define P95 0.95
 
 static RaFinalist *
 at(const RaFinal *final, uint32_t i)
@@ -239,6 +242,7 @@ static void
 sum_up(const RaFinal *final, const Field *field, guint i)
 {
   RaFinalist *f = at(final, i);
+  g_autofree double *times_s = g_new(double, final->n_draws);
   double sum_s = 0, squares_s = 0, tokens = 0;
   guint n = final->n_draws;
 
@@ -247,6 +251,7 @@ sum_up(const RaFinal *final, const Field *field, guint i)
   for (guint d = 0; d < n; d++) {
     const RaWorth *w = &f->draws[d];
 
+    times_s[d] = w->iteration_s;
     sum_s += w->iteration_s;
     squares_s += w->iteration_s * w->iteration_s;
     tokens += w->tokens_per_s * w->iteration_s;
@@ -258,6 +263,17 @@ sum_up(const RaFinal *final, const Field *field, guint i)
   f->mean.iteration_s = sum_s / n;
   f->mean.tokens_per_s = tokens / sum_s;
   f->deviation_s = deviation(sum_s, squares_s, n);
+  f->p95_s = n > 1 ? ra_robust_quantile(times_s, n, P95) : f->mean.iteration_s;
+}
+
+RaWorth
+ra_finalist_worth(const RaFinal *final, uint32_t i)
+{
+  RaWorth worth = at(final, i)->mean;
+
+  if (final->objective.kind == RA_OBJECTIVE_P95)
+    worth.iteration_s = at(final, i)->p95_s;
+  return worth;
 }
 
 static gboolean
@@ -265,8 +281,22 @@ may_win(const RaFinal *final, guint i)
 {
   const RaFinalist *f = at(final, i);
 
+  RaWorth worth = ra_finalist_worth(final, i);
+
   return f->n_fits == final->n_draws &&
-         isfinite(ra_objective_value(&final->objective, &f->mean));
+         isfinite(ra_objective_value(&final->objective, &worth));
+}
+
+static gboolean
+is_better(const RaFinal *final, uint32_t i, uint32_t k)
+{
+  double a = at(final, i)->odds.regret_frac, b = at(final, k)->odds.regret_frac;
+  RaWorth worth = ra_finalist_worth(final, i);
+  RaWorth other = ra_finalist_worth(final, k);
+
+  if (final->objective.kind == RA_OBJECTIVE_REGRET && final->has_odds && a != b)
+    return a < b;
+  return ra_objective_better(&final->objective, &worth, &other);
 }
 
 /* The best that may win, @but and (@families) what was found left out. */
@@ -278,9 +308,7 @@ best_but(const RaFinal *final, uint32_t but, gboolean families)
   for (guint i = 0; i < final->finalists->len; i++)
     if (i != but && may_win(final, i) &&
         !(families && ra_finalist_contender(final, i)->is_found) &&
-        (best == RA_NONE ||
-         ra_objective_better(&final->objective, &at(final, i)->mean,
-                             &at(final, best)->mean)))
+        (best == RA_NONE || is_better(final, i, best)))
       best = i;
   return best;
 }
@@ -312,6 +340,113 @@ measure_lead(const RaFinal *final, RaFinalist *f)
   f->deviation_frac = deviation(sum, squares, final->n_draws);
 }
 
+/* --- worlds --- */
+
+/* A limit of the time is none of a world's; a number of GPUs does not depend on
+ * it. */
+static RaOddsPlan
+plan_of(const RaFinal *final, uint32_t i)
+{
+  RaObjective plain = {.kind = final->objective.kind};
+  RaWorth worth = ra_finalist_worth(final, i);
+
+  return (RaOddsPlan){.value = ra_objective_value(&plain, &worth),
+                      .doubt = &ra_finalist_contender(final, i)->doubt};
+}
+
+guint
+ra_final_wins(const RaFinal *final, uint32_t i, uint32_t k)
+{
+  RaOddsPlan a = plan_of(final, i), b = plan_of(final, k);
+
+  return ra_odds_wins(&a, &b, final->seed);
+}
+
+/* Odds of those that may win. */
+static void
+draw_odds(RaFinal *final)
+{
+  guint n_all = final->finalists->len, n = 0;
+  g_autofree RaOddsPlan *plans = g_new(RaOddsPlan, n_all);
+  g_autofree RaOdds *odds = g_new(RaOdds, n_all);
+  g_autofree uint32_t *of = g_new(uint32_t, n_all);
+
+  if (final->objective.kind == RA_OBJECTIVE_GPUS)
+    return;
+  for (guint i = 0; i < n_all; i++) {
+    if (!may_win(final, i))
+      continue;
+    if (!ra_doubt_is_known(&ra_finalist_contender(final, i)->doubt))
+      return;
+    of[n] = i;
+    plans[n++] = plan_of(final, i);
+  }
+  if (n < 2)
+    return;
+  ra_odds_draw(plans, n, final->seed, odds);
+  for (guint k = 0; k < n; k++)
+    at(final, of[k])->odds = odds[k];
+  final->has_odds = TRUE;
+}
+
+static gboolean
+is_simpler(const RaFinal *final, uint32_t i, uint32_t k)
+{
+  const RaContender *a = ra_finalist_contender(final, i);
+  const RaContender *b = ra_finalist_contender(final, k);
+
+  if (a->is_found != b->is_found)
+    return b->is_found;
+  return a->doubt.n_layouts != b->doubt.n_layouts
+             ? a->doubt.n_layouts < b->doubt.n_layouts
+             : a->doubt.n_reallocs < b->doubt.n_reallocs;
+}
+
+/* The simplest of those that cannot be told apart from the best; of equally
+ * simple ones the better. */
+static uint32_t
+find_simplest(const RaFinal *final)
+{
+  uint32_t simplest = final->best;
+
+  for (guint i = 0; final->has_odds && i < final->finalists->len; i++)
+    if (may_win(final, i) && i != final->best &&
+        at(final, i)->mean.n_gpus == at(final, final->best)->mean.n_gpus &&
+        !ra_odds_tell_apart(ra_final_wins(final, final->best, i)) &&
+        (is_simpler(final, i, simplest) ||
+         (!is_simpler(final, simplest, i) && is_better(final, i, simplest))))
+      simplest = i;
+  return simplest;
+}
+
+/* --- all of it --- */
+
+static guint
+n_draws_of(const RaSizing *sizing, const RaObjective *objective,
+           const RaFinalOptions *options)
+{
+  if (options->n_draws > 0)
+    return options->n_draws;
+  if (!is_drawn(g_array_index(sizing->sizes, RaSize, sizing->winner).setup))
+    return 1;
+  return objective->kind == RA_OBJECTIVE_P95 ? DRAWS_P95 : DRAWS;
+}
+
+static void
+find_places(RaFinal *final)
+{
+  draw_odds(final);
+  final->best = best_but(final, RA_NONE, FALSE);
+  final->winner = final->second = final->family = RA_NONE;
+  if (final->best == RA_NONE)
+    return;
+  final->winner = find_simplest(final);
+  final->second = best_but(final, final->winner, FALSE);
+  final->family = best_but(final, final->winner, TRUE);
+  for (guint i = 0; i < final->finalists->len; i++)
+    measure_lead(final, at(final, i));
+}
+
 RaFinal *
 ra_final_new(const RaSizing *sizing, const RaObjective *objective,
              const RaFinalOptions *options, GError **error)
@@ -320,14 +455,13 @@ ra_final_new(const RaSizing *sizing, const RaObjective *objective,
   g_autofree gdouble *peaks = NULL;
   g_autofree gboolean *fits = NULL;
   Field field = {.final = final, .options = options};
-  gboolean drawn =
-      is_drawn(g_array_index(sizing->sizes, RaSize, sizing->winner).setup);
   guint n;
 
   g_return_val_if_fail(options->n_top > 0 && options->n_iterations > 1, NULL);
   final->sizing = sizing;
   final->objective = *objective;
-  final->n_draws = options->n_draws ? options->n_draws : drawn ? DRAWS : 1;
+  final->seed = options->seed;
+  final->n_draws = n_draws_of(sizing, objective, options);
   final->finalists = g_array_new(FALSE, FALSE, sizeof(RaFinalist));
   g_array_set_clear_func(final->finalists, finalist_clear);
   enter_all(final, options);
@@ -340,14 +474,7 @@ ra_final_new(const RaSizing *sizing, const RaObjective *objective,
     return NULL;
   for (guint i = 0; i < final->finalists->len; i++)
     sum_up(final, &field, i);
-  final->winner = best_but(final, RA_NONE, FALSE);
-  final->second = final->family = RA_NONE;
-  if (final->winner != RA_NONE) {
-    final->second = best_but(final, final->winner, FALSE);
-    final->family = best_but(final, final->winner, TRUE);
-    for (guint i = 0; i < final->finalists->len; i++)
-      measure_lead(final, at(final, i));
-  }
+  find_places(final);
   return g_steal_pointer(&final);
 }
 
@@ -360,15 +487,26 @@ ra_final_free(RaFinal *final)
   g_free(final);
 }
 
-double
-ra_final_model_error(const RaFinal *final)
+static void
+add_odds(RaTable *table, const RaFinal *final, uint32_t i)
 {
-  const RaSetup *setup =
-      g_array_index(final->sizing->sizes, RaSize, final->sizing->winner).setup;
+  const RaOdds *odds = &at(final, i)->odds;
+  gboolean has = final->has_odds && may_win(final, i);
 
-  if (setup->system && isfinite(setup->system->error_median_frac))
-    return setup->system->error_median_frac;
-  return ra_profile_error(setup->profile).most_frac;
+  ra_table_real(table,
+                has ? (double)odds->n_best / RA_ODDS_WORLDS : (double)NAN);
+  ra_table_real(table, has ? odds->regret_frac : (double)NAN);
+  ra_table_real(table, has ? odds->regret_p95_frac : (double)NAN);
+}
+
+static const char *
+note_of(const RaFinal *final, uint32_t i)
+{
+  return i == final->winner                      ? "winner"
+         : at(final, i)->n_fits < final->n_draws ? "does not fit"
+         : !may_win(final, i)                    ? "takes too long"
+         : i == final->best                      ? "no surer, less simple"
+                                                 : "";
 }
 
 RaTable *
@@ -382,6 +520,9 @@ ra_final_table(const RaFinal *final)
   ra_table_column(table, "deviation_s", RA_UNIT_SECONDS, RA_CELL_REAL);
   ra_table_column(table, "winner_ahead_frac", RA_UNIT_NONE, RA_CELL_FRAC);
   ra_table_column(table, "ahead_deviation_frac", RA_UNIT_NONE, RA_CELL_FRAC);
+  ra_table_column(table, "best_worlds_frac", RA_UNIT_NONE, RA_CELL_FRAC);
+  ra_table_column(table, "regret_frac", RA_UNIT_NONE, RA_CELL_FRAC);
+  ra_table_column(table, "regret_p95_frac", RA_UNIT_NONE, RA_CELL_FRAC);
   ra_table_column(table, "tokens_per_s", RA_UNIT_NONE, RA_CELL_REAL);
   ra_table_column(table, "usd", RA_UNIT_NONE, RA_CELL_REAL);
   ra_table_column(table, "peak_bytes", RA_UNIT_BYTES, RA_CELL_REAL);
@@ -402,13 +543,11 @@ ra_final_table(const RaFinal *final)
                   i == final->winner || !has_spread || final->winner == RA_NONE
                       ? (double)NAN
                       : f->deviation_frac);
+    add_odds(table, final, i);
     ra_table_real(table, f->mean.tokens_per_s);
     ra_table_real(table, f->mean.usd);
     ra_table_real(table, f->peak_bytes);
-    ra_table_text(table, i == final->winner           ? "winner"
-                         : f->n_fits < final->n_draws ? "does not fit"
-                         : !may_win(final, i)         ? "takes too long"
-                                                      : "");
+    ra_table_text(table, note_of(final, i));
   }
   return table;
 }

@@ -1,5 +1,5 @@
-/* Final of a contest: the best plans, compared at the finest fidelity and under
- * several seeds.
+/* Final of a contest: the best plans, compared at the finest fidelity, under
+ * several seeds and over worlds in which the model is wrong.
  *
  *     RaFinalOptions options = {.n_top = 3, .n_draws = 5, .n_iterations = 3};
  *     g_autoptr(RaFinal) final = ra_final_new(sizing, &options, &error);
@@ -16,6 +16,15 @@
  * seed.  Plans slow down and speed up together with the lengths, so this ratio
  * spreads less than the times do.
  *
+ * Worlds (study/odds.h) say how much the lead is worth.  Two plans cannot be
+ * told apart if neither wins more worlds than a coin would.  Then the simpler
+ * one wins, which is, in this order, a family's plan rather than a found one,
+ * that with fewer layouts, or that with fewer reallocations of parameters.
+ *
+ * By the objective `regret` the best is not the one of the best mean, but that
+ * which is the least behind the best of each world, on average; by `p95` it is
+ * that of the least 95th percentile over the seeds.
+ *
  * Typical sizes: 3 or 4 finalists, 1 to 10 seeds; 0.01 to 1 s per replay, one
  * per thread.
  */
@@ -26,9 +35,10 @@
 
 typedef struct {
   guint n_top;   /* >= 1 */
-  guint n_draws; /* number of seeds; 0: 3 where something is sampled, else 1 */
+  guint n_draws; /* number of seeds; 0: 3 where something is sampled, else 1;
+                    20 for a percentile */
   uint32_t n_iterations; /* >= 2 */
-  uint64_t seed;         /* the first seed; the others follow it */
+  uint64_t seed;         /* the first seed, and that of the worlds */
   guint n_threads;       /* 0: as many as processors */
   RaUntil until;         /* when over, replays end: those of a seed count if all
                     finalists have them */
@@ -44,6 +54,8 @@ typedef struct {
                             seeds; 0 with one */
   double peak_bytes;     /* the highest peak */
   guint n_fits;          /* number of seeds under which it fits */
+  double p95_s;          /* 95th percentile of the time over seeds */
+  RaOdds odds;           /* among the finalists, if the final has odds */
   double ahead_frac;     /* mean lead: the winner's value is lower by this
                             fraction */
   double deviation_frac; /* standard deviation of the lead over seeds */
@@ -54,9 +66,12 @@ typedef struct {
   RaObjective objective;
   GArray *finalists; /* (RaFinalist), best of the contest first; owned */
   guint n_draws;
+  uint64_t seed;     /* of the worlds */
   gboolean is_stage; /* there was no time to replay them op by op: their figures
                         are those of the contest */
-  uint32_t winner;   /* RA_NONE: none fits */
+  gboolean has_odds; /* errors are known and their worlds were drawn */
+  uint32_t best;     /* by the objective; RA_NONE: none fits */
+  uint32_t winner;   /* the simplest that cannot be told apart from it */
   uint32_t second;   /* the next by the mean; RA_NONE */
   uint32_t family; /* the best family plan, unless it is the winner; RA_NONE */
 } RaFinal;
@@ -78,17 +93,12 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(RaFinal, ra_final_free)
 const RaContender *ra_finalist_contender(const RaFinal *final, uint32_t i);
 const RaSize *ra_finalist_size(const RaFinal *final, uint32_t i);
 
-/**
- * ra_final_model_error:
- *
- * Median error of predictions of the winner: that of its system on runs that
- * were not fitted, else that of the worst of its profile's laws on data that
- * were not fitted.  NAN where neither was measured.
- *
- * A difference of plans below this is within the model's error, although errors
- * that both plans share cancel.
- */
-double ra_final_model_error(const RaFinal *final);
+/* Number of worlds in which @i has less than @k. */
+guint ra_final_wins(const RaFinal *final, uint32_t i, uint32_t k);
+
+/* Figures that the objective compares: the mean, with the percentile as its
+ * time if that is the objective. */
+RaWorth ra_finalist_worth(const RaFinal *final, uint32_t i);
 
 /* One row per finalist. */
 RaTable *ra_final_table(const RaFinal *final);

@@ -74,7 +74,7 @@ list_nodes(const RaSizingOptions *options, uint32_t n_cluster, GError **error)
     g_array_append_val(nodes, options->nodes[i]);
   }
   for (uint32_t n = 1; options->n_nodes == 0 && n < n_cluster &&
-                       options->contest.objective.kind != RA_OBJECTIVE_TIME;
+                       !ra_objective_is_time(&options->contest.objective);
        n *= 2) {
     uint32_t between = n + n / 2;
 

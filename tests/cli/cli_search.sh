@@ -140,11 +140,21 @@ column() { # TABLE COLUMN: of its rows, from out
 works search $files --steps=2048 --top=2 --explain --plot=- --draws=2
 grep -q '^Finalists (op fidelity, mean of 2 samples)' out &&
   grep -q '^search.2  *1 ' out && grep -q 'the best placement strategy (op' out &&
-  tr '\n' ' ' <out | grep -q "the lead over search.2 is within the model's error" &&
+  tr '\n' ' ' <out | grep -q 'search[.2]* is the fastest in [1-9][0-9]* of 1000 worlds; in 95 % of' &&
   grep -q 'with one call laid out as in the winner$' out &&
   grep -q "^The winner's critical path by cause" out &&
   grep -q '^search: best (\*) and lower bound (-)' out
-result $? "finalists, the lead beside the model's error, why, and the curve"
+result $? "finalists, the worlds in which the winner wins, why, and the curve"
+# shellcheck disable=SC2086
+{
+  works search $files --steps=1024 --objective=regret --format=tsv
+  awk -v all="$(column finalists best_worlds_frac | awk '{ s += $1 } END { print s }')" \
+    'BEGIN { exit !(all > 0.999 && all < 1.001) }'
+  result $? "each world has one best"
+  works search $files --steps=1024 --objective=p95
+  grep -q '^[a-z]*[^:]*: .* s in 95 % of the samples, .* s per iteration' out
+  result $? "the 95th percentile"
+}
 if command -v gnuplot >/dev/null; then
   # shellcheck disable=SC2086
   works search $files --steps=1024 --top=1 --plot=curve.svg
@@ -267,7 +277,7 @@ END
   fails '--time: expected more than 0 seconds' search $files --time=0
   fails "--steps: 'x' is not a whole number" search $files --steps=x
   fails '--objective=gpus: missing time limit' search $files --objective=gpus
-  fails "--objective: unknown value 'cheap', expected one of time, tokens-per-gpu, cost, gpus" \
+  fails "--objective: unknown value 'cheap', expected one of time, tokens-per-gpu, cost, gpus, regret, p95" \
     search $files --objective=cheap
   fails '--within: expected more than 0 seconds' search $files --within=0
   fails "--within: 'soon' is not a time" search $files --within=soon
