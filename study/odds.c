@@ -9,6 +9,7 @@
 #include "study/odds.h"
 
 #define P95 0.95
+#define N_ITERATIONS 3 /* the second is steady */
 
 /* 97.5 % quantile of the normal law. */
 #define TWO_SIDED_95 1.9599639845400542
@@ -123,4 +124,46 @@ ra_odds_tell_apart(guint n_wins)
 {
   return fabs(n_wins - RA_ODDS_WORLDS / 2.0) >
          TWO_SIDED_95 * sqrt(RA_ODDS_WORLDS) / 2;
+}
+
+/* --- two plans --- */
+
+/* The time of @text and what may be wrong with it. */
+static gboolean
+replay(RaSetup *setup, const char *text, const RaReplayOptions *options,
+       double *out_s, RaDoubt *doubt, GError **error)
+{
+  g_autoptr(RaReplay) run = NULL;
+  g_autoptr(RaBreakdown) breakdown = NULL;
+
+  if (!ra_setup_read_plan(setup, "the plan", text, error))
+    return FALSE;
+  run = ra_replay_new(setup, options, error);
+  if (!run)
+    return FALSE;
+  breakdown = ra_breakdown_new(run->sim, run->graph);
+  ra_doubt_take(setup, run, breakdown, doubt);
+  *out_s = breakdown->iteration_s;
+  return TRUE;
+}
+
+gboolean
+ra_odds_risk(RaSetup *setup, const char *now, const char *then, uint64_t seed,
+             const RaUntil *until, double *out_frac, GError **error)
+{
+  RaReplayOptions options = {.n_iterations = N_ITERATIONS,
+                             .fidelity = RA_FIDELITY_STAGE,
+                             .seed = seed,
+                             .until = until};
+  g_auto(RaDoubt) before = {.parts = NULL};
+  g_auto(RaDoubt) after = {.parts = NULL};
+  RaOddsPlan a = {.doubt = &before}, b = {.doubt = &after};
+
+  if (!replay(setup, now, &options, &a.value, &before, error) ||
+      !replay(setup, then, &options, &b.value, &after, error))
+    return FALSE;
+  *out_frac = ra_doubt_is_known(&before) && ra_doubt_is_known(&after)
+                  ? (double)ra_odds_wins(&a, &b, seed) / RA_ODDS_WORLDS
+                  : (double)NAN;
+  return TRUE;
 }

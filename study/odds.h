@@ -82,4 +82,21 @@ guint ra_odds_wins(const RaOddsPlan *a, const RaOddsPlan *b, uint64_t seed);
  * of them than a coin would (two-sided, 95 %). */
 gboolean ra_odds_tell_apart(guint n_wins);
 
+/**
+ * ra_odds_risk:
+ * @setup: its plan is replaced
+ * @now: text of a plan for it
+ * @then: text of the plan that is to replace it
+ * @seed: of worlds and sampled lengths
+ * @until: (nullable): as in RaReplayOptions
+ * @out_frac: (out): share of the worlds in which @then takes longer than @now;
+ *   NAN: nobody has measured how wrong the laws are
+ * @error: as ra_setup_read_plan(), ra_replay_new()
+ *
+ * Cost: two replays at stage fidelity.
+ */
+gboolean ra_odds_risk(RaSetup *setup, const char *now, const char *then,
+                      uint64_t seed, const RaUntil *until, double *out_frac,
+                      GError **error);
+
 #endif

@@ -2,8 +2,10 @@
 #include "config.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "base/rng.h"
+#include "base/text.h"
 #include "study/odds.h"
 #include "tests/support/check_main.h"
 
@@ -94,9 +96,9 @@ START_TEST(all_in_common)
 END_TEST
 
 /* Plans with a call in common (0.8 of the weight) and one laid out in two ways
- * (0.6): the deviation of their ratio is 6 % x 1.48 x 0.6 x sqrt(2) = s, and
- * the second, exp(s) times as long, is ahead in Phi(-1) of the worlds.  The
- * fault: with nothing in common it is so in Phi(-0.6) = 27 %. */
+ * (0.6): the deviation of their ratio is 6 % x 1.48 x 0.6 x sqrt(2) = s, and the
+ * second, exp(s) times as long, is ahead in Phi(-1) of the worlds.  The fault:
+ * with nothing in common it is so in Phi(-0.6) = 27 %. */
 START_TEST(one_call)
 {
   const double s = 0.06 * RA_ERROR_SIGMA * 0.6 * sqrt(2);
@@ -128,6 +130,37 @@ START_TEST(tell_apart)
 }
 END_TEST
 
+static char *
+plan_text(const char *name)
+{
+  g_autofree char *path = ra_share_find("plans", name, NULL, NULL);
+  char *text = NULL;
+
+  ck_assert(g_file_get_contents(path, &text, NULL, NULL));
+  return text;
+}
+
+/* A plan instead of itself is never slower.  Of two that differ, each is slower
+ * than the other in the worlds in which the other is not; and the one that takes
+ * three times as long in nearly all.  Of one workload: PPO of 7B on 8 GPUs. */
+START_TEST(risk)
+{
+  const RaSetupFlags flags = {.workload = "ppo-llama2-7b.workload",
+                              .cluster = "h100-1n.cluster"};
+  g_autoptr(RaSetup) setup = ra_setup_load_pair(&flags, NULL);
+  g_autofree char *plan = plan_text("ppo-llama2-7b-8.plan");
+  g_autofree char *slow = plan_text("ppo-llama2-7b-8-colocated-zero3.plan");
+  double same, worse, better;
+
+  ck_assert(ra_odds_risk(setup, plan, plan, 0, NULL, &same, NULL));
+  ck_assert(ra_odds_risk(setup, plan, slow, 0, NULL, &worse, NULL));
+  ck_assert(ra_odds_risk(setup, slow, plan, 0, NULL, &better, NULL));
+  ck_assert(same == 0);
+  ck_assert_double_eq_tol(worse + better, 1, 1e-12);
+  ck_assert_double_gt(worse, 0.9);
+}
+END_TEST
+
 static Suite *
 odds_suite(void)
 {
@@ -138,6 +171,7 @@ odds_suite(void)
   tcase_add_test(tcase, all_in_common);
   tcase_add_test(tcase, one_call);
   tcase_add_test(tcase, tell_apart);
+  tcase_add_test(tcase, risk);
   suite_add_tcase(suite, tcase);
   return suite;
 }
