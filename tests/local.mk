@@ -87,6 +87,7 @@ check_programs += %D%/search/check_cost_store
 tests_search_check_cost_store_SOURCES = %D%/search/check_cost_store.c %D%/support/search_case.h
 check_programs += %D%/search/check_evaluate
 check_programs += %D%/search/check_evaluate_work
+check_programs += %D%/search/check_plan_point
 check_programs += %D%/search/check_exact
 check_programs += %D%/search/check_exact_bound
 check_programs += %D%/study/check_explain

@@ -316,10 +316,10 @@ ra_augment_drawn(const RaPlan *plan, uint32_t n_iterations, uint64_t seed)
 }
 
 RaAugmented *
-ra_augment_bare(const RaPlan *plan, uint32_t n_iterations)
+ra_augment_bare(const RaPlan *plan, uint32_t n_iterations, uint64_t seed)
 {
   g_return_val_if_fail(n_iterations >= 1, NULL);
-  return augment(plan, n_iterations, 0, TRUE);
+  return augment(plan, n_iterations, seed, TRUE);
 }
 
 void

@@ -124,15 +124,16 @@ RaAugmented *ra_augment_drawn(const RaPlan *plan, uint32_t n_iterations,
 /**
  * ra_augment_bare:
  *
- * Like ra_augment(), but the bytes and steps of reallocations, offloads and
- * reloads are not computed and are 0.  Nodes, edges, copies and transfers are
- * the same.  For callers that have these costs from another source.
+ * Like ra_augment_drawn(), but the bytes and steps of reallocations, offloads
+ * and reloads are not computed and are 0.  Nodes, edges, copies and transfers
+ * are the same.  For callers that have these costs from another source.
  *
  * Cost: O(iterations x (calls + edges)).
  *
  * Returns: (transfer full): ra_augmented_free() it
  */
-RaAugmented *ra_augment_bare(const RaPlan *plan, uint32_t n_iterations);
+RaAugmented *ra_augment_bare(const RaPlan *plan, uint32_t n_iterations,
+                             uint64_t seed);
 void ra_augmented_free(RaAugmented *augmented);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(RaAugmented, ra_augmented_free)
 

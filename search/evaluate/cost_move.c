@@ -58,11 +58,13 @@ ra_cost_table_transfer_s(const RaCostTable *table,
                          .n_parts = transfer->n_parts,
                          .from = ra_data_end(&calls[transfer->source], from),
                          .to = ra_data_end(&calls[transfer->call], to)};
-  gsize at = (gsize)transfer->like * table->space->workload->n_calls +
-             calls[transfer->source].set;
+  const RaSequenceSet *set =
+      ra_loads_set(table->space->loads, table->any, calls[transfer->source].set,
+                   transfer->like,
+                   calls[transfer->call].each_trip ? transfer->trip : RA_NONE);
   uint32_t few = MIN(from->dp, to->dp), many = MAX(from->dp, to->dp);
-  uint64_t most = transfer->token_bytes *
-                  ra_data_transfer_most_tokens(&data, table->sets[at]);
+  uint64_t most =
+      transfer->token_bytes * ra_data_transfer_most_tokens(&data, set);
   RaOp op = {.kind = RA_OP_REALLOC,
              .dim = {one_node ? most : 0, one_node ? 0 : most,
                      (many + few - 1) / few}};

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/jobs.h"
+#include "graph/input/trips.h"
 #include "search/evaluate/call_bound.h"
 #include "search/evaluate/cost_table_impl.h"
 #include "search/space/isolated_call.h"
@@ -33,7 +34,14 @@ typedef struct {
 gsize
 ra_cost_table_width(const RaCostTable *table, uint32_t call)
 {
-  return (gsize)table->n_like * table->space->workload->calls[call].n_parts;
+  return (gsize)table->n_like * ra_cost_table_n_parts(table, call);
+}
+
+uint32_t
+ra_cost_table_n_parts(const RaCostTable *table, uint32_t call)
+{
+  return table->space->workload->calls[call].n_parts *
+         ra_loads_most_trips(table->space->loads, call);
 }
 
 /* Name of what is computed of @candidate: a hash of all bytes of its plan, so
@@ -59,10 +67,11 @@ simulate(const RaCostTable *table, uint32_t call, const RaCandidate *c,
          double *out, gboolean *out_is_late, GError **error)
 {
   const RaSpace *space = table->space;
-  uint32_t n_parts = space->workload->calls[call].n_parts;
+  uint32_t n_parts = ra_cost_table_n_parts(table, call);
   g_autoptr(RaIsolatedCall) lone =
       ra_isolated_call_new(space->workload, space->cluster, call, &c->plan);
-  g_autoptr(RaAugmented) augmented = ra_augment_bare(lone->plan, table->n_like);
+  g_autoptr(RaAugmented) augmented =
+      ra_augment_bare(lone->plan, table->n_like, space->options.seed);
   RaTaskGraph whole = {.seed = space->options.seed,
                        .is_folded = TRUE,
                        .augmented = augmented,
@@ -70,6 +79,8 @@ simulate(const RaCostTable *table, uint32_t call, const RaCandidate *c,
 
   for (uint32_t k = 0; k < table->n_like; k++) {
     GError *cause = NULL;
+    uint32_t n = space->workload->calls[call].n_parts *
+                 ra_loads_n_trips(space->loads, call, k);
     g_autofree RaCost *parts =
         ra_call_costs(&whole, call, k, table->estimator, &cause);
 
@@ -79,7 +90,7 @@ simulate(const RaCostTable *table, uint32_t call, const RaCandidate *c,
     }
     g_clear_error(&cause);
     *out_is_late |= !parts;
-    for (uint32_t p = 0; p < n_parts; p++)
+    for (uint32_t p = 0; p < n; p++)
       out[k * n_parts + p] = parts ? parts[p].total_s : RA_COST_NO_TIME_S;
   }
   return TRUE;
@@ -93,7 +104,7 @@ cost_candidate(RaCostTable *table, uint32_t call, uint32_t candidate,
 {
   const RaCandidate *c = &table->space->calls[call].candidates[candidate];
   gsize width = ra_cost_table_width(table, call);
-  g_autofree double *out = g_new(double, width);
+  g_autofree double *out = g_new0(double, width);
   uint64_t name = table->store ? name_of(RA_COST_NAME_CALL, call, c) : 0;
   gboolean is_late = FALSE;
 
@@ -146,34 +157,44 @@ compare_wanted(const void *a, const void *b)
   return x->candidate < y->candidate ? -1 : x->candidate > y->candidate;
 }
 
-/* The bound of a candidate, and the tasks of simulating it once; candidates
- * have ops in common, which a fork knows. */
+/* The bound of a candidate in the iteration in which it is the least, and the
+ * tasks of simulating it in all; candidates have ops in common, which a fork
+ * knows.  @out_trip_s: (nullable): of each trip of each iteration. */
 static double
 bound_of(Job *job, guint thread, Wanted *wanted, const RaCandidate *c,
-         gboolean is_late)
+         gboolean is_late, double *out_trip_s)
 {
   RaCostTable *table = job->table;
   const RaSpace *space = table->space;
   g_autoptr(RaIsolatedCall) lone = ra_isolated_call_new(
       space->workload, space->cluster, wanted->call, &c->plan);
-  RaMemory *memory = ra_memory_new_call(lone->plan, wanted->call);
+  g_autoptr(RaMemory) memory = ra_memory_new_call(lone->plan, wanted->call);
   const RaCallLoad *load = ra_loads_of(space->loads, lone->plan, wanted->call);
-  uint32_t n_calls = space->workload->n_calls, n_sets = table->n_like;
-  uint32_t set = space->workload->calls[wanted->call].set;
-  g_autofree const RaSequenceSet **sets =
-      g_new0(const RaSequenceSet *, table->n_like);
+  const RaCall *call = &space->workload->calls[wanted->call];
+  uint32_t n_parts = ra_cost_table_n_parts(table, wanted->call);
+  double bound_s = (double)INFINITY;
 
-  double bound_s;
-
-  for (uint32_t k = 0; k < table->n_like; k++)
-    sets[k] = table->sets[k * n_calls + set];
-  if (is_late)
-    n_sets = 0;
   if (!job->forks[thread])
     job->forks[thread] = ra_estimator_fork(table->estimator);
-  bound_s = ra_call_bound_s(job->forks[thread], memory, wanted->call, load,
-                            sets, n_sets, &wanted->n_tasks);
-  ra_memory_free(memory);
+  for (uint32_t k = 0; k < table->n_like; k++) {
+    double sum_s = 0;
+
+    for (uint32_t t = 0; t < ra_loads_n_trips(space->loads, wanted->call, k);
+         t++) {
+      const RaSequenceSet *set =
+          ra_loads_set(space->loads, table->any, call->set, k,
+                       call->each_trip ? t : RA_NONE);
+      double n_tasks,
+          one_s = ra_call_bound_s(job->forks[thread], memory, wanted->call,
+                                  load, &set, is_late ? 0 : 1, &n_tasks);
+
+      if (out_trip_s)
+        out_trip_s[k * n_parts + t] = one_s;
+      wanted->n_tasks += n_tasks;
+      sum_s += one_s;
+    }
+    bound_s = MIN(bound_s, sum_s);
+  }
   return bound_s;
 }
 
@@ -186,20 +207,29 @@ bound_one(guint i, guint thread, gpointer data)
   Wanted *wanted = &job->wanted[i];
   const RaCandidate *c =
       &table->space->calls[wanted->call].candidates[wanted->candidate];
+  double *trip_s = table->trip_s[wanted->call];
+  gsize width = trip_s ? ra_cost_table_width(table, wanted->call) : 0;
   uint64_t name =
       table->store ? name_of(RA_COST_NAME_BOUND, wanted->call, c) : 0;
-  double both[2] = {0}; /* seconds, tasks */
+  /* Seconds, tasks, seconds of trips. */
+  g_autofree double *kept = g_new0(double, 2 + width);
 
-  if (!table->store || !ra_cost_store_get(table->store, name, both, 2)) {
+  wanted->n_tasks = 0;
+  if (!table->store ||
+      !ra_cost_store_get(table->store, name, kept, 2 + width)) {
     gboolean is_late = ra_until_is_over(job->until);
 
-    both[0] = bound_of(job, thread, wanted, c, is_late);
-    both[1] = wanted->n_tasks;
+    kept[0] =
+        bound_of(job, thread, wanted, c, is_late, trip_s ? kept + 2 : NULL);
+    kept[1] = wanted->n_tasks;
     if (table->store && !is_late)
-      ra_cost_store_put(table->store, name, both, 2);
+      ra_cost_store_put(table->store, name, kept, 2 + width);
   }
-  wanted->n_tasks = both[1] * table->n_like;
-  table->bound_s[wanted->call][wanted->candidate] = both[0];
+  if (trip_s)
+    memcpy(trip_s + wanted->candidate * width, kept + 2,
+           width * sizeof *trip_s);
+  wanted->n_tasks = kept[1];
+  table->bound_s[wanted->call][wanted->candidate] = kept[0];
   table->n_tasks[wanted->call][wanted->candidate] = (float)wanted->n_tasks;
 }
 
@@ -207,11 +237,17 @@ static void
 fill_host(RaCostTable *table, uint32_t call)
 {
   double host_s = ra_cost_table_host_s(table, call);
-  gsize n_parts = table->space->workload->calls[call].n_parts;
+  uint32_t n_parts = ra_cost_table_n_parts(table, call), least = n_parts;
 
-  for (gsize i = 0; i < ra_cost_table_width(table, call); i++)
-    table->call_s[call][i] = host_s;
-  table->bound_s[call][0] = host_s * (double)n_parts * (1 - 1e-9);
+  for (uint32_t k = 0; k < table->n_like; k++) {
+    uint32_t n = table->space->workload->calls[call].n_parts *
+                 ra_loads_n_trips(table->space->loads, call, k);
+
+    for (uint32_t p = 0; p < n; p++)
+      table->call_s[call][k * n_parts + p] = host_s;
+    least = MIN(least, n);
+  }
+  table->bound_s[call][0] = host_s * least * (1 - 1e-9);
   table->known[call][0] = table->round;
 }
 
@@ -303,27 +339,6 @@ can_cost(const RaEstimator *estimator, GError **error)
   return FALSE;
 }
 
-/* Samples the data that transfers carry.  They are the same in every plan, as
- * streamed sequences are not searched where they are sampled. */
-static void
-draw_sets(RaCostTable *table)
-{
-  const RaSpace *space = table->space;
-  const RaWorkload *w = space->workload;
-  RaPoint any = {.residency = {0}};
-  RaPlan *plan = ra_space_plan_new(space, &any);
-
-  table->arena = ra_arena_new(0);
-  table->sets =
-      g_new0(const RaSequenceSet *, (gsize)table->n_like * w->n_calls);
-  for (uint32_t k = 0; k < table->n_like; k++)
-    for (uint32_t c = 0; c < w->n_calls; c++)
-      if (w->calls[c].set == c)
-        table->sets[k * w->n_calls + c] =
-            ra_sequence_set_new(table->arena, plan, c, k, space->options.seed);
-  ra_space_plan_free(plan);
-}
-
 RaCostTable *
 ra_cost_table_new(const RaSpace *space, const RaEstimator *estimator,
                   guint n_threads, GError **error)
@@ -336,6 +351,7 @@ ra_cost_table_new_from(const RaSpace *space, const RaEstimator *estimator,
                        RaCostStore *store, guint n_threads, GError **error)
 {
   const RaWorkload *w = space->workload;
+  RaPoint any = {.residency = {0}};
   g_autoptr(RaCostTable) table = NULL;
 
   g_assert(space->n_layouts < 1u << RA_COST_LAYOUT_BITS);
@@ -346,12 +362,15 @@ ra_cost_table_new_from(const RaSpace *space, const RaEstimator *estimator,
   table->space = space;
   table->estimator = estimator;
   table->store = store;
-  table->n_like = ra_workload_is_even(w) ? 1 : space->options.n_iterations;
+  table->n_like = ra_workload_is_even(w) && !ra_trips_are_set(w)
+                      ? 1
+                      : space->options.n_iterations;
   g_mutex_init(&table->lock);
   table->round = 1;
   table->reallocs =
       g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free, g_free);
   table->call_s = g_new0(double *, w->n_calls);
+  table->trip_s = g_new0(double *, w->n_calls);
   table->bound_s = g_new0(double *, w->n_calls);
   table->copy_s = g_new0(double *, w->n_calls);
   table->n_tasks = g_new0(float *, w->n_calls);
@@ -360,6 +379,8 @@ ra_cost_table_new_from(const RaSpace *space, const RaEstimator *estimator,
     gsize n = space->calls[c].n;
 
     table->call_s[c] = g_new0(double, n *ra_cost_table_width(table, c));
+    if (w->calls[c].each_trip && w->calls[c].n_parts == 1)
+      table->trip_s[c] = g_new0(double, n *ra_cost_table_width(table, c));
     table->bound_s[c] = g_new0(double, n);
     table->known[c] = g_new0(gint, n);
     table->n_tasks[c] = g_new0(float, n);
@@ -368,7 +389,9 @@ ra_cost_table_new_from(const RaSpace *space, const RaEstimator *estimator,
       table->copy_s[c][i] = (double)NAN;
   }
   ra_cost_table_init_moves(table);
-  draw_sets(table);
+  /* Streamed sequences are not searched where they are sampled, so the data
+   * that transfers carry are the same in every plan. */
+  table->any = ra_space_plan_new(space, &any);
   if (!cost_calls(table, n_threads, error))
     return NULL;
   return g_steal_pointer(&table);
@@ -381,12 +404,14 @@ ra_cost_table_free(RaCostTable *table)
     return;
   for (guint c = 0; c < table->space->workload->n_calls; c++) {
     g_free(table->call_s[c]);
+    g_free(table->trip_s[c]);
     g_free(table->bound_s[c]);
     g_free(table->known[c]);
     g_free(table->n_tasks[c]);
     g_free(table->copy_s[c]);
   }
   g_free(table->call_s);
+  g_free(table->trip_s);
   g_free(table->bound_s);
   g_free(table->known);
   g_free(table->n_tasks);
@@ -395,8 +420,7 @@ ra_cost_table_free(RaCostTable *table)
   g_clear_pointer(&table->news, g_byte_array_unref);
   g_free(table->model_bytes);
   g_free(table->layers_frac);
-  g_free(table->sets);
-  ra_arena_free(table->arena);
+  ra_space_plan_free(table->any);
   g_mutex_clear(&table->lock);
   g_free(table);
 }
@@ -485,6 +509,18 @@ ra_cost_table_bound_s(const RaCostTable *table, uint32_t call,
 }
 
 double
+ra_cost_table_part_bound_s(const RaCostTable *table, uint32_t call,
+                           uint32_t candidate, uint32_t at)
+{
+  if (table->trip_s[call])
+    return table
+        ->trip_s[call][candidate * ra_cost_table_width(table, call) + at];
+  return table->space->workload->calls[call].n_parts == 1
+             ? table->bound_s[call][candidate]
+             : 0;
+}
+
+double
 ra_cost_table_n_tasks(const RaCostTable *table, uint32_t call,
                       uint32_t candidate)
 {
@@ -496,7 +532,7 @@ ra_cost_table_least_s(const RaCostTable *table, uint32_t call,
                       uint32_t candidate)
 {
   const double *parts = ra_cost_table_known_s(table, call, candidate);
-  uint32_t n_parts = table->space->workload->calls[call].n_parts;
+  uint32_t n_parts = ra_cost_table_n_parts(table, call);
   double least_s = (double)INFINITY;
 
   if (!parts)

@@ -81,6 +81,10 @@ const RaSpace *ra_cost_table_space(const RaCostTable *table);
  */
 uint32_t ra_cost_table_n_like(const RaCostTable *table);
 
+/* Parts of @call in an iteration, one trip after another: in that with most
+ * trips.  In the others the last are 0. */
+uint32_t ra_cost_table_n_parts(const RaCostTable *table, uint32_t call);
+
 /**
  * ra_cost_table_call_s:
  * @call: of the workload
@@ -121,6 +125,11 @@ gint ra_cost_table_next_round(RaCostTable *table);
  * iteration. */
 double ra_cost_table_bound_s(const RaCostTable *table, uint32_t call,
                              uint32_t candidate);
+
+/* Lower bound of one part, @at of (n_like, n_parts); 0: none is known, as of
+ * several parts a trip. */
+double ra_cost_table_part_bound_s(const RaCostTable *table, uint32_t call,
+                                  uint32_t candidate, uint32_t at);
 
 /* Least time of all parts of @call as @candidate over the iterations; its bound
  * while the cost is unknown. */

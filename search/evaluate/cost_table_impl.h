@@ -24,12 +24,12 @@ struct _RaCostTable {
   const RaEstimator *estimator; /* borrowed */
   RaCostStore *store;           /* borrowed, nullable */
   uint32_t n_like;
-  RaArena *arena;             /* owns sets */
-  const RaSequenceSet **sets; /* (n_like, n_calls) sequences that transfers
-                                 carry, by the call that makes them; owned */
-  double **call_s;            /* (n_calls) (n, n_like, n_parts), owned */
-  double **bound_s;           /* (n_calls) (n), owned */
-  float **n_tasks;            /* (n_calls) (n) tasks of a simulation; owned */
+  RaPlan *any;      /* some plan of the space, owned */
+  double **call_s;  /* (n_calls) (n, n_like, n_parts), owned */
+  double **trip_s;  /* (n_calls) the same as lower bounds, of calls
+                                 with a part a trip; NULL: others; owned */
+  double **bound_s; /* (n_calls) (n), owned */
+  float **n_tasks;  /* (n_calls) (n) tasks of a simulation; owned */
   gint **known; /* (n_calls) (n) atomic: round in which call_s was computed; 0:
                    unknown; owned */
   gint round;   /* atomic, >= 1 */

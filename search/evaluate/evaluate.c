@@ -94,18 +94,19 @@ number_dp(RaEvaluator *e)
 static double *
 least_parts(const RaEvaluator *e, uint32_t call)
 {
-  uint32_t n_parts = e->workload->calls[call].n_parts;
-  uint32_t n = e->n_like * n_parts;
+  uint32_t n = e->n_like * e->n_parts[call];
   double *least = g_new(double, n);
 
   for (uint32_t p = 0; p < n; p++)
     least[p] = (double)INFINITY;
   for (uint32_t i = 0; i < e->space->calls[call].n; i++) {
     const double *parts = ra_evaluator_seen_s(e, call, i);
-    double bound_s = n_parts > 1 ? 0 : ra_cost_table_bound_s(e->costs, call, i);
 
-    for (uint32_t p = 0; p < n; p++)
-      least[p] = MIN(least[p], parts ? parts[p] : bound_s);
+    for (uint32_t p = 0; p < n; p++) {
+      double part_s =
+          parts ? parts[p] : ra_cost_table_part_bound_s(e->costs, call, i, p);
+      least[p] = MIN(least[p], part_s);
+    }
   }
   return least;
 }
@@ -214,6 +215,8 @@ ra_evaluator_new(RaCostTable *costs)
   e->n_calls = w->n_calls;
   e->n_iterations = e->space->options.n_iterations;
   e->n_like = ra_cost_table_n_like(costs);
+  for (uint32_t c = 0; c < e->n_calls; c++)
+    e->n_parts[c] = ra_cost_table_n_parts(costs, c);
   for (uint32_t c = 0; c < e->n_calls; c++)
     e->trainer[c] = w->calls[c].model == RA_NONE
                         ? RA_NONE

@@ -158,6 +158,7 @@ struct _RaEvaluator {
   const RaSpace *space;       /* borrowed */
   const RaWorkload *workload; /* borrowed */
   uint32_t n_calls, n_iterations, n_like;
+  uint32_t n_parts[RA_POINT_MAX]; /* of all trips */
   uint32_t trainer[RA_POINT_MAX]; /* by call: trainer of its model; RA_NONE */
   uint8_t varies[RA_POINT_MAX]; /* by call: its layout affects the choice of the
                                    program, even without host memory */

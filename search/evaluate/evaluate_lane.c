@@ -102,17 +102,15 @@ realloc_s(RaEvaluator *e, RaLane1 *l, uint32_t from, uint32_t to)
   return seconds;
 }
 
-/* Time of part @at of @call: the least, if the call has no place yet; the bound
- * of all its parts, if its cost is unknown. */
+/* Time of part @at of @call: the least, if the call has no place yet; its
+ * bound, if its cost is unknown. */
 static inline double
 call_part_s(const RaEvaluator *e, const RaLane1 *l, uint32_t call, uint32_t at)
 {
   if (l->parts[call])
     return l->parts[call][at];
-  return e->workload->calls[call].n_parts == 1
-             ? ra_cost_table_bound_s(e->costs, call,
-                                     l->point.calls[call].candidate)
-             : 0;
+  return ra_cost_table_part_bound_s(e->costs, call,
+                                    l->point.calls[call].candidate, at);
 }
 
 static inline double
@@ -125,8 +123,7 @@ slot_s(RaEvaluator *e, guint lane, uint32_t index)
 
   switch ((RaNodeKind)slot->kind) {
   case RA_NODE_CALL:
-    return call_part_s(
-        e, l, call, slot->like * e->workload->calls[call].n_parts + slot->part);
+    return call_part_s(e, l, call, slot->like * e->n_parts[call] + slot->part);
   case RA_NODE_TRANSFER:
     return l->begin[slot->source] == l->end[slot->source] ||
                    l->begin[call] == l->end[call]
@@ -207,7 +204,7 @@ ra_simd_fill_own(RaEvaluator *e, guint lane, uint32_t call)
 {
   RaLane1 *l = &e->lanes[lane];
   const uint64_t *bytes = l->candidate[call]->footprint.most.bytes;
-  uint32_t n_parts = e->workload->calls[call].n_parts;
+  uint32_t n_parts = e->n_parts[call];
   uint32_t candidate = l->point.calls[call].candidate;
   const double *parts = candidate == RA_NONE
                             ? e->least_s[call]

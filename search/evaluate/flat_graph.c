@@ -22,7 +22,8 @@ ra_flat_graph_slot_equal(const RaFlatGraphSlot *a, const RaFlatGraphSlot *b)
 {
   return a->kind == b->kind && a->call == b->call && a->source == b->source &&
          a->like == b->like && a->part == b->part && a->n_parts == b->n_parts &&
-         a->what == b->what && a->token_bytes == b->token_bytes;
+         a->trip == b->trip && a->what == b->what &&
+         a->token_bytes == b->token_bytes;
 }
 
 static uint16_t
@@ -69,7 +70,7 @@ fill_kind(Maker *m, const RaNode *n, RaFlatGraphNode *out,
       out->mesh_a = RA_FLAT_GRAPH_NONE;
     }
     slot->like = (uint16_t)(m->n_like == 1 ? 0 : n->iteration);
-    slot->part = (uint16_t)n->part;
+    slot->part = (uint16_t)(n->trip * n->n_parts + n->part);
     break;
   case RA_NODE_REALLOC:
   case RA_NODE_TRANSFER:
@@ -83,6 +84,7 @@ fill_kind(Maker *m, const RaNode *n, RaFlatGraphNode *out,
     slot->like = (uint16_t)(m->n_like == 1 ? 0 : n->iteration);
     slot->part = (uint16_t)n->part;
     slot->n_parts = (uint16_t)n->n_parts;
+    slot->trip = (uint16_t)n->trip;
     slot->token_bytes = n->token_bytes;
     break;
   default:
@@ -323,7 +325,7 @@ ra_flat_graph_new(const RaSpace *space, const RaPoint *point,
     if (w->calls[c].model != RA_NONE)
       ra_flat_graph_place_call(space, point, c, m.is_host, &calls[c]);
   }
-  m.augmented = a = ra_augment_bare(&plan, n_iterations);
+  m.augmented = a = ra_augment_bare(&plan, n_iterations, space->options.seed);
   m.program = p;
   p->n_calls = w->n_calls;
   p->n_iterations = n_iterations;

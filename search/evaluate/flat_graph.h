@@ -61,7 +61,8 @@ typedef struct {
   uint16_t call;    /* call that runs, or that waits for the move */
   uint16_t source;  /* REALLOC, TRANSFER: call that it comes from; else NONE */
   uint16_t like;    /* CALL, TRANSFER: index among the costed iterations */
-  uint16_t part;    /* CALL, TRANSFER */
+  uint16_t part;    /* CALL, TRANSFER; CALL: of all trips, one after another */
+  uint16_t trip;    /* TRANSFER to a call that runs in each trip */
   uint16_t n_parts; /* TRANSFER */
   uint8_t what;     /* OFFLOAD, RELOAD: RaCopyWhat bits */
   uint32_t token_bytes; /* TRANSFER: bytes per token */

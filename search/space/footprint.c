@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "graph/input/plan_batching.h"
+#include "graph/input/trips.h"
 #include "search/space/footprint.h"
 #include "search/space/isolated_call.h"
 
@@ -11,11 +12,15 @@ struct _RaLoads {
   const RaWorkload *workload; /* borrowed */
   uint32_t n_iterations;
   uint64_t seed;
+  uint32_t *n_trips;          /* (n_iterations) owned; 0: no trips */
+  uint32_t most_trips;        /* of any iteration */
   GMutex lock;                /* of: */
   GHashTable *known;          /* Key -> RaCallLoad, owned */
   RaArena *arena;             /* owns the sets */
-  const RaSequenceSet **sets; /* (n_iterations, n_calls) sampled once, by the
-                                 call that makes them; NULL: not yet; owned */
+  const RaSequenceSet **sets; /* (n_iterations, n_calls, 1 + most_trips) sampled
+                                 once, by the call that makes them: what is left
+                                 of all trips, and each trip; NULL: not yet;
+                                 owned */
 };
 
 typedef struct {
@@ -65,13 +70,23 @@ ra_loads_new(const RaWorkload *workload, uint32_t n_iterations, uint64_t seed)
   RaLoads *loads = g_new0(RaLoads, 1);
 
   loads->workload = workload;
-  loads->n_iterations = ra_workload_is_even(workload) ? 1 : n_iterations;
+  loads->n_iterations =
+      ra_workload_is_even(workload) && !ra_trips_are_set(workload)
+          ? 1
+          : n_iterations;
   loads->seed = seed;
   g_mutex_init(&loads->lock);
   loads->known = g_hash_table_new_full(key_hash, key_equal, g_free, g_free);
   loads->arena = ra_arena_new(0);
-  loads->sets = g_new0(const RaSequenceSet *,
-                       (gsize)loads->n_iterations * workload->n_calls);
+  loads->n_trips = g_new0(uint32_t, loads->n_iterations);
+  for (uint32_t k = 0; k < loads->n_iterations; k++) {
+    if (ra_trips_are_set(workload))
+      loads->n_trips[k] = ra_trips_draw(workload, k, seed, NULL);
+    loads->most_trips = MAX(loads->most_trips, loads->n_trips[k]);
+  }
+  loads->sets = g_new0(const RaSequenceSet *, (gsize)loads->n_iterations *
+                                                  workload->n_calls *
+                                                  (1 + loads->most_trips));
   return loads;
 }
 
@@ -83,41 +98,58 @@ ra_loads_free(RaLoads *loads)
   g_hash_table_unref(loads->known);
   ra_arena_free(loads->arena);
   g_free(loads->sets);
+  g_free(loads->n_trips);
   g_mutex_clear(&loads->lock);
   g_free(loads);
 }
 
-/* The sequences of @call in iteration @k: the same in all plans. */
-static const RaSequenceSet *
-set_of(RaLoads *loads, const RaPlan *plan, uint32_t call, uint32_t k)
+uint32_t
+ra_loads_n_trips(const RaLoads *loads, uint32_t call, uint32_t k)
 {
-  uint32_t set = loads->workload->calls[call].set;
-  const RaSequenceSet **at =
-      &loads->sets[(gsize)k * loads->workload->n_calls + set];
-
-  g_mutex_lock(&loads->lock);
-  if (!*at)
-    *at = ra_sequence_set_new(loads->arena, plan, set, k, loads->seed);
-  g_mutex_unlock(&loads->lock);
-  return *at;
+  return loads->workload->calls[call].each_trip ? loads->n_trips[k] : 1;
 }
 
-/* TRUE if its sequences and their order are those of every plan: no trips, no
- * chunks, no long tails. */
+uint32_t
+ra_loads_most_trips(const RaLoads *loads, uint32_t call)
+{
+  return loads->workload->calls[call].each_trip ? loads->most_trips : 1;
+}
+
+const RaSequenceSet *
+ra_loads_set(RaLoads *loads, const RaPlan *plan, uint32_t set, uint32_t k,
+             uint32_t trip)
+{
+  gsize at = (gsize)k * loads->workload->n_calls + set;
+  const RaSequenceSet **slot;
+
+  at = at * (1 + loads->most_trips) + (trip == RA_NONE ? 0 : 1 + trip);
+  slot = &loads->sets[at];
+  g_mutex_lock(&loads->lock);
+  if (!*slot)
+    *slot = trip == RA_NONE
+                ? ra_sequence_set_new(loads->arena, plan, set, k, loads->seed)
+                : ra_sequence_set_new_trip(loads->arena, plan, set, k, trip,
+                                           loads->seed);
+  g_mutex_unlock(&loads->lock);
+  return *slot;
+}
+
+/* TRUE if its sequences and their order are those of every plan: no chunks, no
+ * long tails. */
 static gboolean
 is_common(const RaLoads *loads, const RaPlan *plan, uint32_t call)
 {
   const RaCall *calls = loads->workload->calls;
   uint32_t set = calls[call].set;
 
-  return !calls[call].each_trip && !calls[set].each_trip &&
-         calls[set].n_parts == 1 && !ra_tail_is_set(&plan->calls[set].tail);
+  return calls[set].n_parts == 1 && !ra_tail_is_set(&plan->calls[set].tail);
 }
 
 /* The largest load of @call in @plan. */
 static RaCallLoad
 new_load(RaLoads *loads, const RaPlan *plan, uint32_t call)
 {
+  const RaCall *c = &loads->workload->calls[call];
   RaCallLoad load = {.kv_tokens = 0};
   g_autofree RaCallLoad *all = NULL;
 
@@ -126,7 +158,11 @@ new_load(RaLoads *loads, const RaPlan *plan, uint32_t call)
     return all[call];
   }
   for (uint32_t k = 0; k < loads->n_iterations; k++)
-    ra_call_load_add(plan, call, set_of(loads, plan, call, k), &load);
+    for (uint32_t trip = 0; trip < ra_loads_n_trips(loads, call, k); trip++)
+      ra_call_load_add(
+          plan, call,
+          ra_loads_set(loads, plan, c->set, k, c->each_trip ? trip : RA_NONE),
+          &load);
   return load;
 }
 

@@ -53,6 +53,26 @@ RaLoads *ra_loads_new(const RaWorkload *workload, uint32_t n_iterations,
 void ra_loads_free(RaLoads *loads);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(RaLoads, ra_loads_free)
 
+/* Trips of iteration @k in which @call runs (graph/input/trips.h), >= 1. */
+uint32_t ra_loads_n_trips(const RaLoads *loads, uint32_t call, uint32_t k);
+
+/* The most of any iteration. */
+uint32_t ra_loads_most_trips(const RaLoads *loads, uint32_t call);
+
+/**
+ * ra_loads_set:
+ * @plan: places the calls; matters only where the set is streamed
+ * @set: call that makes or owns the set
+ * @k: iteration
+ * @trip: trip of the iteration; %RA_NONE: what is left of all trips
+ *
+ * Thread: any.
+ *
+ * Returns: (transfer none): sampled once
+ */
+const RaSequenceSet *ra_loads_set(RaLoads *loads, const RaPlan *plan,
+                                  uint32_t set, uint32_t k, uint32_t trip);
+
 /* The load of @call as it runs in @plan; owned by @loads. */
 const RaCallLoad *ra_loads_of(RaLoads *loads, const RaPlan *plan,
                               uint32_t call);

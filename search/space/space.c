@@ -9,7 +9,6 @@
 #include "base/hash.h"
 #include "base/jobs.h"
 #include "graph/input/residency.h"
-#include "graph/input/trips.h"
 #include "search/space/space_impl.h"
 
 const RaCandidate ra_candidate_nowhere = {.n_positions = 1, .layout = RA_NONE};
@@ -167,12 +166,6 @@ ra_space_accepts(const RaWorkload *w, GError **error)
                 w->n_calls, w->n_models, RA_POINT_MAX);
     return FALSE;
   }
-  if (ra_trips_are_set(w)) {
-    g_set_error(error, RA_ERROR, RA_ERROR_NEGATIVE,
-                "the workload generates in rounds ('trip-prompts'), which "
-                "search does not support");
-    return FALSE;
-  }
   for (guint c = 0; c < w->n_calls; c++)
     if (!is_own_cost(w, c)) {
       g_set_error(
@@ -328,7 +321,9 @@ ra_space_allows_residency(const RaSpace *space, uint32_t model, int residency)
 {
   for (guint c = 0; c < space->workload->n_calls; c++)
     if (space->workload->calls[c].model == model &&
-        !ra_space_allows(space, c, RA_LIMIT_RESIDENCY, (uint32_t)residency))
+        (!ra_space_allows(space, c, RA_LIMIT_RESIDENCY, (uint32_t)residency) ||
+         (residency == RA_RESIDENCY_HOST &&
+          space->workload->calls[c].each_trip)))
       return FALSE;
   return TRUE;
 }

@@ -360,7 +360,7 @@ void ra_space_plan_free(RaPlan *plan);
 gboolean ra_space_check(const RaSpace *space, const RaPoint *point);
 
 /* TRUE if the limits allow @residency (RaResidency) for the parameters of
- * @model. */
+ * @model, and plans do: what runs in each trip is not in host memory. */
 gboolean ra_space_allows_residency(const RaSpace *space, uint32_t model,
                                    int residency);
 

@@ -6,7 +6,6 @@
 
 #include "base/error.h"
 #include "graph/input/plan_write.h"
-#include "graph/input/trips.h"
 #include "search/family/strategy.h"
 #include "study/contest/contest_impl.h"
 #include "study/contest/neighbour.h"
@@ -639,16 +638,14 @@ run(RaContest *contest, RaSetup *setup, const RaContestOptions *options,
           ? begin_us + (gint64)(1e6 * BEFORE_FRAC * options->time_limit_s)
           : 0;
   RaUntil until = {options->stop, end_us};
-  gboolean searches = !ra_trips_are_set(setup->workload);
   GError *cause = NULL;
 
   for (guint kind = 0; kind < RA_N_STRATEGIES; kind++)
     enter(contest, ra_strategy_names[kind]);
   say(options, "planning strategies");
-  if (!ra_contest_families(contest, setup, options,
-                           searches ? &until : options->whole, error))
+  if (!ra_contest_families(contest, setup, options, &until, error))
     return FALSE;
-  contest->is_cut = ra_until_is_over(searches ? &until : options->whole);
+  contest->is_cut = ra_until_is_over(&until);
   if (options->families_only)
     return TRUE;
   /* Half of what is left is for the chains. */

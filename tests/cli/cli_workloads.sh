@@ -25,17 +25,13 @@ cut -f1 dapo.trace.tsv | grep -q '^it0/actor_generate\.t1/d0/b0/decode$' &&
   cut -f1 dapo.trace.tsv | grep -q '^it0/reward\.t1$'
 result $? "the second trip has tasks of its own"
 works simulate "$dapo" --seeds=2
-# What the search cannot vary, the placement strategies still answer.
-answers() { # WHY ARGUMENT...: a family wins, and the search says why it has none
-  run search "${@:2}" --steps=100 --threads=1
-  [ "$rc" -eq 0 ] && grep -q 'Nothing was searched, so this is the best' out &&
-    grep -q "^search  *-.*$1" out && grep -q ' winner$' out
-  result $? "a family wins where the search has no plans: $1"
-}
-answers "generates in rounds ('trip-prompts')" \
-  --workload=dapo-qwen2.5-32b.workload --cluster=h100-4n.cluster \
-  --set workload.prompts=32 --set workload.trip-prompts=64 \
-  --set workload.mini-batches=4
+run search --workload=dapo-qwen2.5-32b.workload --cluster=h100-16n.cluster \
+  --set cluster.nodes=2 --set workload.prompts=32 \
+  --set workload.trip-prompts=64 \
+  --set 'workload.response-length=lognormal(200, 175, 1024)' \
+  --steps=256 --top=1 --draws=1 --threads=1 -o trips.plan
+[ "$rc" -eq 0 ] && grep -q '^search  *[0-9.]* s .* winner$' out
+result $? "trips are searched, and a plan is found that is ahead of strategies"
 fails "has 'trip-prompts', which can be simulated but not run" run "$dapo"
 fails "'over-sample' with 'trip-prompts' in the workload" simulate "$dapo" \
   --set "call actor_generate.over-sample=1.5"

@@ -277,6 +277,27 @@ START_TEST(lagging)
 }
 END_TEST
 
+#define TRIPS                                                                  \
+  "cluster.nodes=2", "workload.prompts=32", "workload.trip-prompts=48", SHORT
+
+/* Generation in trips, of which iterations have different numbers. */
+START_TEST(in_trips)
+{
+  const char *sets[] = {TRIPS, NULL};
+  uint32_t n_trips[2];
+  SearchCase c;
+
+  compare_random("dapo-qwen2.5-32b.workload", sets, RA_SPACE_COMMON, 100,
+                 FALSE);
+  search_case_init(&c, "dapo-qwen2.5-32b.workload", "h100-16n.cluster", sets,
+                   RA_SPACE_REAL, NULL);
+  for (uint32_t k = 0; k < 2; k++)
+    n_trips[k] = ra_loads_n_trips(c.space->loads, 0, k);
+  ck_assert_uint_ne(n_trips[0], n_trips[1]);
+  search_case_clear(&c);
+}
+END_TEST
+
 /* Chunks: calls of several parts. */
 START_TEST(streaming)
 {
@@ -360,8 +381,12 @@ compare_bounds(const char *workload, const char *const *sets, RaSpaceKind kind,
       const double *parts = ra_cost_table_call_s(c.costs, call, i);
       double bound_s = ra_cost_table_bound_s(c.costs, call, i), sum_s = 0;
 
-      for (guint p = 0; p < c.setup->workload->calls[call].n_parts; p++)
+      for (guint p = 0; p < ra_cost_table_n_parts(c.costs, call); p++) {
+        double one_s = ra_cost_table_part_bound_s(c.costs, call, i, p);
+
+        ck_assert(one_s <= parts[p]);
         sum_s += parts[p];
+      }
       ck_assert_msg(bound_s <= sum_s, "%s candidate %u: bound %.17g, %.17g s",
                     c.setup->workload->calls[call].name, i, bound_s, sum_s);
       n_tight += bound_s > 0.95 * sum_s;
@@ -388,11 +413,13 @@ END_TEST
 START_TEST(bounds)
 {
   const char *sets[] = {"cluster.nodes=2", "workload.prompts=128", NULL};
+  const char *trips[] = {TRIPS, NULL};
   const char *chunks[] = {"cluster.nodes=2",
                           "workload.prompt-length=fixed(128)",
                           "workload.response-length=fixed(256)", NULL};
 
   compare_bounds("ppo-llama2-7b.workload", sets, RA_SPACE_FULL, 3);
+  compare_bounds("dapo-qwen2.5-32b.workload", trips, RA_SPACE_COMMON, 0);
   compare_bounds("ppo-llama-7b-stream.workload", chunks, RA_SPACE_REAL, 3);
 }
 END_TEST
@@ -497,6 +524,7 @@ evaluate_suite(void)
   tcase_add_test(same, experts_over_tp);
   tcase_add_test(same, grpo);
   tcase_add_test(same, lagging);
+  tcase_add_test(same, in_trips);
   tcase_add_test(same, streaming);
   tcase_add_test(same, relabelled);
   tcase_add_test(same, bounds);

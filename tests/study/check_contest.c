@@ -214,6 +214,41 @@ START_TEST(overlap)
 }
 END_TEST
 
+/* Generation in trips: what is found is at least as fast as every strategy that
+ * fits, and its time from the tables is that of a replay at call fidelity. */
+START_TEST(trips)
+{
+  const char *sets[] = {"workload.prompts=16", "workload.trip-prompts=32",
+                        "workload.response-length=lognormal(200, 175, 1024)",
+                        "cluster.nodes=2", NULL};
+  RaSetupFlags dapo = {.workload = "dapo-qwen2.5-32b.workload",
+                       .cluster = "h100-16n.cluster",
+                       .sets = sets};
+  g_autoptr(RaSetup) setup = ra_setup_load_pair(&dapo, NULL);
+  RaContestOptions options = {.kind = RA_SPACE_COMMON,
+                              .n_iterations = 3,
+                              .n_steps = 1024,
+                              .n_near = 1,
+                              .workload = dapo.workload,
+                              .cluster = dapo.cluster};
+  g_autoptr(RaContest) contest = ra_contest_new(setup, &options, NULL);
+  const RaContender *best = contender(contest, contest->winner);
+  guint n_fit = 0;
+
+  ck_assert(contest->searched && !contest->by_mean && best->is_found);
+  ck_assert_double_eq(best->call_s, replayed_s(setup, best, RA_FIDELITY_CALL));
+  for (guint i = 0; i < contest->contenders->len; i++) {
+    const RaContender *c = contender(contest, i);
+
+    if (c->is_found || !c->fits)
+      continue;
+    n_fit++;
+    ck_assert_double_le(best->worth.iteration_s, c->worth.iteration_s);
+  }
+  ck_assert_uint_ge(n_fit, 2);
+}
+END_TEST
+
 static Suite *
 contest_suite(void)
 {
@@ -226,6 +261,7 @@ contest_suite(void)
   tcase_add_test(tcase, limit);
   tcase_add_test(tcase, ends);
   tcase_add_test(tcase, overlap);
+  tcase_add_test(tcase, trips);
   suite_add_tcase(s, tcase);
   return s;
 }

@@ -150,7 +150,8 @@ search_case_simulate(SearchCase *c, const RaPoint *point)
   RaPlan *plan = ra_space_plan_new(c->space, point);
   RaExpandOptions options = {
       .fidelity = RA_FIDELITY_CALL, .seed = SEARCH_CASE_SEED, .fold = TRUE};
-  g_autoptr(RaAugmented) augmented = ra_augment(plan, SEARCH_CASE_ITERATIONS);
+  g_autoptr(RaAugmented) augmented =
+      ra_augment_drawn(plan, SEARCH_CASE_ITERATIONS, SEARCH_CASE_SEED);
   g_autoptr(RaTaskGraph) graph = NULL;
   g_autoptr(RaSim) sim = NULL;
   g_autoptr(RaMemoryTable) table = NULL;

@@ -1,0 +1,262 @@
+/* Plans as points of the space, and back: whatever a shipped plan, a strategy
+ * or a framework's configuration says, a search may begin there.
+ *
+ * The expected plan is the given one.  A copy that training writes, or a frozen
+ * one, may say `release` for `keep`: nothing could restore it, so both mean
+ * that it stays (graph/input/residency.h). */
+#include "config.h"
+
+#include <string.h>
+
+#include "graph/input/plan_write.h"
+#include "graph/input/residency.h"
+#include "search/family/strategy.h"
+#include "search/space/space.h"
+#include "study/convert/recipe.h"
+#include "study/setup.h"
+#include "tests/support/check_main.h"
+
+enum { ITERATIONS = 2, SEED = 7 };
+
+/* Counted in the folders: a plan that no longer is a point is noticed, and so
+ * is a configuration that is no longer imported. */
+enum { N_SHIPPED = 30, N_IMPORTED = 27, N_IMPORTED_POINTS = 10 };
+
+/* Why no space has @plan; %NULL: it is a point. */
+static const char *
+why_refused(const RaPlan *plan)
+{
+  const RaWorkload *w = plan->workload;
+
+  for (guint c = 0; c < w->n_calls; c++) {
+    const RaCallPlan *p = &plan->calls[c];
+
+    if (w->calls[c].model == RA_NONE && p->set)
+      return "a host call's data is gathered on a mesh";
+    if (p->service != 0)
+      return "a service's batches end by the time between its versions";
+    if (ra_tail_is_set(&p->tail))
+      return "a tail's lengths reach the calls that read them";
+  }
+  return NULL;
+}
+
+/* (transfer full) (element-type utf8): names of the files in @folder that end
+ * like @suffix, in their order. */
+static GPtrArray *
+list_files(const char *folder, const char *suffix)
+{
+  g_autofree char *path = g_build_filename(g_getenv("srcdir"), folder, NULL);
+  GPtrArray *names = g_ptr_array_new_with_free_func(g_free);
+  GDir *dir = g_dir_open(path, 0, NULL);
+  const char *name;
+
+  ck_assert_ptr_nonnull(dir);
+  while ((name = g_dir_read_name(dir)))
+    if (g_str_has_suffix(name, suffix))
+      g_ptr_array_add(names, g_strdup(name));
+  g_dir_close(dir);
+  g_ptr_array_sort(names, (GCompareFunc)(void (*)(void))g_strcmp0);
+  return names;
+}
+
+static char *
+write_plan(RaPlan *plan)
+{
+  RaPlanWords words = {.workload = "x.workload", .cluster = "x.cluster"};
+  GError *error = NULL;
+  char *text;
+
+  for (guint c = 0; c < plan->workload->n_calls; c++)
+    if (plan->workload->calls[c].model != RA_NONE &&
+        plan->calls[c].residency == RA_RESIDENCY_KEEP &&
+        ra_residency_is_own(plan, c))
+      plan->calls[c].residency = RA_RESIDENCY_RELEASE;
+  text = ra_plan_write(plan, &words, &error);
+  ck_assert_msg(text != NULL, "%s", error ? error->message : "");
+  return text;
+}
+
+/* The setup's plan through a space without candidates of its own; FALSE: it is
+ * no point. */
+static gboolean
+check_plan(const char *name, RaSetup *setup)
+{
+  RaWorkload even = *setup->workload;
+  RaUntil over = {NULL, 1};
+  RaSpaceOptions options = {.kind = RA_SPACE_COMMON,
+                            .n_iterations = ITERATIONS,
+                            .seed = SEED,
+                            .until = &over};
+  g_autofree char *want = NULL;
+  g_autofree char *got = NULL;
+  GError *error = NULL;
+  g_autoptr(RaSpace) space = NULL;
+  RaPoint point;
+  RaPlan *plan;
+
+  /* As a search does, where the order of streamed sequences is not known. */
+  if (!ra_space_accepts(&even, NULL)) {
+    even.prompt_length = ra_length_at_mean(&even.prompt_length);
+    even.response_length = ra_length_at_mean(&even.response_length);
+  }
+  space = ra_space_new(&even, setup->cluster, &options, &error);
+  ck_assert_msg(space != NULL, "%s: %s", name, error ? error->message : "");
+  if (why_refused(setup->plan)) {
+    ck_assert_msg(!ra_space_add(space, setup->plan, &point), "%s is a point",
+                  name);
+    return FALSE;
+  }
+  ck_assert_msg(ra_space_add(space, setup->plan, &point), "%s is no point",
+                name);
+  plan = ra_space_plan_new(space, &point);
+  got = write_plan(plan);
+  want = write_plan(setup->plan);
+  ck_assert_msg(strcmp(got, want) == 0, "%s:\n%s\nexpected\n%s", name, got,
+                want);
+  /* The fault: another plan has another text. */
+  plan->calls[setup->workload->order[0]].n_micro_batches += 1;
+  g_free(got);
+  got = write_plan(plan);
+  ck_assert_str_ne(got, want);
+  ra_space_plan_free(plan);
+  return TRUE;
+}
+
+START_TEST(shipped)
+{
+  g_autoptr(GPtrArray) names = list_files("share/plans", ".plan");
+  guint n_points = 0;
+
+  for (guint i = 0; i < names->len; i++) {
+    RaSetupFlags flags = {NULL};
+    GError *error = NULL;
+    const char *name = g_ptr_array_index(names, i);
+    g_autofree char *path =
+        g_build_filename(g_getenv("srcdir"), "share", "plans", name, NULL);
+    g_autoptr(RaSetup) setup =
+        ra_setup_load(path, RA_FILE_PLAN, &flags, &error);
+
+    ck_assert_msg(setup != NULL, "%s", error ? error->message : "");
+    n_points += check_plan(name, setup);
+  }
+  ck_assert_uint_ge(n_points, N_SHIPPED);
+}
+END_TEST
+
+/* --- strategies --- */
+
+static void
+check_strategies(const char *workload, const char *cluster, guint nodes)
+{
+  g_autofree char *change = g_strdup_printf("cluster.nodes=%u", nodes);
+  const char *sets[] = {change, NULL};
+  RaSetupFlags flags = {.workload = workload, .cluster = cluster, .sets = sets};
+  GError *error = NULL;
+  g_autoptr(RaSetup) setup = ra_setup_load_pair(&flags, &error);
+
+  ck_assert_msg(setup != NULL, "%s", error ? error->message : "");
+  for (guint kind = 0; kind < RA_N_STRATEGIES; kind++) {
+    RaStrategyOptions strategy = {.kind = (RaStrategyKind)kind};
+    g_autoptr(RaDraft) draft = ra_strategy_plan(
+        setup->workload, setup->cluster, setup->estimator, &strategy, NULL);
+    g_autofree char *name = g_strdup_printf("%s %s %u %s", workload, cluster,
+                                            nodes, ra_strategy_names[kind]);
+    g_autofree char *text = NULL;
+
+    if (!draft)
+      continue;
+    text = ra_draft_write(draft, workload, cluster, NULL, &error);
+    ck_assert_msg(text && ra_setup_read_plan(setup, name, text, &error), "%s",
+                  error ? error->message : "");
+    ck_assert_msg(check_plan(name, setup), "%s", name);
+  }
+}
+
+/* All that `reallot plan` writes are points. */
+START_TEST(strategies)
+{
+  g_autoptr(GPtrArray) names = list_files("share/workloads", ".workload");
+
+  for (guint i = 0; i < names->len; i++) {
+    const char *name = g_ptr_array_index(names, i);
+
+    check_strategies(name, "h100-16n.cluster", _i == 0 ? 1 : 4);
+  }
+}
+END_TEST
+
+/* --- configurations of frameworks --- */
+
+/* (transfer full) (nullable): the three files of @name, an example. */
+static RaImported *
+import(const char *path, const char *name)
+{
+  g_autoptr(RaSettings) settings = ra_settings_load_with(path, NULL, NULL);
+  RaRecipeOptions options = {.name = "x", .source = name, .script = path};
+  g_autoptr(RaRecipe) recipe = NULL;
+  RaFramework framework;
+
+  if (!settings || !ra_settings_compose(settings, path, NULL))
+    return NULL;
+  framework = ra_framework_guess(settings);
+  recipe = framework == RA_N_FRAMEWORKS
+               ? NULL
+               : ra_recipe_read(settings, framework, NULL);
+  return recipe ? ra_recipe_make(recipe, &options, NULL) : NULL;
+}
+
+static void
+put(const char *folder, const char *name, const char *text)
+{
+  g_autofree char *path = g_build_filename(folder, name, NULL);
+
+  ck_assert(g_file_set_contents(path, text, -1, NULL));
+}
+
+START_TEST(imported)
+{
+  g_autoptr(GPtrArray) names = list_files("tests/data/import", "");
+  g_autofree char *folder = g_dir_make_tmp("point-XXXXXX", NULL);
+  guint n = 0, n_points = 0;
+
+  for (guint i = 0; i < names->len; i++) {
+    const char *name = g_ptr_array_index(names, i);
+    g_autofree char *from = g_build_filename(g_getenv("srcdir"), "tests/data",
+                                             "import", name, NULL);
+    g_autofree char *plan = g_build_filename(folder, "x.plan", NULL);
+    g_autoptr(RaImported) files = import(from, name);
+    RaSetupFlags flags = {NULL};
+    GError *error = NULL;
+    g_autoptr(RaSetup) setup = NULL;
+
+    if (!files)
+      continue;
+    put(folder, "x.workload", files->workload);
+    put(folder, "x.cluster", files->cluster);
+    put(folder, "x.plan", files->plan);
+    setup = ra_setup_load(plan, RA_FILE_PLAN, &flags, &error);
+    ck_assert_msg(setup != NULL, "%s: %s", name, error ? error->message : "");
+    n_points += check_plan(name, setup);
+    n++;
+  }
+  ck_assert_uint_ge(n, N_IMPORTED);
+  ck_assert_uint_ge(n_points, N_IMPORTED_POINTS);
+}
+END_TEST
+
+static Suite *
+plan_point_suite(void)
+{
+  Suite *suite = suite_create("plan-point");
+  TCase *tcase = tcase_create("core");
+
+  tcase_set_timeout(tcase, 600);
+  tcase_add_test(tcase, shipped);
+  tcase_add_loop_test(tcase, strategies, 0, 2);
+  tcase_add_test(tcase, imported);
+  suite_add_tcase(suite, tcase);
+  return suite;
+}
+
+RA_CHECK_MAIN(plan_point_suite)
