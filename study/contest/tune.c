@@ -16,6 +16,7 @@
 #include "study/contest/tune.h"
 #include "study/contest/tune_key.h"
 #include "study/memory_verdict.h"
+#include "study/odds.h"
 #include "study/replay.h"
 
 #define ITERATIONS 3
@@ -635,6 +636,25 @@ score_clear(RaTuneScore *score)
 }
 
 /* Both ends op by op.  What then does not fit, or is not faster, is none. */
+/* The share of worlds in which the changed configuration is slower. */
+static double
+slower_frac(Tuner *t)
+{
+  const RaTune *tune = t->tune;
+  RaSetup setup = *tune->setup;
+  double frac = (double)NAN;
+
+  setup.plan = NULL;
+  setup.plan_path = NULL;
+  if (!tune->now.fits || tune->changes->len == tune->n_sizes ||
+      !ra_odds_risk(&setup, tune->now.plan, tune->then.plan, t->options->seed,
+                    NULL, &frac, NULL))
+    frac = (double)NAN;
+  ra_plan_free(setup.plan);
+  g_free(setup.plan_path);
+  return frac;
+}
+
 static gboolean
 finish(Tuner *t, GError **error)
 {
@@ -648,8 +668,10 @@ finish(Tuner *t, GError **error)
               &tune->then, error))
     return FALSE;
   tune->then.plan = g_strdup(files->plan);
-  if (cost_of(&tune->then) <= cost_of(&tune->now))
+  if (cost_of(&tune->then) <= cost_of(&tune->now)) {
+    tune->slower_frac = slower_frac(t);
     return TRUE;
+  }
   g_array_set_size(tune->changes, tune->n_sizes);
   score_clear(&tune->then);
   tune->then = tune->now;
@@ -691,6 +713,7 @@ ra_tune_new(const RaTuneOptions *options, GError **error)
   gboolean ok;
 
   tune->framework = (RaFramework)options->framework;
+  tune->slower_frac = (double)NAN;
   tune->changes = g_array_new(FALSE, FALSE, sizeof(RaTuneChange));
   g_array_set_clear_func(tune->changes, change_clear);
   g_mutex_init(&t.lock);

@@ -71,7 +71,10 @@ typedef struct {
   GArray *changes; /* (RaTuneChange) owned: those of nodes first */
   guint n_sizes;   /* of the changes: of nodes, which now and then have */
   RaTuneScore now, then;
-  guint n_tried; /* configurations that were simulated */
+  guint n_tried;      /* configurations that were simulated */
+  double slower_frac; /* share of the worlds that the model's errors allow in
+                          which then is slower than now (study/odds.h); NAN: not
+                          known, or nothing is changed */
 } RaTune;
 
 /**

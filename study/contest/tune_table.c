@@ -33,7 +33,7 @@ ra_tune_changes_table(const RaTune *tune)
 
 static void
 add_score(RaTable *table, const char *what, const RaTuneScore *score,
-          double memory_bytes)
+          double memory_bytes, double slower_frac)
 {
   ra_table_row(table);
   ra_table_text(table, what);
@@ -42,6 +42,7 @@ add_score(RaTable *table, const char *what, const RaTuneScore *score,
   ra_table_real(table, score->peak_bytes);
   ra_table_real(table, memory_bytes - score->peak_bytes);
   ra_table_real(table, score->worth.usd);
+  ra_table_real(table, slower_frac);
   ra_table_text(table, score->fits ? "" : "does not fit");
 }
 
@@ -57,9 +58,10 @@ ra_tune_table(const RaTune *tune)
   ra_table_column(table, "peak_bytes", RA_UNIT_BYTES, RA_CELL_REAL);
   ra_table_column(table, "left_bytes", RA_UNIT_BYTES, RA_CELL_REAL);
   ra_table_column(table, "usd", RA_UNIT_NONE, RA_CELL_REAL);
+  ra_table_column(table, "slower_frac", RA_UNIT_NONE, RA_CELL_FRAC);
   ra_table_column(table, "note", RA_UNIT_NONE, RA_CELL_TEXT);
-  add_score(table, "now", &tune->now, memory_bytes);
-  add_score(table, "then", &tune->then, memory_bytes);
+  add_score(table, "now", &tune->now, memory_bytes, (double)NAN);
+  add_score(table, "then", &tune->then, memory_bytes, tune->slower_frac);
   return table;
 }
 
