@@ -358,9 +358,8 @@ run(int argc, char **argv, GError **error)
       {"threads", 0, 0, G_OPTION_ARG_FILENAME, &texts.threads,
        "Number of threads (default: one per processor)", "N"},
       {"objective", 0, 0, G_OPTION_ARG_FILENAME, &texts.objective,
-       "time, tokens-per-gpu, cost, gpus (the fewest), regret (the least loss "
-       "where the model is wrong) or p95 (of samples) (default: time)",
-       "WHAT"},
+       "time, tokens-per-gpu, cost, gpus (the fewest), regret (over the worlds "
+       "of the model's errors), p95 (of samples) (default: time)", "WHAT"},
       {"within", 0, 0, G_OPTION_ARG_FILENAME, &texts.within,
        "Limit of the iteration time", "SECONDS"},
       {"nodes", 0, 0, G_OPTION_ARG_FILENAME, &texts.nodes,
@@ -368,8 +367,7 @@ run(int argc, char **argv, GError **error)
       {"top", 0, 0, G_OPTION_ARG_FILENAME, &texts.top,
        "Number of plans compared op by op at the end (default: 3)", "N"},
       {"draws", 0, 0, G_OPTION_ARG_FILENAME, &texts.draws,
-       "Samples of the lengths for that comparison (default: 3; for p95 20)",
-       "N"},
+       "Samples of the lengths for that comparison (default: 3, p95: 20)", "N"},
       {"no-cache", 0, 0, G_OPTION_ARG_NONE, &texts.no_cache,
        "Neither read nor write costs of calls in the user's cache", NULL},
       {"explain", 0, 0, G_OPTION_ARG_NONE, &texts.explain,

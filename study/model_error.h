@@ -30,7 +30,7 @@
  * common: predictions of one model on H100 with other degrees are off from each
  * other by a median of 13.6 % (144 pairs of dgxc-bench), where two errors of
  * RA_ERROR_FRAMEWORK apart make 8.5 %.  With the same degrees on other numbers
- * of GPUs they are off by 1.1 % (276 pairs): bench/error_pairs.sh.
+ * of GPUs they are off by 1.1 % (276 pairs): bench/peer/error_pairs.sh.
  *
  * Held against 23 pairs of runs of llm-foundry that differ in the GPU alone
  * (A100 and H100, train_tables): the 90 % interval of their ratio, sqrt(2) x

@@ -80,8 +80,8 @@ END_TEST
 
 /* --- bounds of sampled lengths --- */
 
-/* Candidates as some frameworks' plans have them: micro-batches of about as many
- * tokens, two of them where there was one. */
+/* Candidates as some frameworks' plans have them: micro-batches of about as
+ * many tokens, two of them where there was one. */
 static void
 balance_tokens(SearchCase *c)
 {

@@ -3,7 +3,7 @@
 # predictions of published training runs are off from each other, where the runs
 # have the same degrees and where not (study/model_error.h).
 #
-#     bench/error_pairs.sh BUILD DATA
+#     bench/peer/error_pairs.sh BUILD DATA
 #
 # A line for each kind of pairs of dgxc-bench: their number, the median and the
 # 90th percentile of | ln(error of one / error of the other) |.
