@@ -97,8 +97,8 @@ END_TEST
 
 /* Plans with a call in common (0.8 of the weight) and one laid out in two ways
  * (0.6): the deviation of their ratio is s = 6 % x 1.48 x 0.6 x sqrt(2), and
- * the second, exp(s) times as long, is ahead in Phi(-1) of the worlds.  The fault:
- * with nothing in common it is so in Phi(-0.6) = 27 %. */
+ * the second, exp(s) times as long, is ahead in Phi(-1) of the worlds.  The
+ * fault: with nothing in common it is so in Phi(-0.6) = 27 %. */
 START_TEST(one_call)
 {
   const double s = 0.06 * RA_ERROR_SIGMA * 0.6 * sqrt(2);
@@ -142,7 +142,8 @@ plan_text(const char *name)
 
 /* A plan instead of itself is never slower.  Of two that differ, each is slower
  * than the other in the worlds in which the other is not; and the one that
- * takes three times as long in nearly all.  Of one workload: PPO of 7B on 8 GPUs. */
+ * takes three times as long in nearly all.  Of one workload: PPO of 7B on 8
+ * GPUs. */
 START_TEST(risk)
 {
   const RaSetupFlags flags = {.workload = "ppo-llama2-7b.workload",
