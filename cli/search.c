@@ -359,7 +359,8 @@ run(int argc, char **argv, GError **error)
        "Number of threads (default: one per processor)", "N"},
       {"objective", 0, 0, G_OPTION_ARG_FILENAME, &texts.objective,
        "time, tokens-per-gpu, cost, gpus (the fewest), regret (over the worlds "
-       "of the model's errors), p95 (of samples) (default: time)", "WHAT"},
+       "of the model's errors), p95 (of samples) (default: time)",
+       "WHAT"},
       {"within", 0, 0, G_OPTION_ARG_FILENAME, &texts.within,
        "Limit of the iteration time", "SECONDS"},
       {"nodes", 0, 0, G_OPTION_ARG_FILENAME, &texts.nodes,

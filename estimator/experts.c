@@ -42,9 +42,8 @@ ra_experts_law_init(RaExpertsLaw *law, const RaProfile *profile,
 static double
 moment(double power, double log_most)
 {
-  return fabs(power * log_most) < 1e-6
-             ? log_most
-             : (ra_exp(power * log_most) - 1) / power;
+  return fabs(power * log_most) < 1e-6 ? log_most
+                                       : (ra_exp(power * log_most) - 1) / power;
 }
 
 /* Share of the even load that the heaviest of the ranks has. */
@@ -59,10 +58,9 @@ heavy(const RaExpertsLaw *law, const RaOp *op, double local)
   log_most = ra_log(most);
   rest = 1 - (double)op->dim[SKEW] / SKEW_UNIT;
   mean = moment(1 + rest, log_most);
-  variance = MAX(moment(2 + rest, log_most) * moment(rest, log_most) /
-                         (mean * mean) -
-                     1,
-                 0);
+  variance = MAX(
+      moment(2 + rest, log_most) * moment(rest, log_most) / (mean * mean) - 1,
+      0);
   return MIN(1 + law->skew_frac * sqrt(variance * 2 * ra_log(ep) / local), ep);
 }
 

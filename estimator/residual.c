@@ -74,9 +74,8 @@ conv_feature(RaFeature feature, const uint64_t *d)
 {
   if (feature == RA_FEATURE_LENGTH)
     return (double)d[0] / (double)MAX(d[3], 1);
-  return feature == RA_FEATURE_AREA
-             ? MIN((double)d[0] * (double)d[1], AREA_MAX)
-             : 0;
+  return feature == RA_FEATURE_AREA ? MIN((double)d[0] * (double)d[1], AREA_MAX)
+                                    : 0;
 }
 
 double

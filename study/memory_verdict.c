@@ -54,6 +54,7 @@ make_memory(const RaMemoryVerdict *fit)
   ra_table_column(table, "bound_bytes", RA_UNIT_BYTES, RA_CELL_REAL);
   ra_table_column(table, "peak_s", RA_UNIT_SECONDS, RA_CELL_REAL);
   ra_table_column(table, "task", RA_UNIT_NONE, RA_CELL_TEXT);
+  ra_table_column(table, "host_node", RA_UNIT_NONE, RA_CELL_INTEGER);
   ra_table_column(table, "host_bytes", RA_UNIT_BYTES, RA_CELL_REAL);
   ra_table_column(table, "host_capacity_bytes", RA_UNIT_BYTES, RA_CELL_REAL);
   ra_table_column(table, "fits", RA_UNIT_NONE, RA_CELL_TRUTH);
@@ -68,6 +69,7 @@ make_memory(const RaMemoryVerdict *fit)
   ra_table_real(table, fit->bound_bytes);
   ra_table_real(table, fit->peak_s);
   ra_table_text(table, fit->task);
+  ra_table_integer(table, fit->host->node);
   ra_table_real(table, fit->host->peak_bytes);
   if (fit->host->capacity_bytes > 0)
     ra_table_real(table, fit->host->capacity_bytes);
@@ -81,22 +83,25 @@ make_memory(const RaMemoryVerdict *fit)
   return table;
 }
 
+typedef char *(*HolderName)(const RaWorkload *workload, uint32_t holder);
+
+/* Table @name of what @total_bytes are. */
 static RaTable *
-make_holders(const RaMemoryVerdict *fit, const RaWorkload *workload,
-             const GArray *shares)
+make_shares(const char *name, const RaWorkload *workload, const GArray *shares,
+            HolderName name_of, double total_bytes)
 {
-  RaTable *table = ra_table_new("memory_components");
+  RaTable *table = ra_table_new(name);
 
   ra_table_column(table, "component", RA_UNIT_NONE, RA_CELL_TEXT);
   ra_table_column(table, "size_bytes", RA_UNIT_BYTES, RA_CELL_REAL);
   ra_table_column(table, "share_frac", RA_UNIT_NONE, RA_CELL_FRAC);
   for (guint i = 0; i < shares->len; i++) {
     const Share *s = &g_array_index(shares, Share, i);
-    g_autofree char *name = ra_holder_name(workload, s->holder);
+    g_autofree char *what = name_of(workload, s->holder);
     ra_table_row(table);
-    ra_table_text(table, name);
+    ra_table_text(table, what);
     ra_table_real(table, (double)s->bytes);
-    ra_table_real(table, (double)s->bytes / fit->peak_bytes);
+    ra_table_real(table, (double)s->bytes / total_bytes);
   }
   return table;
 }
@@ -113,30 +118,6 @@ host_shares(const RaHostMemory *host)
     bytes[h] = (uint64_t)llround(host->bytes[h]);
   return sorted_shares(bytes, n);
 }
-
-static RaTable *
-make_hosts(const RaHostMemory *host, const RaWorkload *workload,
-           const GArray *shares)
-{
-  RaTable *table = ra_table_new("host_memory");
-
-  ra_table_column(table, "node", RA_UNIT_NONE, RA_CELL_INTEGER);
-  ra_table_column(table, "component", RA_UNIT_NONE, RA_CELL_TEXT);
-  ra_table_column(table, "size_bytes", RA_UNIT_BYTES, RA_CELL_REAL);
-  ra_table_column(table, "share_frac", RA_UNIT_NONE, RA_CELL_FRAC);
-  for (guint i = 0; i < shares->len; i++) {
-    const Share *s = &g_array_index(shares, Share, i);
-    g_autofree char *name = ra_host_memory_name(workload, s->holder);
-    ra_table_row(table);
-    ra_table_integer(table, host->node);
-    ra_table_text(table, name);
-    ra_table_real(table, (double)s->bytes);
-    ra_table_real(table, (double)s->bytes / host->peak_bytes);
-  }
-  return table;
-}
-
-typedef char *(*HolderName)(const RaWorkload *workload, uint32_t holder);
 
 /* "optimizer of actor 30.2 GiB, ..." */
 static void
@@ -242,9 +223,11 @@ ra_memory_verdict_new(const RaSetup *setup, const RaSetupFlags *flags,
         in_gpus ? fit->host->node * setup->cluster->gpus_per_node : fit->gpu);
   shares = sorted_shares(bytes, ra_memory_n_holders(table->memory));
   fit->memory = make_memory(fit);
-  fit->holders = make_holders(fit, setup->workload, shares);
+  fit->holders = make_shares("memory_components", setup->workload, shares,
+                             ra_holder_name, fit->peak_bytes);
   on_host = host_shares(fit->host);
-  fit->hosts = make_hosts(fit->host, setup->workload, on_host);
+  fit->hosts = make_shares("host_memory", setup->workload, on_host,
+                           ra_host_memory_name, fit->host->peak_bytes);
   if (!fit->fits)
     fit->verdict = make_verdict(fit, setup->workload, shares, on_host);
   return fit;

@@ -219,10 +219,10 @@ stage_cache(const RaPlan *plan, uint32_t call, uint32_t stage,
 
   for (uint32_t s = 0; s < stage; s++)
     first += p->stage_layers[s];
-  ra_model_cache_bytes(
-      m->model, first, p->stage_layers[stage], p->tp,
-      ra_dtype_bytes(ra_call_plan_kv_dtype(p, m)),
-      ra_call_longest_tokens(plan->workload), out_token, out_sequence);
+  ra_model_cache_bytes(m->model, first, p->stage_layers[stage], p->tp,
+                       ra_dtype_bytes(ra_call_plan_kv_dtype(p, m)),
+                       ra_call_longest_tokens(plan->workload), out_token,
+                       out_sequence);
 }
 
 uint64_t

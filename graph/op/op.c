@@ -40,7 +40,10 @@ typedef struct {
     "sequences", "q_tokens", "kv_tokens", "pairs", "heads", "key_dim",         \
         "value_dim"                                                            \
   }
-#define CONV_DIMS {"tokens", "width", "taps", "sequences"}
+#define CONV_DIMS                                                              \
+  {                                                                            \
+    "tokens", "width", "taps", "sequences"                                     \
+  }
 #define SCAN_DIMS                                                              \
   {                                                                            \
     "sequences", "tokens", "key_heads", "value_heads", "key_dim", "state_dim", \
