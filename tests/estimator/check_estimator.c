@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "estimator/fit.h"
 #include "tests/support/check_main.h"
 #include "tests/support/estimator_fixture.h"
 
