@@ -335,8 +335,7 @@ run(int argc, char **argv, GError **error)
   uint32_t nodes[RA_OPTION_SIZES_MAX];
   const GOptionEntry own[] = {
       {"space", 0, 0, G_OPTION_ARG_FILENAME, &texts.space,
-       "Candidates of a call: common, those of frameworks, real, those of "
-       "ReaL, or full (default: common)",
+       "Candidates of a call; real: those of ReaL (default: common)",
        "common|real|full"},
       {"limit", 0, 0, G_OPTION_ARG_FILENAME_ARRAY, &texts.limits,
        "Limit on a call: mesh, gpus, tp, dp, pp ...; repeatable",
@@ -358,8 +357,8 @@ run(int argc, char **argv, GError **error)
       {"threads", 0, 0, G_OPTION_ARG_FILENAME, &texts.threads,
        "Number of threads (default: one per processor)", "N"},
       {"objective", 0, 0, G_OPTION_ARG_FILENAME, &texts.objective,
-       "time, tokens-per-gpu, cost, gpus (the fewest), regret (over the worlds "
-       "of the model's errors), p95 (of samples) (default: time)",
+       "time, tokens-per-gpu, cost, gpus (the fewest), regret (over worlds of "
+       "the model's errors), p95 (of samples) (default: time)",
        "WHAT"},
       {"within", 0, 0, G_OPTION_ARG_FILENAME, &texts.within,
        "Limit of the iteration time", "SECONDS"},

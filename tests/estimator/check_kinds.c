@@ -136,8 +136,8 @@ seconds(const char *cluster, const char *mesh, const char *tp, const char *pp,
 /* On nodes of one kind it takes what it takes on a cluster of that kind alone;
  * across kinds no less than on either.  As dp across, the slower replica is
  * waited for: all of the slower time less what the gradients take on the faster
- * links; as pp across, only half of the stages are slow.  $: 16 GPUs at 2.5,
- * 1.5, or 8 of each at 2 on average. */
+ * links; as pp across, only half of the stages are slow.  $: 16 GPUs at 6.155,
+ * 2.7, or 8 of each at their mean. */
 START_TEST(one_kind)
 {
   static const RaFidelity fidelities[] = {RA_FIDELITY_CALL, RA_FIDELITY_STAGE,
@@ -168,9 +168,10 @@ START_TEST(one_kind)
     ck_assert(a100 > 1.5 * h100);
     ck_assert_double_eq_tol(across, a100, 0.02 * a100);
     ck_assert(across_pp > h100_pp && across_pp <= a100_pp);
-    ck_assert_double_eq_tol(usd[2] / (16 * 2.5 * first / 3600), 1, 1e-9);
-    ck_assert_double_eq_tol(usd[3] / (16 * 1.5 * last / 3600), 1, 1e-9);
-    ck_assert_double_eq_tol(usd[4] / (16 * 2.0 * across / 3600), 1, 1e-9);
+    ck_assert_double_eq_tol(usd[2] / (16 * 6.155 * first / 3600), 1, 1e-9);
+    ck_assert_double_eq_tol(usd[3] / (16 * 2.7 * last / 3600), 1, 1e-9);
+    ck_assert_double_eq_tol(usd[4] / (8 * (6.155 + 2.7) * across / 3600), 1,
+                            1e-9);
   }
 }
 END_TEST

@@ -47,7 +47,7 @@ static const char all[] =
     "launch = graph\nresidency = keep\nrealloc = p2p\n"
     "batching = continuous\nmax-sequences = 64\nprefill-tokens = 512\n"
     "kv-block = 32\nkv-memory = 8 GiB\nkv-admission = whole\n"
-    "prefix-sharing = true\n"
+    "prefix-sharing = true\ndtype = fp8\nkv-dtype = fp8\n"
     "[call score]\nmesh = node2:gpu[4-7]\ndp = 1\ntp = 2\npp = 1\n"
     "cp = 2\nep = 2\nexpert-tp = 1\ndispatch = once\nmicro-batches = 16\n"
     "balance = tokens\nresidency = host\n"
@@ -146,6 +146,8 @@ static const struct {
     {"kv-block = 32\n", ""},
     {"kv-memory = 8 GiB\n", ""},
     {"kv-admission = whole\n", ""},
+    {"true\ndtype = fp8\n", "true\n"},
+    {"kv-dtype = fp8\n", ""},
     {"prefix-sharing = true\n", ""},
     {"ep = 2\nexpert-tp = 1\ndispatch = once\n", ""},
     {"expert-tp = 1\n", ""},

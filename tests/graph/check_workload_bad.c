@@ -49,8 +49,8 @@ static const RaFault faults[] = {
    "x.workload:6: 'response-correlation' is 1.5, expected a number in [0, 1]"},
   {"response-length = uniform(1, 50)", "response-length = unifrm(1, 50)",
    "x.workload:8: 'response-length': unknown length distribution 'unifrm', "
-   "expected fixed(n), uniform(min, max), lognormal(mean, sd, max), "
-   "file(path:column) or replay(path:column), did you mean 'uniform'?"},
+   "expected fixed(n), uniform(min, max), lognormal(mean, sd, max[, share at "
+   "max]), file(path:column) or replay(path:column), did you mean 'uniform'?"},
   /* Models. */
   {"trainable = true", "trainable = yes",
    "x.workload:13: 'trainable' is 'yes', expected true or false"},

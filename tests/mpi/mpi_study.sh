@@ -34,7 +34,7 @@ same() { # FORMAT PROCESSES...
 }
 same text 2
 same json 1 4
-grep -q '"allowed": "no"' one
+grep -q '"allowed": false' one
 result $? "a point that cannot be is among them"
 
 # What one process kept another number of them knows, and the other way round.
