@@ -249,6 +249,9 @@ void ra_run_trace(const RaRun *run, RaTrace *trace);
  */
 double ra_run_pace(const RaRun *run);
 
+/* Numbers that the shape of @model leaves open. */
+const RaNumerics *ra_run_numerics(const RaRun *run, uint32_t model);
+
 /* (nullable): parameters of @call on GPU @gpu, the newest version. */
 const RaParams *ra_run_params(const RaRun *run, uint32_t call, uint32_t gpu);
 

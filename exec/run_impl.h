@@ -129,6 +129,7 @@ struct _RaRun {
   const RaBackend *backend;
   RaMemoryTable *account; /* owned */
   RaRunOptions options;
+  RaNumerics *numerics; /* (n_models) owned */
   uint32_t n_ranks;
   gboolean has_cores;        /* each thread has a core */
   uint32_t *rank_of_gpu;     /* (cluster GPUs) RA_NONE: no call uses the GPU;

@@ -97,6 +97,41 @@ check_call(const RaPlan *plan, uint32_t call, const RaBackend *backend,
   return ra_stage_supports(m->model, error);
 }
 
+/* Numbers of the models that no weights come with. */
+static gboolean
+find_numerics(const RaWorkload *w, const RaRunOptions *options, RaNumerics *out,
+              GError **error)
+{
+  for (guint i = 0; i < w->n_models; i++) {
+    const RaWeights *weights = options->weights ? options->weights[i] : NULL;
+
+    out[i] = weights ? weights->numerics : options->numerics;
+    if (!weights &&
+        !ra_weights_model_numerics(w->models[i].model, &out[i], error))
+      return FALSE;
+    if (out[i].router_bias) /* the weights may be closed when ranks run */
+      out[i].router_bias =
+          g_memdup2(out[i].router_bias, (gsize)w->models[i].model->n_layers *
+                                            w->models[i].model->n_experts *
+                                            sizeof *out[i].router_bias);
+  }
+  return TRUE;
+}
+
+static void
+free_numerics(RaNumerics *numerics, guint n_models)
+{
+  for (guint i = 0; i < n_models; i++)
+    g_free((gpointer)numerics[i].router_bias);
+  g_free(numerics);
+}
+
+const RaNumerics *
+ra_run_numerics(const RaRun *run, uint32_t model)
+{
+  return &run->numerics[model];
+}
+
 /* Finds the predecessors of tasks, and the ranks that run them. */
 static void
 index_tasks(RaRun *run)
@@ -204,8 +239,6 @@ add_params(RaRank *rank, uint32_t call)
   RaRankCall *c = &rank->calls[call];
   const RaCall *wc = &run->workload->calls[call];
   const RaCallPlan *p = &run->plan->calls[call];
-  const RaWeights *weights =
-      run->options.weights ? run->options.weights[wc->model] : NULL;
   uint32_t copy = ra_run_copy_of(run->plan, call);
 
   c->is_own = ra_residency_is_own(run->plan, call);
@@ -226,9 +259,9 @@ add_params(RaRank *rank, uint32_t call)
       ra_rank_cut(rank, call, c->params[v]);
       c->params[v]->is_trained = TRUE;
     }
-    c->stages[v] = ra_stage_new(
-        run->backend, c->params[v], p->tp, c->tp, (uint32_t)p->recompute,
-        longest(run), weights ? &weights->numerics : &run->options.numerics);
+    c->stages[v] = ra_stage_new(run->backend, c->params[v], p->tp, c->tp,
+                                (uint32_t)p->recompute, longest(run),
+                                ra_run_numerics(run, wc->model));
     c->stages[v]->cpu_clock = run->options.cpu_clock;
     c->stages[v]->world = run->world;
     c->stages[v]->checks_ops |= run->options.check;
@@ -339,6 +372,7 @@ ra_run_new(const RaTaskGraph *graph, const RaRunOptions *options,
   const RaPlan *plan = graph->augmented->plan;
   const RaWorkload *w = plan->workload;
   const RaBackend *backend;
+  RaNumerics *numerics;
   RaRun *run;
 
   g_return_val_if_fail(graph->fidelity == RA_FIDELITY_STAGE, NULL);
@@ -351,7 +385,13 @@ ra_run_new(const RaTaskGraph *graph, const RaRunOptions *options,
     backend = ra_backend_host(error);
   if (!backend)
     return NULL;
+  numerics = g_new0(RaNumerics, w->n_models + 1);
+  if (!find_numerics(w, options, numerics, error)) {
+    free_numerics(numerics, w->n_models);
+    return NULL;
+  }
   run = g_new0(RaRun, 1);
+  run->numerics = numerics;
   run->graph = graph;
   run->plan = plan;
   run->workload = w;
@@ -472,6 +512,7 @@ ra_run_free(RaRun *run)
   g_free(run->ranks);
   g_free(run->rank_of_gpu);
   g_free(run->tables);
+  free_numerics(run->numerics, run->workload->n_models);
   g_free(run->slices);
   g_free(run->rounds);
   g_free(run->sets);

@@ -216,6 +216,13 @@ typedef struct {
                  RaElem *out);
   void (*swiglu_backward)(size_t n_tokens, size_t width, const RaElem *gate_up,
                           const RaElem *d_out, RaElem *d_gate_up);
+  /* out (n_rows, n) = sigmoid(gate (n_rows)) x; the backward pass writes @d_x
+   * and the gradient of @gate.  (nullable) both */
+  void (*gate_rows)(size_t n_rows, size_t n, const RaElem *gate,
+                    const RaElem *x, RaElem *out);
+  void (*gate_rows_backward)(size_t n_rows, size_t n, const RaElem *gate,
+                             const RaElem *x, const RaElem *d_out, RaElem *d_x,
+                             RaElem *d_gate);
   void (*activation)(RaActivation kind, size_t n, const RaElem *x, RaElem *out);
   void (*activation_backward)(RaActivation kind, size_t n, const RaElem *x,
                               const RaElem *d_out, RaElem *d_x);

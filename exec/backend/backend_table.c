@@ -197,6 +197,21 @@ swiglu(size_t n_tokens, size_t width, const RaElem *gate_up, RaElem *out)
 }
 
 static void
+gate_rows(size_t n_rows, size_t n, const RaElem *gate, const RaElem *x,
+          RaElem *out)
+{
+  ra_cpu_gate_rows(n_rows, n, f(gate), f(x), f(out));
+}
+
+static void
+gate_rows_backward(size_t n_rows, size_t n, const RaElem *gate, const RaElem *x,
+                   const RaElem *d_out, RaElem *d_x, RaElem *d_gate)
+{
+  ra_cpu_gate_rows_backward(n_rows, n, f(gate), f(x), f(d_out), f(d_x),
+                            f(d_gate));
+}
+
+static void
 swiglu_backward(size_t n_tokens, size_t width, const RaElem *gate_up,
                 const RaElem *d_out, RaElem *d_gate_up)
 {
@@ -430,6 +445,8 @@ static const RaBackend host = {
     .layer_norm = layer_norm,
     .layer_norm_backward = layer_norm_backward,
     .rope = rope,
+    .gate_rows = gate_rows,
+    .gate_rows_backward = gate_rows_backward,
     .swiglu = swiglu,
     .swiglu_backward = swiglu_backward,
     .activation = activation,

@@ -375,15 +375,13 @@ ra_params_seed(RaParams *params, uint64_t seed)
   }
 }
 
-const RaParam *
-ra_params_find(const RaParams *params, RaTensorKind kind, gint32 layer,
-               gboolean bias)
+/* The first of @kind at or behind @expert. */
+static const RaParam *
+find_from(const RaParams *params, RaTensorKind kind, gint32 layer,
+          gboolean bias, gint32 expert)
 {
-  RaParam key = {.tensor = {.kind = kind,
-                            .layer = layer,
-                            .bias = bias,
-                            .expert = RA_TENSOR_NO_EXPERT},
-                 .index = 0};
+  RaParam key = {
+      .tensor = {.kind = kind, .layer = layer, .bias = bias, .expert = expert}};
   uint32_t low = 0, high = params->n_params;
 
   while (low < high) {
@@ -396,9 +394,24 @@ ra_params_find(const RaParams *params, RaTensorKind kind, gint32 layer,
   }
   if (low == params->n_params || params->params[low].tensor.kind != kind ||
       params->params[low].tensor.layer != layer ||
-      params->params[low].tensor.bias != bias)
+      params->params[low].tensor.bias != bias ||
+      params->params[low].tensor.expert < expert)
     return NULL;
   return &params->params[low];
+}
+
+const RaParam *
+ra_params_find(const RaParams *params, RaTensorKind kind, gint32 layer,
+               gboolean bias)
+{
+  return find_from(params, kind, layer, bias, RA_TENSOR_NO_EXPERT);
+}
+
+const RaParam *
+ra_params_find_expert(const RaParams *params, RaTensorKind kind, gint32 layer,
+                      gboolean bias)
+{
+  return find_from(params, kind, layer, bias, 0);
 }
 
 const RaParam *

@@ -138,6 +138,11 @@ void ra_params_seed(RaParams *params, uint64_t seed);
 const RaParam *ra_params_find(const RaParams *params, RaTensorKind kind,
                               gint32 layer, gboolean bias);
 
+/* The same of routed experts, where shared ones come before them: of the first
+ * that is here. */
+const RaParam *ra_params_find_expert(const RaParams *params, RaTensorKind kind,
+                                     gint32 layer, gboolean bias);
+
 /* (nullable) (transfer none): the part of tensor @index on this rank. */
 const RaParam *ra_params_at(const RaParams *params, uint32_t index);
 

@@ -5,6 +5,51 @@
 #include "exec/model/stage_steps.h"
 #include "kernels/cpu/cpu_pointwise.h"
 
+/* A property of layers of kind @k that is not implemented, with the key of
+ * config.json that decides; NULL: none. */
+static const char *
+foreign_kind(const RaModel *m, const RaLayerKind *k)
+{
+  static const char *const mixers[RA_N_MIXERS] = {
+      [RA_MIXER_LATENT] = "latent attention ('kv_lora_rank')",
+      [RA_MIXER_DELTA] = "gated delta nets ('layer_types')",
+      [RA_MIXER_KIMI] = "Kimi delta attention ('linear_attn_config')",
+      [RA_MIXER_MAMBA] = "Mamba-2 ('layer_types', 'hybrid_override_pattern')",
+      [RA_MIXER_CONV] = "short convolutions ('layer_types')",
+      [RA_MIXER_NONE] = "layers without a mixer ('layer_types')"};
+
+  return k->indexer              ? "an indexer of keys ('index_topk')"
+         : mixers[k->mixer]      ? mixers[k->mixer]
+         : k->window > 0         ? "attention within windows"
+         : k->ffn == RA_FFN_NONE ? "layers of a mixer alone ('layer_types')"
+         : k->nope               ? "layers without rotary positions"
+         : k->n_heads > 0 || k->head_dim > 0 || k->n_kv_heads > 0
+             ? "layers whose heads differ ('per_layer_config')"
+         : m->sinks ? "attention sinks ('model_type')"
+                    : NULL;
+}
+
+static const char *
+foreign_layers(const RaModel *m)
+{
+  const char *what = NULL;
+
+  for (guint32 k = 0; !what && k < ra_model_n_kinds(m); k++)
+    what = foreign_kind(m, &m->kinds[k]);
+  return what;
+}
+
+/* TRUE if the numbers of @model's family are known, which the tables of shapes
+ * do not have: exec/weights/weights_family.c. */
+static gboolean
+is_known(const RaModel *model)
+{
+  static const char *const types[] = {"qwen2_moe", "glm4_moe", NULL};
+
+  return model->family != RA_FAMILY_OTHER ||
+         g_strv_contains(types, ra_model_type(model));
+}
+
 gboolean
 ra_stage_supports(const RaModel *model, GError **error)
 {
@@ -15,16 +60,16 @@ ra_stage_supports(const RaModel *model, GError **error)
       [RA_FAMILY_PHI3] = "heads of which a part rotates",
       [RA_FAMILY_MINISTRAL] = "attention within windows",
       [RA_FAMILY_MINISTRAL3] = "queries that are scaled by their position"};
-  const char *what = model->family == RA_FAMILY_OTHER
-                         ? "layers of a family for plans alone"
-                         : families[model->family];
+  const char *what = families[model->family];
 
   if (!what && model->mlp != RA_MLP_GATED && model->n_experts > 0)
     what = "experts without a gate";
   if (!what && model->qk_norm && model->norm != RA_NORM_RMS)
     what = "norms of heads beside LayerNorm";
-  if (!what && !ra_model_is_plain(model))
-    what = "attention within windows";
+  if (!what)
+    what = foreign_layers(model);
+  if (!what && !is_known(model))
+    what = "layers of a family for plans alone ('model_type')";
   if (!what)
     return TRUE;
   g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
@@ -36,11 +81,11 @@ ra_stage_supports(const RaModel *model, GError **error)
 static float *
 new_rope_table(const RaStage *s)
 {
-  gsize n = (gsize)s->n_positions * s->model->head_dim;
+  gsize n = (gsize)s->n_positions * s->rotary_dim;
   g_autofree float *made = g_new(float, n + 1);
   float *table = s->backend->alloc(n * sizeof *table);
 
-  ra_cpu_rope_table(s->n_positions, s->model->head_dim, s->numerics.rope_theta,
+  ra_cpu_rope_table(s->n_positions, s->rotary_dim, s->numerics.rope_theta,
                     made);
   s->backend->write(table, made, n * sizeof *table);
   return table;
@@ -94,6 +139,7 @@ ra_stage_new(const RaBackend *backend, RaParams *params, uint32_t n_tp,
   s->vocab_pad = (m->vocab + n_tp - 1) / n_tp;
   s->logits_row = ra_logits_row(s->vocab_pad, backend->elem_bytes);
   s->n_positions = n_positions;
+  s->rotary_dim = numerics->rotary_dim ? numerics->rotary_dim : m->head_dim;
   s->cos_sin = new_rope_table(s);
   s->slabs = ra_slabs_new(backend);
   s->slopes = new_slopes(s, s->tp ? s->tp->rank : 0);
@@ -196,6 +242,28 @@ ra_stage_weight(const RaStage *stage, RaTensorKind kind, gint32 layer,
   return param ? ra_stage_at(stage, (const RaElem *)stage->params->weights,
                              param->offset)
                : NULL;
+}
+
+const RaElem *
+ra_stage_expert_weight(const RaStage *stage, RaTensorKind kind, gint32 layer,
+                       gboolean bias)
+{
+  const RaParam *param =
+      ra_params_find_expert(stage->params, kind, layer, bias);
+
+  return param ? ra_stage_at(stage, (const RaElem *)stage->params->weights,
+                             param->offset)
+               : NULL;
+}
+
+float *
+ra_stage_expert_grad(const RaStage *stage, RaTensorKind kind, gint32 layer,
+                     gboolean bias)
+{
+  const RaParam *param =
+      ra_params_find_expert(stage->params, kind, layer, bias);
+
+  return param ? stage->params->grads + param->offset : NULL;
 }
 
 float *

@@ -22,7 +22,8 @@
  *
  *   positions  rotary, learned or ALiBi
  *   norms      RMSNorm or LayerNorm; also of heads and of the embedding
- *   MLP        SwiGLU or without a gate; dense or with experts
+ *   MLP        SwiGLU or without a gate; dense, with experts, routed and
+ *              shared
  *   attention  grouped query heads
  *   biases     with or without
  *   head       lm or value; tied or not
@@ -46,14 +47,26 @@ typedef struct {
   gboolean raw_top_k;      /* weights of a token's experts are not normalised to
                               1 */
   RaActivation activation; /* for an MLP without a gate */
+  uint32_t rotary_dim;     /* first elements of a head that rotate; 0: all */
+  /* of routers: see RaCpuRouting */
+  gboolean sigmoid_router;
+  float router_scale;                  /* 0: 1 */
+  uint32_t router_groups, open_groups; /* 0: one group */
+  const float *router_bias;            /* (n_layers, n_experts) borrowed; NULL:
+                                          none */
 } RaNumerics;
 
 /* Llama 2's: 1e-5 and 10000. */
 #define RA_NUMERICS_DEFAULT                                                    \
-  ((RaNumerics){1e-5f, 10000, FALSE, RA_ACTIVATION_FAMILY})
+  ((RaNumerics){.norm_eps = 1e-5f,                                             \
+                .rope_theta = 10000,                                           \
+                .activation = RA_ACTIVATION_FAMILY})
 
 /* Experts of a layer in progress: exec/model/stage_experts.h. */
 typedef struct _RaExperts RaExperts;
+
+/* Shared experts of a layer in progress: exec/model/stage_shared.h. */
+typedef struct _RaShared RaShared;
 
 /* Captured decode steps: exec/model/stage_steps.h. */
 typedef struct _RaSteps RaSteps;
@@ -121,7 +134,7 @@ typedef struct {
   gsize logits_row;                    /* elements from one row of its logits to
                                           the next */
   uint32_t n_positions;                /* longest sequence */
-  float *cos_sin;                      /* (n_positions, head_dim) in device
+  float *cos_sin;                      /* (n_positions, rotary_dim) in device
                                           memory, owned */
   RaWorld *world;                      /* world whose messages make progress
                                           between ops, borrowed; nullable */
@@ -158,6 +171,7 @@ typedef struct {
                                           reference */
   float *slopes;                       /* (q_heads) slopes of ALiBi, owned;
                                           NULL: other positions */
+  uint32_t rotary_dim;                 /* of the numerics, > 0 */
   RaSteps *steps;                      /* owned; NULL: ops run one by one */
 } RaStage;
 
@@ -185,6 +199,7 @@ typedef struct {
   RaElem *active;      /* (ffn) */
   RaExperts *experts;  /* replaces the last two, owned; NULL: dense, or not
                          run */
+  RaShared *shared;    /* beside them, owned; NULL: none */
 } RaLayerKept;
 
 typedef struct {

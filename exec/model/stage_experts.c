@@ -408,9 +408,9 @@ multiply(RaExperts *e, gint32 layer, RaTensorKind kind,
     return;
   start = ra_stage_begin(s);
   if (product == RA_EXPERTS_WEIGHT)
-    out = ra_stage_grad(s, kind, layer, FALSE);
+    out = ra_stage_expert_grad(s, kind, layer, FALSE);
   else
-    b = ra_stage_weight(s, kind, layer, FALSE);
+    b = ra_stage_expert_weight(s, kind, layer, FALSE);
   s->backend->gemm_experts(product, &e->rows, n, k, a, b, out);
   rows = (e->rows.n_rows + visited - 1) / visited;
   if (product == RA_EXPERTS_OUTPUT)
@@ -427,16 +427,32 @@ ra_experts_share_rows(const RaStage *stage)
   return stage->n_ep > 1 && stage->sequence_parallel;
 }
 
+static RaCpuRouting
+routing_of(const RaStage *s, gint32 layer)
+{
+  const RaModel *m = s->model;
+  const RaNumerics *n = &s->numerics;
+
+  return (RaCpuRouting){.n_experts = m->n_experts,
+                        .top_k = m->experts_per_token,
+                        .raw = n->raw_top_k,
+                        .sigmoid = n->sigmoid_router,
+                        .n_groups = n->router_groups,
+                        .top_groups = n->open_groups,
+                        .scale = n->router_scale,
+                        .bias = n->router_bias ? n->router_bias +
+                                                     (gsize)layer * m->n_experts
+                                               : NULL};
+}
+
 static RaExperts *
-experts_new(RaStage *s, gsize t)
+experts_new(RaStage *s, gint32 layer, gsize t)
 {
   const RaModel *m = s->model;
   RaExperts *e = g_new0(RaExperts, 1);
 
   e->stage = s;
-  e->routing = (RaCpuRouting){.n_experts = m->n_experts,
-                              .top_k = m->experts_per_token,
-                              .raw = s->numerics.raw_top_k};
+  e->routing = routing_of(s, layer);
   e->t = t;
   e->n_sent = t * m->experts_per_token;
   e->mine = ra_layout_experts(m, s->n_ep, rank_of(e));
@@ -480,7 +496,7 @@ RaExperts *
 ra_experts_forward(RaStage *stage, gint32 layer, gsize t, const RaElem *x,
                    RaElem *out)
 {
-  RaExperts *e = experts_new(stage, t);
+  RaExperts *e = experts_new(stage, layer, t);
   gsize hidden = stage->model->hidden, ffn = stage->expert_ffn;
   gboolean alone = stage->n_ep == 1; /* rows are where their experts are */
   RaElem *made;

@@ -4,7 +4,7 @@
  * experts, and the layer's output is the sum of their outputs with these
  * weights, divided by the sum of the weights unless RaNumerics.raw_top_k
  * (Mixtral, arXiv 2401.04088, section 2.1; norm_topk_prob of Qwen3-MoE's
- * config.json).
+ * config.json).  Other routers: RaCpuRouting.
  *
  * Rows go to the rank that has the expert and back, one row per choice, by an
  * all-to-all of exact sizes: no capacity limit, no dropped tokens.  A

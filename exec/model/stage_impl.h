@@ -37,6 +37,11 @@ const RaElem *ra_stage_weight(const RaStage *stage, RaTensorKind kind,
                               gint32 layer, gboolean bias);
 float *ra_stage_grad(const RaStage *stage, RaTensorKind kind, gint32 layer,
                      gboolean bias);
+/* The same of the routed experts that are here, from the first on. */
+const RaElem *ra_stage_expert_weight(const RaStage *stage, RaTensorKind kind,
+                                     gint32 layer, gboolean bias);
+float *ra_stage_expert_grad(const RaStage *stage, RaTensorKind kind,
+                            gint32 layer, gboolean bias);
 
 /* Allocate at least @n elements, or bytes, and free them. */
 RaElem *ra_stage_take(RaStage *stage, gsize n);

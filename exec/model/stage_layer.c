@@ -2,6 +2,7 @@
 #include "config.h"
 
 #include "exec/model/stage_experts.h"
+#include "exec/model/stage_shared.h"
 
 #define O RA_TENSOR_O
 
@@ -140,6 +141,7 @@ void
 ra_layer_kept_clear(RaLayerKept *kept)
 {
   g_clear_pointer(&kept->experts, ra_experts_free);
+  g_clear_pointer(&kept->shared, ra_shared_free);
 }
 
 static gboolean
@@ -284,6 +286,37 @@ ra_layer_settle(RaStage *s, gsize n, RaLayerKept *kept, RaElem *rows)
     s->backend->add(n * s->model->hidden, g_steal_pointer(&kept->lacks), rows);
 }
 
+static gboolean
+has_shared(const RaStage *s, gint32 layer)
+{
+  return is_moe(s, layer) && s->model->shared_ffn > 0;
+}
+
+/* Adds the output of the shared experts to that of the routed ones, @made: all
+ * rows and a part of a sum, or this rank's rows. */
+static void
+shared_forward(RaStage *s, gint32 layer, gsize t, RaLayerKept *kept,
+               RaElem *whole, RaElem *made)
+{
+  gboolean apart = keeps_rows(s, layer);
+  const RaElem *x = kept->mlp_normed;
+
+  /* whole may be @made, in which the routed ones' output is */
+  RaElem *all = apart ? whole : ra_stage_take_whole(s, t);
+
+  x = ra_stage_gather_rows(s, t, x, all, !apart);
+  kept->shared = ra_shared_forward(s, layer, t, x);
+  if (!apart) {
+    ra_stage_add(s, t, ra_shared_out(kept->shared), made);
+    ra_stage_give(s, all);
+    return;
+  }
+  s->backend->copy(all, ra_shared_out(kept->shared),
+                   t * s->model->hidden * s->backend->elem_bytes);
+  ra_stage_sum_rows(s, t, all, ra_stage_rows_of(s, t, all));
+  ra_stage_add(s, ra_stage_n_rows(s, t), ra_stage_rows_of(s, t, all), made);
+}
+
 /* The MLP of the layer, from the rows @x to @out, which may be @x. */
 static void
 mlp_block(RaStage *s, gint32 layer, gsize t, const RaElem *x, RaElem *whole,
@@ -297,10 +330,14 @@ mlp_block(RaStage *s, gint32 layer, gsize t, const RaElem *x, RaElem *whole,
                 kept->mlp_normed, kept->mlp_inv);
   if (keeps_rows(s, layer)) {
     mlp_forward(s, layer, n, kept->mlp_normed, kept, branch);
+    if (has_shared(s, layer))
+      shared_forward(s, layer, t, kept, whole, branch);
   } else {
     mlp_forward(s, layer, t,
                 ra_stage_gather_rows(s, t, kept->mlp_normed, whole, FALSE),
                 kept, made);
+    if (has_shared(s, layer))
+      shared_forward(s, layer, t, kept, whole, made);
     ra_stage_sum_rows(s, t, made, branch);
     if (!is_moe(s, layer))
       ra_stage_add_summed_bias(
@@ -406,6 +443,35 @@ experts_backward(RaStage *s, gint32 layer, gsize t, const RaLayerKept *kept,
   ra_stage_give(s, whole);
 }
 
+/* Adds the shared experts' part of the gradient of the input to that of the
+ * routed ones, in @scratch; @d: as experts_backward(). */
+static void
+shared_backward(RaStage *s, gint32 layer, gsize t, const RaLayerKept *kept,
+                const RaElem *d, const Scratch *scratch)
+{
+  gboolean apart = keeps_rows(s, layer);
+  RaElem *x = ra_stage_take_whole(s, t);
+  RaElem *d_all = apart ? ra_stage_take_whole(s, t) : NULL;
+  RaElem *d_x = ra_stage_take(s, ra_stage_whole_n(s, t));
+  RaElem *rows = ra_stage_rows_of(s, t, d_x);
+
+  if (apart)
+    d = ra_stage_gather_rows(s, t, d, d_all, FALSE);
+  ra_shared_backward(kept->shared, layer,
+                     ra_stage_gather_rows(s, t, kept->mlp_normed, x, TRUE), d,
+                     d_x);
+  if (apart)
+    ra_stage_sum_rows(s, t, d_x, rows);
+  if (apart)
+    ra_stage_add(s, ra_stage_n_rows(s, t), rows,
+                 ra_stage_rows_of(s, t, scratch->d_hidden));
+  else
+    ra_stage_add(s, t, d_x, scratch->d_hidden);
+  ra_stage_give(s, d_x);
+  ra_stage_give(s, d_all);
+  ra_stage_give(s, x);
+}
+
 /* Sums the outputs of backward GEMMs over the tensor-parallel ranks. */
 static void
 sum_hidden(RaStage *s, gsize t, const Scratch *scratch)
@@ -447,6 +513,8 @@ mlp_backward(RaStage *s, gint32 layer, gsize t, const RaLayerKept *kept,
     experts_backward(s, layer, t, kept, d_out, &scratch);
   else
     dense_backward(s, layer, t, kept, d_out, &scratch);
+  if (has_shared(s, layer))
+    shared_backward(s, layer, t, kept, d_out, &scratch);
   if (!keeps_rows(s, layer))
     sum_hidden(s, t, &scratch);
   norm_backward(s, layer, t, RA_LAYER_NORM_MLP, kept->middle, kept->mlp_inv,

@@ -74,11 +74,16 @@ ra_stage_rope(RaStage *s, gsize t, const uint32_t *positions, int direction,
 {
   double start = ra_stage_begin(s);
   gsize heads = (gsize)s->q_heads + s->kv_heads; /* q and k are neighbours */
+  gsize dim = s->model->head_dim, part = s->rotary_dim;
 
   if (s->model->position != RA_POSITION_ROTARY)
     return;
-  s->backend->rope(t, heads, s->model->head_dim, positions, s->cos_sin,
-                   direction, qkv, ra_stage_qkv_width(s));
+  if (part == dim)
+    s->backend->rope(t, heads, dim, positions, s->cos_sin, direction, qkv,
+                     ra_stage_qkv_width(s));
+  for (gsize h = 0; part < dim && h < heads; h++)
+    s->backend->rope(t, 1, part, positions, s->cos_sin, direction,
+                     ra_stage_at(s, qkv, h * dim), ra_stage_qkv_width(s));
   ra_stage_record(s, RA_OP_ROPE, start, t, heads, s->model->head_dim, 0);
 }
 
@@ -89,7 +94,8 @@ ra_stage_rope_step(RaStage *s, const RaCache *cache, uint32_t layer,
   double start = ra_stage_begin(s);
   gsize q_heads = s->q_heads, kv_heads = s->kv_heads, dim = s->model->head_dim;
 
-  if (s->model->position != RA_POSITION_ROTARY) {
+  if (s->model->position != RA_POSITION_ROTARY || s->rotary_dim < dim) {
+    ra_stage_rope(s, step->n, step->positions, 1, qkv);
     ra_stage_cache_rows(s, step->n, step->rows, qkv, cache, layer);
     return;
   }

@@ -22,6 +22,17 @@ take_part(char *name)
   return -1;
 }
 
+/* qwen2_moe has one shared expert: "mlp.shared_expert." */
+static void
+rename_shared(char *name)
+{
+  char *at = strstr(name, "shared_experts.");
+
+  if (at)
+    memmove(at + strlen("shared_expert"), at + strlen("shared_experts"),
+            strlen(at + strlen("shared_experts")) + 1);
+}
+
 void
 ra_stored_init(RaStored *stored, const RaModel *model, const RaTensor *tensor)
 {
@@ -36,6 +47,8 @@ ra_stored_init(RaStored *stored, const RaModel *model, const RaTensor *tensor)
                        .stride = tensor->rows,
                        .transposed = tensor->transposed};
   g_strlcpy(stored->name, tensor->name, sizeof stored->name);
+  if (g_str_equal(ra_model_type(model), "qwen2_moe"))
+    rename_shared(stored->name);
   part = take_part(stored->name);
   if (part >= 0 && model->family == RA_FAMILY_BLOOM) { /* q and kv are alike */
     rows = 3 * q;
@@ -118,6 +131,7 @@ find_foreign(const RaModel *m)
   switch (m->family) {
   case RA_FAMILY_GPT2:
   case RA_FAMILY_BLOOM:
+  case RA_FAMILY_OTHER: /* its names are in its table */
     return NULL;
   case RA_FAMILY_MPT: /* MptForCausalLM looks at no key of these */
     return m->position != RA_POSITION_ALIBI ? "positions other than ALiBi"

@@ -108,6 +108,36 @@ open_indexed(RaWeights *w, GError **error)
   return ok;
 }
 
+/* The corrections that routers with sigmoids add to the scores they choose by:
+ * numbers of the checkpoint that are not trained. */
+static gboolean
+read_router_bias(RaWeights *w, GError **error)
+{
+  const RaModel *m = w->model;
+
+  if (!w->numerics.sigmoid_router)
+    return TRUE;
+  w->router_bias = g_new0(float, (gsize)m->n_layers * m->n_experts);
+  w->numerics.router_bias = w->router_bias;
+  for (guint32 layer = 0; layer < m->n_layers; layer++) {
+    g_autofree char *name = g_strdup_printf(RA_WEIGHTS_ROUTER_BIAS, layer);
+    const RaSafetensor *t = g_hash_table_lookup(w->tensors, name);
+
+    if (!ra_model_layer_is_moe(m, layer))
+      continue;
+    if (!t || t->n != m->n_experts || t->type > RA_SAFETENSOR_F64) {
+      g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
+                  "%s: no tensor '%s' of %u numbers, which the router of a %s "
+                  "has",
+                  w->folder, name, m->n_experts, ra_model_type(m));
+      return FALSE;
+    }
+    ra_safetensor_floats(t, 0, t->n,
+                         w->router_bias + (gsize)layer * m->n_experts);
+  }
+  return TRUE;
+}
+
 RaWeights *
 ra_weights_open(const char *folder, GError **error)
 {
@@ -125,7 +155,7 @@ ra_weights_open(const char *folder, GError **error)
       !ra_weights_read_config(config, w->model, &w->numerics, error) ||
       !(is_one ? open_file(w, only_file, error) : open_indexed(w, error)))
     return NULL;
-  return g_steal_pointer(&w);
+  return read_router_bias(w, error) ? g_steal_pointer(&w) : NULL;
 }
 
 void
@@ -135,6 +165,7 @@ ra_weights_free(RaWeights *weights)
     return;
   g_free(weights->folder);
   ra_model_free(weights->model);
+  g_free(weights->router_bias);
   g_ptr_array_unref(weights->files);
   g_hash_table_unref(weights->tensors);
   g_free(weights);
@@ -163,6 +194,22 @@ is_mask(const RaModel *model, const char *name)
   return model->family == RA_FAMILY_GPT2 &&
          (g_str_has_suffix(name, ".attn.bias") ||
           g_str_has_suffix(name, ".attn.masked_bias"));
+}
+
+/* Tensors that are read otherwise, or are of a layer that predicts tokens
+ * further ahead (MTP), which transformers leaves out too. */
+static gboolean
+is_apart(const RaModel *model, const char *name)
+{
+  static const char layers[] = "model.layers.";
+  char *end;
+  guint64 layer;
+
+  if (model->family != RA_FAMILY_OTHER || !g_str_has_prefix(name, layers))
+    return FALSE;
+  layer = g_ascii_strtoull(name + strlen(layers), &end, 10);
+  return layer >= model->n_layers ||
+         g_str_has_suffix(RA_WEIGHTS_ROUTER_BIAS, end);
 }
 
 static gboolean fail(const RaWeights *w, GError **error, const char *format,
@@ -267,7 +314,7 @@ ra_weights_check(const RaWeights *weights, const RaModel *model, GError **error)
 
     /* A copy of a tied embedding, or what a value head stands in for. */
     if (g_hash_table_contains(known, name) || strcmp(name, head_name) == 0 ||
-        is_mask(model, name))
+        is_mask(model, name) || is_apart(model, name))
       continue;
     shown = g_strescape(name, NULL);
     return fail(weights, error, "tensor '%s' is none of model '%s'", shown,

@@ -27,6 +27,7 @@ typedef struct {
   char *folder;        /* owned */
   RaModel *model;      /* model of config.json, lm head; owned */
   RaNumerics numerics; /* numerics of config.json */
+  float *router_bias;  /* (n_layers, n_experts) of numerics, owned; nullable */
   GPtrArray *files;    /* RaSafetensors, owned */
   GHashTable *tensors; /* RaSafetensor by name, borrowed from @files */
 } RaWeights;
@@ -46,6 +47,17 @@ typedef struct {
 RaWeights *ra_weights_open(const char *folder, GError **error);
 void ra_weights_free(RaWeights *weights);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(RaWeights, ra_weights_free)
+
+/**
+ * ra_weights_model_numerics:
+ * @inout_numerics: replaced by those of the file that states @model's shape, if
+ *   its family needs more than a shape
+ * @error: %RA_ERROR_INPUT: a key that the executor does not run
+ *
+ * The numerics of a model without weights.
+ */
+gboolean ra_weights_model_numerics(const RaModel *model,
+                                   RaNumerics *inout_numerics, GError **error);
 
 /**
  * ra_weights_check:

@@ -17,9 +17,8 @@ is_classic(const RaModel *model)
 
 /* ---- what the shape leaves open ------------------------------------------*/
 
-/* A number above 0; @fallback where there is none. */
-static double
-read_number(RaConfigReader *reader, const char *key, double fallback)
+double
+ra_weights_read_number(RaConfigReader *reader, const char *key, double fallback)
 {
   JsonNode *node = json_object_get_member(reader->object, key);
   double value;
@@ -33,9 +32,9 @@ read_number(RaConfigReader *reader, const char *key, double fallback)
   return fallback;
 }
 
-/* Reads `rope_scaling` or `rope_parameters`: only unscaled frequencies. */
-static void
-read_rope(RaConfigReader *reader, const char *key, RaNumerics *out)
+void
+ra_weights_read_rope(RaConfigReader *reader, const char *key, RaNumerics *out,
+                     double *inout_part)
 {
   static const char *const plain[] = {"default", NULL};
   RaConfigReader saved;
@@ -43,7 +42,11 @@ read_rope(RaConfigReader *reader, const char *key, RaNumerics *out)
   if (!ra_config_reader_enter(reader, key, &saved))
     return;
   ra_config_reader_word(reader, "rope_type|type", plain, 0);
-  out->rope_theta = read_number(reader, "rope_theta", out->rope_theta);
+  out->rope_theta =
+      ra_weights_read_number(reader, "rope_theta", out->rope_theta);
+  if (inout_part)
+    *inout_part =
+        ra_weights_read_number(reader, "partial_rotary_factor", *inout_part);
   ra_config_reader_leave(reader, &saved);
 }
 
@@ -72,11 +75,12 @@ read_llama(RaConfigReader *reader, RaNumerics *out)
     ra_config_reader_fail(reader, "sliding_window",
                           "'sliding_window' is set, expected null: the host "
                           "back end attends to all tokens");
-  out->norm_eps =
-      (float)read_number(reader, "rms_norm_eps", mixtral ? 1e-5 : 1e-6);
-  out->rope_theta = read_number(reader, "rope_theta", mixtral ? 1e6 : 10000);
-  read_rope(reader, "rope_scaling", out);
-  read_rope(reader, "rope_parameters", out);
+  out->norm_eps = (float)ra_weights_read_number(reader, "rms_norm_eps",
+                                                mixtral ? 1e-5 : 1e-6);
+  out->rope_theta =
+      ra_weights_read_number(reader, "rope_theta", mixtral ? 1e6 : 10000);
+  ra_weights_read_rope(reader, "rope_scaling", out, NULL);
+  ra_weights_read_rope(reader, "rope_parameters", out, NULL);
 }
 
 /* Requires the default of the class. */
@@ -128,7 +132,7 @@ read_mpt(RaConfigReader *reader)
   expect_null(reader, "clip_qkv");
   expect_null(reader, "softmax_scale");
   expect_flag(reader, "prefix_lm", FALSE);
-  if (read_number(reader, "alibi_bias_max", 8) != 8)
+  if (ra_weights_read_number(reader, "alibi_bias_max", 8) != 8)
     ra_config_reader_fail(reader, "alibi_bias_max",
                           "'alibi_bias_max' is not 8, which the executor has");
   ra_config_reader_leave(reader, &saved);
@@ -138,11 +142,16 @@ static void
 read_numerics(RaConfigReader *reader, const RaModel *model, RaNumerics *out)
 {
   *out = RA_NUMERICS_DEFAULT;
+  if (model->family == RA_FAMILY_OTHER) {
+    ra_weights_read_family(reader, model, out);
+    return;
+  }
   if (!is_classic(model)) {
     read_llama(reader, out);
     return;
   }
-  out->norm_eps = (float)read_number(reader, "layer_norm_epsilon", 1e-5);
+  out->norm_eps =
+      (float)ra_weights_read_number(reader, "layer_norm_epsilon", 1e-5);
   if (model->family == RA_FAMILY_GPT2)
     read_gpt2(reader, out);
   else if (model->family == RA_FAMILY_BLOOM)
@@ -350,8 +359,11 @@ gboolean
 ra_weights_write_config(const char *folder, const RaModel *model,
                         const RaNumerics *numerics, GError **error)
 {
-  g_autoptr(JsonBuilder) b = json_builder_new();
+  g_autoptr(JsonBuilder) b = NULL;
 
+  if (model->family == RA_FAMILY_OTHER)
+    return ra_weights_write_family(folder, model, error);
+  b = json_builder_new();
   json_builder_begin_object(b);
   add_names(b, model);
   if (is_classic(model))

@@ -5,7 +5,12 @@
 
 #include <json-glib/json-glib.h>
 
+#include "base/config_reader.h"
 #include "exec/weights/weights.h"
+
+/* Name of the corrections of the router of a layer, its number. */
+#define RA_WEIGHTS_ROUTER_BIAS                                                 \
+  "model.layers.%u.mlp.gate.e_score_correction_bias"
 
 /**
  * ra_weights_read_config:
@@ -16,6 +21,21 @@
  */
 gboolean ra_weights_read_config(const char *path, const RaModel *model,
                                 RaNumerics *out, GError **error);
+
+/* A number above 0; @fallback where there is none. */
+double ra_weights_read_number(RaConfigReader *reader, const char *key,
+                              double fallback);
+/* Reads `rope_scaling` or `rope_parameters`: only unscaled frequencies.
+ * @inout_part (nullable): `partial_rotary_factor`. */
+void ra_weights_read_rope(RaConfigReader *reader, const char *key,
+                          RaNumerics *out, double *inout_part);
+
+/* The numerics of a family that is one table of features, and its config.json,
+ * which is that of the model but for class and type of numbers. */
+void ra_weights_read_family(RaConfigReader *reader, const RaModel *model,
+                            RaNumerics *out);
+gboolean ra_weights_write_family(const char *folder, const RaModel *model,
+                                 GError **error);
 
 /* Writes config.json into @folder, in the form that transformers reads. */
 gboolean ra_weights_write_config(const char *folder, const RaModel *model,

@@ -19,6 +19,8 @@ typedef struct {
   RaStored stored; /* of the first part */
   uint32_t first;  /* tensor of the model */
   uint32_t n;
+  const float *numbers; /* its numbers, which are no tensor of the model; NULL:
+                           they are */
 } Entry;
 
 /* State of writing. */
@@ -61,6 +63,8 @@ entry_bytes(const Writer *w, uint32_t i)
 static const float *
 collect(const Writer *w, const Entry *entry)
 {
+  if (entry->numbers)
+    return entry->numbers;
   for (uint32_t i = entry->first; i < entry->first + entry->n; i++) {
     RaTensor tensor;
     RaStored stored;
@@ -182,14 +186,26 @@ write_files(const Writer *w, uint64_t max_bytes, GError **error)
   return TRUE;
 }
 
-/* Parts of one fused tensor are neighbours. */
+/* The corrections of the router of layer @layer. */
 static void
-list_entries(Writer *w)
+add_bias(Writer *w, uint32_t layer, const float *numbers)
+{
+  Entry *e = &w->entries[w->n++];
+
+  *e = (Entry){.stored = {.n_dims = 1, .dims = {w->model->n_experts, 1}},
+               .numbers = numbers};
+  g_snprintf(e->stored.name, sizeof e->stored.name, RA_WEIGHTS_ROUTER_BIAS,
+             layer);
+}
+
+/* Parts of one fused tensor are neighbours.  @bias: of routers, nullable. */
+static void
+list_entries(Writer *w, const float *bias)
 {
   uint32_t n = ra_model_n_tensors(w->model);
   uint64_t most = 0, most_whole = 0;
 
-  w->entries = g_new(Entry, n + 1);
+  w->entries = g_new(Entry, n + w->model->n_layers + 1);
   for (uint32_t i = 0; i < n; i++) {
     Entry *last = w->n > 0 ? &w->entries[w->n - 1] : NULL;
     Entry e = {.first = i, .n = 1};
@@ -204,6 +220,9 @@ list_entries(Writer *w)
     else
       w->entries[w->n++] = e;
   }
+  for (uint32_t i = 0; bias && i < w->model->n_layers; i++)
+    if (ra_model_layer_is_moe(w->model, i))
+      add_bias(w, i, bias + (gsize)i * w->model->n_experts);
   w->tensor = g_new0(float, most + 1);
   w->whole = g_new0(float, most_whole + 1);
 }
@@ -213,18 +232,22 @@ ra_weights_write(const char *folder, const RaModel *model,
                  const RaNumerics *numerics, const RaParams *const *parts,
                  uint32_t n_parts, uint64_t max_bytes, GError **error)
 {
+  g_autofree float *none = NULL;
+  const float *bias = numerics->router_bias;
   Writer w = {
       .folder = folder, .model = model, .parts = parts, .n_parts = n_parts};
   gboolean ok;
 
   if (!ra_stored_supports(model, error))
     return FALSE;
+  if (numerics->sigmoid_router && !bias) /* of a seeded model */
+    bias = none = g_new0(float, (gsize)model->n_layers * model->n_experts);
   if (g_mkdir_with_parents(folder, 0777) != 0) {
     g_set_error(error, RA_ERROR, RA_ERROR_IO, "%s: %s", folder,
                 g_strerror(errno));
     return FALSE;
   }
-  list_entries(&w);
+  list_entries(&w, bias);
   ok = write_files(&w, max_bytes ? max_bytes : RA_WEIGHTS_SHARD_BYTES, error) &&
        ra_weights_write_config(folder, model, numerics, error);
   g_free(w.entries);

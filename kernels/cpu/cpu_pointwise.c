@@ -51,6 +51,35 @@ ra_cpu_rope(size_t n_tokens, size_t n_heads, size_t head_dim,
   }
 }
 
+void
+ra_cpu_gate_rows(size_t n_rows, size_t n, const float *gate, const float *x,
+                 float *out)
+{
+  for (size_t i = 0; i < n_rows; i++) {
+    float g = 1.0f / (1.0f + expf(-gate[i]));
+
+    for (size_t c = 0; c < n; c++)
+      out[i * n + c] = g * x[i * n + c];
+  }
+}
+
+void
+ra_cpu_gate_rows_backward(size_t n_rows, size_t n, const float *gate,
+                          const float *x, const float *d_out, float *d_x,
+                          float *d_gate)
+{
+  for (size_t i = 0; i < n_rows; i++) {
+    float g = 1.0f / (1.0f + expf(-gate[i]));
+    double sum = 0;
+
+    for (size_t c = i * n; c < (i + 1) * n; c++) {
+      sum += (double)d_out[c] * (double)x[c];
+      d_x[c] = g * d_out[c];
+    }
+    d_gate[i] = (float)((double)g * (1 - (double)g) * sum);
+  }
+}
+
 RA_CPU_KERNEL void
 ra_cpu_swiglu(size_t n_tokens, size_t width, const float *gate_up, float *out)
 {

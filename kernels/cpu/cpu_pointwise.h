@@ -43,6 +43,22 @@ void ra_cpu_rope(size_t n_tokens, size_t n_heads, size_t head_dim,
                  float *x, size_t stride);
 
 /**
+ * ra_cpu_gate_rows:
+ * @gate: (n_rows) logits
+ * @x: (n_rows, n)
+ *
+ * out = sigmoid(gate) x, within 4 u.
+ */
+void ra_cpu_gate_rows(size_t n_rows, size_t n, const float *gate,
+                      const float *x, float *out);
+
+/* d_x = g d_out, d_gate = g (1 - g) (d_out . x), g = sigmoid(gate); the product
+ * of a row in double. */
+void ra_cpu_gate_rows_backward(size_t n_rows, size_t n, const float *gate,
+                               const float *x, const float *d_out, float *d_x,
+                               float *d_gate);
+
+/**
  * ra_cpu_swiglu:
  * @n_tokens: rows
  * @width: width of the gate, of up and of the output

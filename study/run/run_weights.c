@@ -122,7 +122,6 @@ save(const RaExecution *x, uint32_t model, const char *folder, GError **error)
 {
   const RaPlan *plan = x->setup->plan;
   uint32_t call = newest_call(plan->workload, model);
-  const RaWeights *from = x->options.weights ? x->options.weights[model] : NULL;
   g_autoptr(GPtrArray) parts = g_ptr_array_new();
 
   for (uint32_t gpu = 0;
@@ -134,7 +133,7 @@ save(const RaExecution *x, uint32_t model, const char *folder, GError **error)
   }
   if (parts->len > 0)
     return ra_weights_write(folder, plan->workload->models[model].model,
-                            from ? &from->numerics : &x->options.numerics,
+                            ra_run_numerics(x->run, model),
                             (const RaParams *const *)(gpointer)parts->pdata,
                             parts->len, 0, error);
   g_set_error(error, RA_ERROR, RA_ERROR_INPUT,

@@ -77,6 +77,21 @@ result $? "remax learns even tokens"
 learn remax 4 10 0
 within reward 0.4 0.65 0.4 0.65
 result $? "remax learns nothing without a rate"
+# Other layers, the same task: routed experts beside shared ones, a first layer
+# without, norms of queries and keys (seeds 1 to 3: 0.99, 1.00, 0.99).
+learn grpo glm4-moe-4 30 0.003
+within reward 0.4 0.65 0.9 1
+result $? "a mixture of GLM-4.5's family learns even tokens"
+works run grpo-tiny-glm4-moe-4.plan -n 2 --check --save actor=glm
+works run grpo-tiny-glm4-moe-4.plan -n 1 --weights actor=glm --weights ref=glm
+sed 's/"n_group": 4/"n_group": 3/' \
+  "$srcdir/share/models/tiny-glm4-moe.json" >groups.json
+fails "'n_group' is 3, expected a divisor of 8 experts" run \
+  grpo-tiny-glm4-moe-4.plan --set "model actor.config=$PWD/groups.json"
+sed 's/"rope_theta"/"rope_scaling": {"rope_type": "yarn"}, "rope_theta"/' \
+  "$srcdir/share/models/tiny-glm4-moe.json" >yarn.json
+fails "'rope_type' is 'yarn'" run grpo-tiny-glm4-moe-4.plan \
+  --set "model actor.config=$PWD/yarn.json"
 # RLOO and GRPO of one plan are two losses.
 learn rloo 4 2 0.003
 cp out rloo.tsv

@@ -44,6 +44,7 @@ static const Shipped models[] = {
     {"bloom-176b", NULL},         {"mpt-7b", NULL},
     {"tiny-llama", HEADS},        {"tiny-bytes", HEADS},
     {"nemotron-4-340b", HEADS},
+    {"tiny-glm4-moe", FAMILY},
     {"gpt2", NULL},               {"gpt2-xl", NULL},
     {"nemotron-4-15b", NORMS},
     {"deepseek-v3", FAMILY},

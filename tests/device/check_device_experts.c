@@ -17,9 +17,12 @@ typedef struct {
 
 /* Fewer experts than lanes and more, as many choices as experts, no token. */
 static const Shape shapes[] = {
-    {{8, 2, false}, 37, 24},   {{8, 8, true}, 5, 8},
-    {{128, 8, false}, 21, 72}, {{136, 3, true}, 300, 264},
-    {{64, 32, false}, 3, 512}, {{8, 2, false}, 0, 8},
+    {{.n_experts = 8, .top_k = 2}, 37, 24},
+    {{.n_experts = 8, .top_k = 8, .raw = true}, 5, 8},
+    {{.n_experts = 128, .top_k = 8}, 21, 72},
+    {{.n_experts = 136, .top_k = 3, .raw = true}, 300, 264},
+    {{.n_experts = 64, .top_k = 32}, 3, 512},
+    {{.n_experts = 8, .top_k = 2}, 0, 8},
 };
 
 /* Sources of a token's rows, by the kernels. */
@@ -133,7 +136,7 @@ END_TEST
 START_TEST(test_places)
 {
   static const gsize sizes[] = {0, 1, 31, 32, 512, 513, 3700};
-  const RaCpuRouting routing = {40, 1, false};
+  const RaCpuRouting routing = {.n_experts = 40, .top_k = 1};
   gsize n = sizes[_i], next = 0;
   RaRng rng = ra_rng_init(2, (uint64_t)_i);
   uint32_t *choice = device_poisoned(n * sizeof *choice);
@@ -371,9 +374,9 @@ END_TEST
 /* A NaN is chosen nevertheless, each expert once. */
 START_TEST(test_nan)
 {
-  const RaCpuRouting routing = {40, 3, false};
-  const RaCpuRouting wide = {RA_K_EXPERTS + 8, 3, false};
-  const RaCpuRouting deep = {40, 33, false};
+  const RaCpuRouting routing = {.n_experts = 40, .top_k = 3};
+  const RaCpuRouting wide = {.n_experts = RA_K_EXPERTS + 8, .top_k = 3};
+  const RaCpuRouting deep = {.n_experts = 40, .top_k = 33};
   float *probs = device_poisoned(40 * sizeof *probs);
   float *gates = device_poisoned(3 * sizeof *gates);
   uint32_t *choice = device_poisoned(3 * sizeof *choice);

@@ -26,6 +26,8 @@ typedef struct {
 #define QWEN3 "run-qwen3.json"
 #define MIXTRAL "run-mixtral.json"
 #define QWEN3_MOE "run-qwen3-moe.json"
+#define QWEN2_MOE "run-qwen2-moe.json"
+#define GLM4_MOE "run-glm4-moe.json"
 #define GPT2 "run-gpt2.json"
 #define BLOOM "run-bloom.json"
 
@@ -73,6 +75,24 @@ static const Case cases[] = {
     {QWEN3_MOE, "mesh = node0:gpu[0-7]\ndp = 8\nep = 8\n", "", NULL},
     {QWEN3_MOE, "mesh = node0:gpu[0-7]\ndp = 2\ntp = 4\nep = 2\n",
      "recompute = full\n", NULL},
+    /* shared experts: beside those of all ranks, beside rows that ranks share,
+     * which they gather on their own; a gate, or sigmoids and groups */
+    {QWEN2_MOE, "mesh = node0:gpu[0-7]\ndp = 2\ntp = 2\npp = 2\nep = 2\n",
+     "micro-batches = 2\nrecompute = full\n",
+     "mesh = node0:gpu[0-3]\ntp = 4\n"},
+    {QWEN2_MOE,
+     "mesh = node0:gpu[0-7]\ndp = 4\ntp = 2\nep = 4\n"
+     "sequence-parallel = true\n",
+     "zero = 1\n", "mesh = node0:gpu[0-7]\ndp = 8\nep = 2\n"},
+    {QWEN2_MOE,
+     "mesh = node0:gpu[0-3]\ndp = 2\ntp = 2\nsequence-parallel = true\n",
+     "recompute = selective\n", NULL},
+    {GLM4_MOE, "mesh = node0:gpu[0-7]\ncp = 2\ndp = 2\ntp = 2\nep = 4\n",
+     "recompute = full\n", "mesh = node0:gpu[0-7]\ntp = 8\n"},
+    {GLM4_MOE,
+     "mesh = node0:gpu[0-7]\ndp = 2\ntp = 2\npp = 2\nep = 2\n"
+     "sequence-parallel = true\n",
+     "micro-batches = 2\n", "mesh = node0:gpu[0-3]\ndp = 4\n"},
     /* biases that are added once, tables and norms of rows that ranks share */
     {GPT2, "mesh = node0:gpu[0-7]\ndp = 2\ntp = 2\npp = 2\n",
      "micro-batches = 2\nrecompute = full\n", NULL},
@@ -255,6 +275,47 @@ START_TEST(test_rows_ahead)
 }
 END_TEST
 
+/* Shipped models that the host runs, and what keeps it from others: the key of
+ * config.json that decides. */
+static const struct {
+  const char *name, *refusal;
+} shipped[] = {
+    {"qwen3-30b-a3b", NULL},
+    {"qwen1.5-moe-a2.7b", NULL},
+    {"glm-4.5", NULL},
+    {"glm-4.5-air", NULL},
+    {"deepseek-v3", "latent attention ('kv_lora_rank')"},
+    {"glm-5", "an indexer of keys ('index_topk')"},
+    {"qwen3-next-80b-a3b", "gated delta nets ('layer_types')"},
+    {"nemotron-nano-9b-v2", "Mamba-2 ('layer_types', "},
+    {"gpt-oss-20b", "attention within windows"},
+    {"gemma-3-1b", "attention within windows"},
+    {"minimax-m2", "layers of a family for plans alone ('model_type')"},
+    {"pythia-1b", "layers of a family for plans alone ('model_type')"},
+    {"nemotron-4-15b", "norms whose scale is stored less one"},
+};
+
+START_TEST(test_shipped)
+{
+  const char *srcdir = g_getenv("srcdir");
+  g_autofree char *path = g_strdup_printf(
+      "%s/share/models/%s.json", srcdir ? srcdir : ".", shipped[_i].name);
+  g_autoptr(GError) error = NULL;
+  g_autoptr(RaModel) model = ra_model_load(path, &error);
+  RaNumerics numerics = RA_NUMERICS_DEFAULT;
+
+  ck_assert_msg(model != NULL, "%s", error ? error->message : "");
+  if (!shipped[_i].refusal) {
+    ck_assert(ra_stage_supports(model, NULL));
+    ck_assert(ra_weights_model_numerics(model, &numerics, NULL));
+    return;
+  }
+  ck_assert(!ra_stage_supports(model, &error));
+  ck_assert_msg(strstr(error->message, shipped[_i].refusal) != NULL, "%s",
+                error->message);
+}
+END_TEST
+
 static Suite *
 families_suite(void)
 {
@@ -266,6 +327,7 @@ families_suite(void)
   tcase_add_test(tcase, test_fault);
   tcase_add_test(tcase, test_twice);
   tcase_add_test(tcase, test_rows_ahead);
+  tcase_add_loop_test(tcase, test_shipped, 0, (int)G_N_ELEMENTS(shipped));
   suite_add_tcase(suite, tcase);
   return suite;
 }

@@ -168,6 +168,10 @@ static const struct {
   {"tiny-llama-64", 123200, 0},
   /* tiny-llama's layers between tables of 256: 4 * 36992 + 2 * 256 * 64 + 64 */
   {"tiny-bytes", 180800, 0},
+  /* attention of a layer 2 * 64^2 + 2 * 32 * 64, biases 64 + 2 * 32, norms
+   * 2 * 8 + 2 * 64: 12560; an expert 3 * 64 * 32 = 6144; 4 * 12560 + 3 * 64 *
+   * 128 + 3 * (8 * 64 + 9 * 6144) + 2 * 64 * 64 + 64; a token misses 3 * 6 */
+  {"tiny-glm4-moe", 250496, 139904},
 };
 /* clang-format on */
 

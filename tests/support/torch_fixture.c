@@ -39,6 +39,21 @@ static const struct {
                    "{\"model_type\": \"mpt\", \"n_layers\": 2, \"d_model\": 16,"
                    " \"n_heads\": 4, \"vocab_size\": 29,"
                    " \"max_seq_len\": 128}"},
+    [TORCH_QWEN2_MOE] = {"qwen2_moe", "qwen2_moe.txt",
+                         ", \"moe_intermediate_size\": 12, \"num_experts\": 4,"
+                         " \"num_experts_per_tok\": 2,"
+                         " \"shared_expert_intermediate_size\": 20,"
+                         " \"mlp_only_layers\": [0]"},
+    [TORCH_GLM4_MOE] =
+        {NULL, "glm4_moe.txt",
+         "{\"model_type\": \"glm4_moe\", \"hidden_size\": 16,"
+         " \"num_hidden_layers\": 2, \"num_attention_heads\": 4,"
+         " \"num_key_value_heads\": 2, \"head_dim\": 8,"
+         " \"intermediate_size\": 24, \"vocab_size\": 29,"
+         " \"max_position_embeddings\": 128, \"n_routed_experts\": 8,"
+         " \"num_experts_per_tok\": 2, \"moe_intermediate_size\": 12,"
+         " \"first_k_dense_replace\": 1, \"n_shared_experts\": 2,"
+         " \"use_qk_norm\": true, \"attention_bias\": true}"},
 };
 
 RaModel *
@@ -73,7 +88,19 @@ torch_numerics(TorchModel kind)
 {
   RaNumerics numerics = RA_NUMERICS_DEFAULT;
 
-  numerics.raw_top_k = kind == TORCH_QWEN3_MOE;
+  numerics.raw_top_k = kind == TORCH_QWEN3_MOE || kind == TORCH_QWEN2_MOE;
+  if (kind == TORCH_GLM4_MOE) {
+    static float bias[2][8];
+
+    for (uint32_t i = 0; i < 8; i++)
+      bias[1][i] = torch_value(951, i, 0.2); /* layer 0 is dense */
+    numerics.rotary_dim = 4;
+    numerics.sigmoid_router = TRUE;
+    numerics.router_scale = 2.5f;
+    numerics.router_groups = 4;
+    numerics.open_groups = 2;
+    numerics.router_bias = bias[0];
+  }
   return numerics;
 }
 

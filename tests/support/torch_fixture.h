@@ -1,5 +1,6 @@
 /* Results of PyTorch and their models (tests/torch/fixtures.py; for gpt2, bloom
- * and mpt tests/torch/classic.py).
+ * and mpt tests/torch/classic.py; what
+ * follows them tests/torch/families.py).
  *
  *     g_autoptr(RaModel) model = torch_model(TORCH_TIED);
  *     torch_fill(params);                   the weights that the script had
@@ -22,7 +23,10 @@ typedef enum {
                       norms of q and k */
   TORCH_GPT2,      /* LayerNorm, learned positions, tanh GELU, biases, tied */
   TORCH_BLOOM,     /* ALiBi instead of positions, a norm of the embedding */
-  TORCH_MPT        /* ALiBi, GELU, no bias anywhere */
+  TORCH_MPT,       /* ALiBi, GELU, no bias anywhere */
+  TORCH_QWEN2_MOE, /* shared experts with a gate, biases of q, k and v */
+  TORCH_GLM4_MOE   /* groups of experts by sigmoids, a corrected choice, shared
+                      experts, heads half of which rotates */
 } TorchModel;
 
 /* (transfer full) */

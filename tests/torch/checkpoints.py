@@ -5,8 +5,10 @@
     V/bin/python tests/torch/checkpoints.py tests/data/checkpoints [NAME...]
 
 NAME: only these.  Qwen3 needs transformers 4.51 or later; what is committed of
-it and of the mixtures of experts was made by 4.52.4 with PyTorch 2.5.1, of
-llama-biases, gpt2, bloom and mpt by 4.51.3 with 2.3.1.
+it, of Mixtral and of Qwen3-MoE was made by 4.52.4 with PyTorch 2.5.1, of
+llama-biases, gpt2, bloom and mpt by 4.51.3 with 2.3.1, of qwen2-moe and
+glm4-moe by 4.57.1 with 2.15.0 (glm4-moe's logits in float32: its class mixes
+the two).
 Each folder has config.json, safetensors and logits.txt: a line a position of
 TEXT, the logits that transformers computes in float64 from the weights as they
 were written.  With --open FOLDER it only prints the logits of the checkpoint
@@ -28,10 +30,12 @@ SIZES = dict(hidden_size=16, num_hidden_layers=2, num_attention_heads=4,
 
 
 def logits(folder):
+    mixes = "glm4_moe" in (pathlib.Path(folder) / "config.json").read_text()
     model = AutoModelForCausalLM.from_pretrained(
-        folder, torch_dtype=torch.float64, attn_implementation="eager")
+        folder, attn_implementation="eager",
+        torch_dtype=torch.float32 if mixes else torch.float64)
     model.config._attn_implementation = "eager"
-    torch.set_default_dtype(torch.float64)  # of mpt's mask
+    torch.set_default_dtype(model.dtype)  # of mpt's mask
     with torch.no_grad():
         out = model(torch.tensor([TEXT])).logits[0]
     torch.set_default_dtype(torch.float32)
@@ -46,6 +50,9 @@ def make(folder, model, **how):
     for name, p in model.named_parameters():
         if "norm" in name or "bias" in name or "ln_" in name:  # else 1 and 0
             torch.nn.init.uniform_(p, 0.5, 1.5)
+    for name, x in model.named_buffers():
+        if name.endswith("e_score_correction_bias"):
+            torch.nn.init.uniform_(x, -0.2, 0.2)
     model.save_pretrained(folder, **how)
     (folder / "generation_config.json").unlink(missing_ok=True)
     (folder / "logits.txt").write_text(show(logits(folder)))
@@ -67,7 +74,16 @@ def newer(out, wanted):
                 tie_word_embeddings=True, **moe)),
             ("qwen3-moe-normed", "Qwen3Moe", dict(
                 sizes, num_experts=8, moe_intermediate_size=8,
-                norm_topk_prob=True, **moe))):
+                norm_topk_prob=True, **moe)),
+            ("qwen2-moe", "Qwen2Moe", dict(
+                SIZES, num_experts=4, moe_intermediate_size=12,
+                shared_expert_intermediate_size=20, mlp_only_layers=[0],
+                **moe)),
+            ("glm4-moe", "Glm4Moe", dict(
+                sizes, n_routed_experts=8, moe_intermediate_size=8, n_group=4,
+                topk_group=2, first_k_dense_replace=1, n_shared_experts=2,
+                routed_scaling_factor=2.5, use_qk_norm=True,
+                attention_bias=True, **moe))):
         if wanted and name not in wanted:
             continue
         torch.manual_seed(20261122)

@@ -1,0 +1,199 @@
+/* config.json of the families that are one table of features
+ * (graph/input/model_family.h): the numbers that the shape leaves open. */
+#include "config.h"
+
+#include "base/config_reader.h"
+#include "base/error.h"
+#include "base/text.h"
+#include "exec/weights/weights_impl.h"
+
+/* Defaults of configuration_<type>.py of transformers 4.57. */
+typedef struct {
+  const char *type, *class_name;
+  double eps;       /* rms_norm_eps */
+  gboolean sigmoid; /* the router's scores; else a softmax */
+  gboolean normed;  /* norm_topk_prob */
+  double rotates;   /* partial_rotary_factor */
+} Family;
+
+static const Family families[] = {
+    {"qwen2_moe", "Qwen2Moe", 1e-6, FALSE, FALSE, 1},
+    {"glm4_moe", "Glm4Moe", 1e-5, TRUE, TRUE, 0.5},
+};
+
+static const Family *
+find_family(const RaModel *model)
+{
+  for (guint i = 0; i < G_N_ELEMENTS(families); i++)
+    if (g_str_equal(families[i].type, ra_model_type(model)))
+      return &families[i];
+  return NULL;
+}
+
+/* Groups of experts, and how many of them a token may choose from. */
+static void
+read_groups(RaConfigReader *reader, const RaModel *model, RaNumerics *out)
+{
+  uint32_t n = ra_config_reader_size_or(reader, "n_group", 1,
+                                        MAX(model->n_experts, 1), 1);
+  uint32_t open = ra_config_reader_size_or(reader, "topk_group", 1, n, n);
+
+  out->router_groups = n;
+  out->open_groups = open;
+  if (reader->failed || n == 0)
+    return;
+  if (model->n_experts % n != 0)
+    ra_config_reader_fail(reader, "n_group",
+                          "'n_group' is %u, expected a divisor of %u experts",
+                          n, model->n_experts);
+  else if (open * (model->n_experts / n) < model->experts_per_token)
+    ra_config_reader_fail(reader, "topk_group",
+                          "'topk_group' leaves %u experts, expected at least "
+                          "the %u of a token",
+                          open * (model->n_experts / n),
+                          model->experts_per_token);
+}
+
+static void
+read_rotary(RaConfigReader *reader, const Family *family, const RaModel *model,
+            RaNumerics *out)
+{
+  double part;
+
+  out->rope_theta = ra_weights_read_number(reader, "rope_theta", 10000);
+  part =
+      ra_weights_read_number(reader, "partial_rotary_factor", family->rotates);
+  ra_weights_read_rope(reader, "rope_scaling", out, &part);
+  ra_weights_read_rope(reader, "rope_parameters", out, &part);
+  out->rotary_dim = (uint32_t)((double)model->head_dim * part);
+  if (!reader->failed &&
+      (part > 1 || out->rotary_dim % 2 != 0 || out->rotary_dim == 0))
+    ra_config_reader_fail(reader, "partial_rotary_factor",
+                          "'partial_rotary_factor' rotates %u of %u elements "
+                          "of a head, expected an even number of them",
+                          out->rotary_dim, model->head_dim);
+}
+
+void
+ra_weights_read_family(RaConfigReader *reader, const RaModel *model,
+                       RaNumerics *out)
+{
+  static const char *const activations[] = {"silu", NULL};
+  const Family *family = find_family(model);
+
+  if (!family) {
+    ra_config_reader_fail(reader, "model_type",
+                          "'model_type' is %s, whose numbers the executor does "
+                          "not know",
+                          ra_model_type(model));
+    return;
+  }
+  ra_config_reader_word(reader, "hidden_act", activations, 0);
+  if (ra_config_reader_flag(reader, "use_sliding_window", FALSE))
+    ra_config_reader_fail(reader, "use_sliding_window",
+                          "'use_sliding_window' of a %s is true, expected "
+                          "false",
+                          family->type);
+  out->norm_eps =
+      (float)ra_weights_read_number(reader, "rms_norm_eps", family->eps);
+  read_rotary(reader, family, model, out);
+  out->raw_top_k =
+      !ra_config_reader_flag(reader, "norm_topk_prob", family->normed);
+  out->sigmoid_router = family->sigmoid;
+  if (!family->sigmoid)
+    return;
+  out->router_scale =
+      (float)ra_weights_read_number(reader, "routed_scaling_factor", 1);
+  read_groups(reader, model, out);
+}
+
+/* The class with its head. */
+static void
+add_class(JsonBuilder *b, const RaModel *model)
+{
+  gboolean value = model->head == RA_HEAD_VALUE;
+  g_autofree char *name =
+      g_strconcat(find_family(model)->class_name,
+                  value ? "ForSequenceClassification" : "ForCausalLM", NULL);
+
+  json_builder_set_member_name(b, "architectures");
+  json_builder_begin_array(b);
+  json_builder_add_string_value(b, name);
+  json_builder_end_array(b);
+  json_builder_set_member_name(b, "torch_dtype");
+  json_builder_add_string_value(b, "float32");
+  json_builder_set_member_name(b, "tie_word_embeddings");
+  json_builder_add_boolean_value(b, !value && model->tied_embeddings);
+  if (!value)
+    return;
+  json_builder_set_member_name(b, "id2label");
+  json_builder_begin_object(b);
+  json_builder_set_member_name(b, "0");
+  json_builder_add_string_value(b, "value");
+  json_builder_end_object(b);
+}
+
+static void
+add_others(JsonBuilder *b, JsonObject *from)
+{
+  static const char *const replaced[] = {
+      "architectures",       "torch_dtype",         "dtype", "id2label",
+      "tie_word_embeddings", "quantization_config", NULL};
+  JsonObjectIter iter;
+  const char *key;
+  JsonNode *node;
+
+  json_object_iter_init(&iter, from);
+  while (json_object_iter_next(&iter, &key, &node)) {
+    if (g_strv_contains(replaced, key))
+      continue;
+    json_builder_set_member_name(b, key);
+    json_builder_add_value(b, json_node_copy(node));
+  }
+}
+
+gboolean
+ra_weights_write_family(const char *folder, const RaModel *model,
+                        GError **error)
+{
+  g_autoptr(JsonBuilder) b = json_builder_new();
+  g_autofree char *text = NULL;
+  RaConfigReader reader;
+  gsize n_bytes;
+  gboolean ok;
+
+  if (!model->path) {
+    g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
+                "model '%s' has no config.json of its own, which a saved one "
+                "is made of",
+                model->name);
+    return FALSE;
+  }
+  if (!ra_file_read(model->path, RA_MODEL_MAX_FILE_BYTES, &text, &n_bytes,
+                    error))
+    return FALSE;
+  ok = ra_config_reader_init(&reader, model->path, text, n_bytes, error);
+  if (ok) {
+    json_builder_begin_object(b);
+    add_others(b, reader.object);
+    add_class(b, model);
+    json_builder_end_object(b);
+  }
+  ra_config_reader_clear(&reader);
+  return ok && ra_weights_write_json(b, folder, "config.json", error);
+}
+
+gboolean
+ra_weights_model_numerics(const RaModel *model, RaNumerics *inout_numerics,
+                          GError **error)
+{
+  if (model->family != RA_FAMILY_OTHER)
+    return TRUE;
+  if (model->path)
+    return ra_weights_read_config(model->path, model, inout_numerics, error);
+  g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
+              "model '%s' is of family '%s' and in no file of its own, whose "
+              "keys the executor needs",
+              model->name, ra_model_type(model));
+  return FALSE;
+}

@@ -1,0 +1,147 @@
+#!/usr/bin/env python3
+"""Makes tests/data/torch/{qwen2_moe,glm4_moe}.txt: what the classes of Hugging
+Face transformers compute of small models of these families.
+
+    python3 -m venv V && V/bin/pip install torch 'transformers==4.57.1' numpy
+    V/bin/python tests/torch/families.py tests/data/torch
+
+Weights, texts, loss and files are those of fixtures.py beside it.  Where the
+classes ask for float32 they get float64.
+"""
+import sys
+
+import torch
+
+FLOAT = torch.float32
+torch.float = torch.float32 = torch.float64
+torch.Tensor.float = torch.Tensor.double
+torch.set_default_dtype(torch.float64)
+
+from transformers import (Glm4MoeConfig, Glm4MoeForCausalLM,  # noqa: E402
+                          Qwen2MoeConfig, Qwen2MoeForCausalLM)
+
+LENGTHS, VOCAB = [5, 70, 1, 12], 29
+SIZES = dict(hidden_size=16, num_hidden_layers=2, num_attention_heads=4,
+             num_key_value_heads=2, intermediate_size=24, vocab_size=VOCAB,
+             max_position_embeddings=128, rms_norm_eps=1e-5,
+             attn_implementation="eager")
+EXPERTS = dict(num_experts_per_tok=2, moe_intermediate_size=12)
+
+
+def value(stream, n, scale):  # as in fixtures.py
+    out = []
+    for i in range(n):
+        x = (i * 2654435761 + stream * 40503 + 12345) & 0xFFFFFFFF
+        x = ((x ^ (x >> 15)) * 2246822519) & 0xFFFFFFFF
+        x = ((x ^ (x >> 13)) * 3266489917) & 0xFFFFFFFF
+        x ^= x >> 16
+        out.append(scale * ((x + 0.5) / 2**31 - 1))
+    return torch.tensor(out).to(FLOAT).double()
+
+
+def texts():
+    every = value(900, sum(LENGTHS), 1)
+    out, at = [], 0
+    for n in LENGTHS:
+        out.append(((every[at:at + n] + 1) / 2 * VOCAB).long()
+                   .clamp(0, VOCAB - 1))
+        at += n
+    return out
+
+
+def models():
+    yield "qwen2_moe", Qwen2MoeForCausalLM(Qwen2MoeConfig(
+        **SIZES, **EXPERTS, num_experts=4, mlp_only_layers=[0],
+        shared_expert_intermediate_size=20))
+    yield "glm4_moe", Glm4MoeForCausalLM(Glm4MoeConfig(
+        **SIZES, **EXPERTS, n_routed_experts=8, n_group=4, topk_group=2,
+        first_k_dense_replace=1, n_shared_experts=2, head_dim=8,
+        routed_scaling_factor=2.5, use_qk_norm=True, attention_bias=True))
+
+
+# the order of graph/input/model_row.c in a layer
+ORDER = ["self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj",
+         "self_attn.o_proj", "self_attn.q_norm", "self_attn.k_norm",
+         "mlp.gate.", "mlp.shared_experts.gate_proj",
+         "mlp.shared_experts.up_proj", "mlp.shared_experts.down_proj",
+         "mlp.shared_expert_gate", "mlp.experts.", "mlp.gate_proj",
+         "mlp.up_proj", "mlp.down_proj", "input_layernorm",
+         "post_attention_layernorm"]
+PARTS = ["gate_proj", "up_proj", "down_proj"]
+
+
+def known(name):
+    """What Reallot calls it."""
+    return name.replace("mlp.shared_expert.", "mlp.shared_experts.")
+
+
+def place(name):
+    """Where it is in Reallot's order."""
+    if "embed" in name:
+        return (-1,)
+    if ".layers." not in name:
+        return (1000, "lm_head" in name)
+    _, layer, rest = known(name).split(".", 3)[1:]
+    at = [i for i, x in enumerate(ORDER) if rest.startswith(x)][0]
+    inner = rest.split(".")
+    expert = (int(inner[2]), PARTS.index(inner[3])) \
+        if rest.startswith("mlp.experts.") else (0, 0)
+    return (int(layer), at, expert, name.endswith("bias"))
+
+
+def write(file, name, x):
+    file.write(name + "".join(" %.9g" % y for y in
+                              x.detach().reshape(-1).tolist()) + "\n")
+
+
+def make(model):
+    """Checkpoint's name -> leaf, in Reallot's order."""
+    leaves = {}
+    names = sorted((n for n, _ in model.named_parameters()), key=place)
+    sizes = dict(model.named_parameters())
+    for index, name in enumerate(names):
+        x = value(index, sizes[name].numel(), 0.3)
+        if "norm" in name:
+            x = x + 1
+        leaves[name] = x.reshape(sizes[name].shape).requires_grad_()
+    for name, buffer in model.named_buffers():
+        if name.endswith("e_score_correction_bias"):
+            layer = int(name.split(".")[2])
+            buffer.copy_(value(950 + layer, buffer.numel(), 0.2))
+    return leaves
+
+
+def main(folder):
+    for kind, model in models():
+        model = model.double().train()
+        leaves = make(model)
+        logits, lp = [], []
+        for t in texts():
+            z = torch.func.functional_call(
+                model, leaves, (t[None],), {"use_cache": False}).logits[0]
+            target = torch.cat([t[1:], t[-1:]])
+            logits.append(z)
+            lp.append(z.log_softmax(-1).gather(-1, target[:, None])[:, 0])
+        z, lp = torch.cat(logits), torch.cat(lp)
+        n = sum(LENGTHS)
+        mask = torch.cat([torch.tensor([1.0] * (k - 1) + [0.0])
+                          for k in LENGTHS])
+        old = (lp.detach() + value(901, n, 0.4)).to(FLOAT).double()
+        ref = (lp.detach() + value(902, n, 0.4)).to(FLOAT).double()
+        a = value(903, n, 2)
+        ratio = (lp - old).exp()
+        loss = torch.max(-a * ratio, -a * ratio.clamp(0.8, 1.2))
+        loss = (loss * mask).sum() / mask.sum()
+        loss.backward()
+        with open(f"{folder}/{kind}.txt", "w") as file:
+            write(file, "logits", z[:5])
+            write(file, "log_prob", lp)
+            write(file, "old", old)
+            write(file, "reference", ref)
+            write(file, "loss", loss)
+            for name, x in leaves.items():  # none: an expert without tokens
+                write(file, "grad:" + known(name),
+                      torch.zeros_like(x) if x.grad is None else x.grad)
+
+
+main(sys.argv[1])
