@@ -50,6 +50,9 @@ check_call(const RaPlan *plan, uint32_t call, const RaBackend *backend,
   m = &plan->workload->models[c->model];
   if (p->cp > 1 && !backend->attention_merge)
     return refuse(plan, call, backend, "cp > 1", error);
+  if (p->cp > 1 && ra_model_has_window(m->model))
+    return refuse(plan, call, backend, "cp > 1 and attention within windows",
+                  error);
   if (p->zero > 1 && p->dp > 1)
     return refuse(plan, call, backend, "zero > 1", error);
   if (p->zero == 1 && p->zero_group < p->dp)

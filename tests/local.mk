@@ -119,6 +119,7 @@ EXTRA_DIST += %D%/exec/transformers.sh
 check_programs += %D%/exec/check_families
 tests_exec_check_families_SOURCES = %D%/exec/check_families.c $(run_fixture)
 EXTRA_DIST += %D%/data/run-mixtral.json %D%/data/run-qwen3.json
+EXTRA_DIST += %D%/data/run-ministral.json
 EXTRA_DIST += %D%/data/run-qwen2-moe.json %D%/data/run-glm4-moe.json
 EXTRA_DIST += %D%/data/run-qwen3-moe.json %D%/data/run-gpt2.json
 EXTRA_DIST += %D%/data/run-bloom.json

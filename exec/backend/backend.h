@@ -46,6 +46,7 @@ typedef struct {
   gsize stride;        /* elements from one sequence's q to the next */
   const float *slopes; /* (q_heads) slopes of ALiBi, in host memory; NULL:
                           none */
+  uint32_t window;     /* tokens that a query sees at most; 0: all */
 } RaDecode;
 
 /* Rows sorted by expert: the rows of an expert are contiguous. */

@@ -379,6 +379,8 @@ supports(const RaModel *model, uint32_t n_tp, GError **error)
 
   if (model->family == RA_FAMILY_OTHER)
     what = "layers of a family for plans alone";
+  else if (ra_model_has_window(model))
+    what = "attention within windows";
   else if (!ra_k_attention_head_ok(model->head_dim))
     what = "heads of a dimension that is not 64 or 128";
   else if (model->hidden % 8 != 0 || model->ffn / n_tp % 8 != 0 ||

@@ -268,7 +268,8 @@ decode_part(uint32_t i, gpointer data)
                            .pages = s->pages + (gsize)i * s->max_pages,
                            .page_tokens = s->page_tokens,
                            .page_rows = s->page_rows,
-                           .slopes = s->slopes};
+                           .slopes = s->slopes,
+                           .window = s->window};
 
   ra_cpu_decode_attention(&one, d->q + i * s->stride, d->k, d->v,
                           d->out + i * (gsize)s->q_heads * s->head_dim,

@@ -297,7 +297,7 @@ recompute(RaPass *pass, uint32_t i, RaLayerKept *kept)
       s, (RaBlock)(RA_BLOCK_LAYER + ra_model_layer_kind(s->model, layer)),
       layer);
   if (s->recompute == RA_RECOMPUTE_SELECTIVE)
-    ra_layer_attention(s, pass->tokens, kept);
+    ra_layer_attention(s, (gint32)layer, pass->tokens, kept);
   if (s->recompute != RA_RECOMPUTE_FULL)
     return;
   out = ra_stage_take(s, room * s->model->hidden);

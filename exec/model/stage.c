@@ -20,7 +20,6 @@ foreign_kind(const RaModel *m, const RaLayerKind *k)
 
   return k->indexer              ? "an indexer of keys ('index_topk')"
          : mixers[k->mixer]      ? mixers[k->mixer]
-         : k->window > 0         ? "attention within windows"
          : k->ffn == RA_FFN_NONE ? "layers of a mixer alone ('layer_types')"
          : k->nope               ? "layers without rotary positions"
          : k->n_heads > 0 || k->head_dim > 0 || k->n_kv_heads > 0
@@ -58,7 +57,6 @@ ra_stage_supports(const RaModel *model, GError **error)
       [RA_FAMILY_SMOLLM3] = "layers without rotary positions",
       [RA_FAMILY_GRANITE] = "factors on embeddings, residuals and logits",
       [RA_FAMILY_PHI3] = "heads of which a part rotates",
-      [RA_FAMILY_MINISTRAL] = "attention within windows",
       [RA_FAMILY_MINISTRAL3] = "queries that are scaled by their position"};
   const char *what = families[model->family];
 

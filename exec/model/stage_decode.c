@@ -198,7 +198,7 @@ static void
 begin_steps(const Step *step)
 {
   const RaDecode attention =
-      ra_stage_decode_shape(step->stage, step->cache, &step->told);
+      ra_stage_decode_shape(step->stage, step->cache, 0, &step->told);
   const RaStepShape shape = {
       .piece = *step->piece,
       .n = step->told.n,

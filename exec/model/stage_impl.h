@@ -172,12 +172,12 @@ void ra_stage_head_norms(RaStage *s, gsize t, gint32 layer, RaElem *qkv,
 void ra_stage_head_norms_backward(RaStage *s, gsize t, gint32 layer,
                                   const RaElem *raw, const float *inv,
                                   RaElem *d_qkv);
-void ra_stage_attention(RaStage *s, const RaTokens *tokens, const RaElem *qkv,
-                        RaElem *out, float *out_lse);
-void ra_stage_attention_backward(RaStage *s, const RaTokens *tokens,
-                                 const RaElem *qkv, const RaElem *out,
-                                 const float *lse, const RaElem *d_out,
-                                 RaElem *d_qkv);
+void ra_stage_attention(RaStage *s, gint32 layer, const RaTokens *tokens,
+                        const RaElem *qkv, RaElem *out, float *out_lse);
+void ra_stage_attention_backward(RaStage *s, gint32 layer,
+                                 const RaTokens *tokens, const RaElem *qkv,
+                                 const RaElem *out, const float *lse,
+                                 const RaElem *d_out, RaElem *d_qkv);
 /* The same over the ring of @tokens; exec/model/stage_ring.c. */
 void ra_stage_ring_attention(RaStage *s, const RaTokens *tokens,
                              const RaElem *qkv, RaElem *out, float *out_lse);
@@ -185,17 +185,18 @@ void ra_stage_ring_attention_backward(RaStage *s, const RaTokens *tokens,
                                       const RaElem *qkv, const RaElem *out,
                                       const float *lse, const RaElem *d_out,
                                       RaElem *d_qkv);
-/* Shape of a step's attention over @cache. */
+/* Shape of a step's attention over the last @window tokens of @cache; 0:
+ * all. */
 RaDecode ra_stage_decode_shape(const RaStage *s, const RaCache *cache,
-                               const RaStageStep *step);
+                               uint32_t window, const RaStageStep *step);
 /* Stores keys and values of @qkv (n) in @rows (n) of the cache. */
 void ra_stage_cache_rows(RaStage *s, gsize n, const uint32_t *rows,
                          const RaElem *qkv, const RaCache *cache,
                          uint32_t layer);
 /* Attention of a decode step, after ra_stage_rope_step(). */
-void ra_stage_decode_attention(RaStage *s, const RaCache *cache, uint32_t layer,
-                               const RaStageStep *step, const RaElem *qkv,
-                               RaElem *out);
+void ra_stage_decode_attention(RaStage *s, gint32 layer, const RaCache *cache,
+                               uint32_t cache_layer, const RaStageStep *step,
+                               const RaElem *qkv, RaElem *out);
 void ra_stage_swiglu(RaStage *s, gsize t, gsize width, const RaElem *gate_up,
                      RaElem *out);
 void ra_stage_swiglu_backward(RaStage *s, gsize t, gsize width,
@@ -292,7 +293,8 @@ void ra_layer_forward(RaStage *s, gint32 layer, const RaTokens *tokens,
                       const RaCache *cache, uint32_t cache_layer,
                       const uint32_t *slots, const RaStageStep *step);
 /* The core of its attention, from the kept q, k and v. */
-void ra_layer_attention(RaStage *s, const RaTokens *tokens, RaLayerKept *kept);
+void ra_layer_attention(RaStage *s, gint32 layer, const RaTokens *tokens,
+                        RaLayerKept *kept);
 /* @d: gradient of the output rows, replaced by that of the input rows; @x: the
  *   input. */
 void ra_layer_backward(RaStage *s, gint32 layer, const RaTokens *tokens,

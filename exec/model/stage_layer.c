@@ -212,12 +212,13 @@ mlp_forward(RaStage *s, gint32 layer, gsize t, const RaElem *x,
 }
 
 void
-ra_layer_attention(RaStage *s, const RaTokens *tokens, RaLayerKept *kept)
+ra_layer_attention(RaStage *s, gint32 layer, const RaTokens *tokens,
+                   RaLayerKept *kept)
 {
   if (tokens->ring)
     ra_stage_ring_attention(s, tokens, kept->qkv, kept->attended, kept->lse);
   else
-    ra_stage_attention(s, tokens, kept->qkv, kept->attended, kept->lse);
+    ra_stage_attention(s, layer, tokens, kept->qkv, kept->attended, kept->lse);
 }
 
 /* From all rows @x to q, k and v before their positions. */
@@ -236,20 +237,20 @@ qkv_forward(RaStage *s, gint32 layer, const RaTokens *tokens, const RaElem *x,
 
 /* From q, k and v to what the heads have made of them. */
 static void
-attention_forward(RaStage *s, const RaTokens *tokens, RaLayerKept *kept,
-                  const RaCache *cache, uint32_t cache_layer,
+attention_forward(RaStage *s, gint32 layer, const RaTokens *tokens,
+                  RaLayerKept *kept, const RaCache *cache, uint32_t cache_layer,
                   const uint32_t *slots, const RaStageStep *step)
 {
   if (step) {
     ra_stage_rope_step(s, cache, cache_layer, step, kept->qkv);
-    ra_stage_decode_attention(s, cache, cache_layer, step, kept->qkv,
+    ra_stage_decode_attention(s, layer, cache, cache_layer, step, kept->qkv,
                               kept->attended);
     return;
   }
   ra_stage_rope(s, tokens->n_tokens, tokens->positions, 1, kept->qkv);
   if (cache)
     fill_cache(s, tokens, kept->qkv, cache, cache_layer, slots);
-  ra_layer_attention(s, tokens, kept);
+  ra_layer_attention(s, layer, tokens, kept);
 }
 
 /* The sum of @rows and @branch, both (n), in the place @to of one of them; at
@@ -365,7 +366,7 @@ ra_layer_forward(RaStage *s, gint32 layer, const RaTokens *tokens,
                 kept->normed, kept->inv);
   qkv_forward(s, layer, tokens,
               ra_stage_gather_rows(s, t, kept->normed, whole, FALSE), kept);
-  attention_forward(s, tokens, kept, cache, cache_layer, slots, step);
+  attention_forward(s, layer, tokens, kept, cache, cache_layer, slots, step);
   ra_stage_linear(s, t, s->model->hidden, ra_stage_q_width(s), kept->attended,
                   ra_stage_weight(s, O, layer, FALSE),
                   ra_stage_own_bias(s, o_bias), made);
@@ -541,8 +542,8 @@ attention_backward(RaStage *s, gint32 layer, const RaTokens *tokens,
     ra_stage_ring_attention_backward(s, tokens, kept->qkv, kept->attended,
                                      kept->lse, d_attended, d_qkv);
   else
-    ra_stage_attention_backward(s, tokens, kept->qkv, kept->attended, kept->lse,
-                                d_attended, d_qkv);
+    ra_stage_attention_backward(s, layer, tokens, kept->qkv, kept->attended,
+                                kept->lse, d_attended, d_qkv);
   ra_stage_rope(s, t, tokens->positions, -1, d_qkv);
   if (s->model->qk_norm)
     ra_stage_head_norms_backward(s, t, layer, kept->heads, kept->heads_inv,

@@ -106,8 +106,15 @@ ra_stage_rope_step(RaStage *s, const RaCache *cache, uint32_t layer,
   ra_stage_record(s, RA_OP_ROPE, start, step->n, q_heads + kv_heads, dim, 0);
 }
 
+/* Keys that a query of layer @layer sees at most; 0: all. */
+static uint32_t
+window_of(const RaStage *s, gint32 layer)
+{
+  return s->model->kinds[ra_model_layer_kind(s->model, (guint32)layer)].window;
+}
+
 static RaCpuAttention
-attention_shape(const RaStage *s, const RaTokens *tokens)
+attention_shape(const RaStage *s, gint32 layer, const RaTokens *tokens)
 {
   return (RaCpuAttention){.n_sequences = tokens->n_sequences,
                           .begin = tokens->begin,
@@ -115,7 +122,8 @@ attention_shape(const RaStage *s, const RaTokens *tokens)
                           .kv_heads = s->kv_heads,
                           .head_dim = s->model->head_dim,
                           .stride = ra_stage_qkv_width(s),
-                          .slopes = s->slopes};
+                          .slopes = s->slopes,
+                          .window = window_of(s, layer)};
 }
 
 void
@@ -134,24 +142,25 @@ ra_stage_record_attention(RaStage *s, RaOpKind kind, double start,
 }
 
 static gsize
-n_pairs(const RaTokens *tokens)
+n_pairs(const RaTokens *tokens, gsize window)
 {
   gsize pairs = 0;
 
   for (uint32_t i = 0; i < tokens->n_sequences; i++) {
     gsize n = tokens->begin[i + 1] - tokens->begin[i];
+    gsize w = window > 0 ? MIN(window, n) : n;
 
-    pairs += n * (n + 1) / 2;
+    pairs += w * (w + 1) / 2 + (n - w) * w;
   }
   return pairs;
 }
 
 void
-ra_stage_attention(RaStage *s, const RaTokens *tokens, const RaElem *qkv,
-                   RaElem *out, float *out_lse)
+ra_stage_attention(RaStage *s, gint32 layer, const RaTokens *tokens,
+                   const RaElem *qkv, RaElem *out, float *out_lse)
 {
   double start = ra_stage_begin(s);
-  RaCpuAttention shape = attention_shape(s, tokens);
+  RaCpuAttention shape = attention_shape(s, layer, tokens);
   float *workspace = ra_stage_take_bytes(
       s, s->backend->attention_workspace(&shape, FALSE) * sizeof *workspace);
   gsize k = ra_stage_q_width(s);
@@ -164,17 +173,17 @@ ra_stage_attention(RaStage *s, const RaTokens *tokens, const RaElem *qkv,
                 out);
   ra_stage_record_attention(s, RA_OP_ATTENTION, start, tokens->n_sequences,
                             tokens->n_tokens, tokens->n_tokens,
-                            n_pairs(tokens));
+                            n_pairs(tokens, shape.window));
 }
 
 void
-ra_stage_attention_backward(RaStage *s, const RaTokens *tokens,
+ra_stage_attention_backward(RaStage *s, gint32 layer, const RaTokens *tokens,
                             const RaElem *qkv, const RaElem *out,
                             const float *lse, const RaElem *d_out,
                             RaElem *d_qkv)
 {
   double start = ra_stage_begin(s);
-  RaCpuAttention shape = attention_shape(s, tokens);
+  RaCpuAttention shape = attention_shape(s, layer, tokens);
   float *workspace = ra_stage_take_bytes(
       s, s->backend->attention_workspace(&shape, TRUE) * sizeof *workspace);
   gsize k = ra_stage_q_width(s);
@@ -189,11 +198,11 @@ ra_stage_attention_backward(RaStage *s, const RaTokens *tokens,
                 tokens->n_tokens * ra_stage_qkv_width(s), d_qkv);
   ra_stage_record_attention(s, RA_OP_ATTENTION_BACKWARD, start,
                             tokens->n_sequences, tokens->n_tokens,
-                            tokens->n_tokens, n_pairs(tokens));
+                            tokens->n_tokens, n_pairs(tokens, shape.window));
 }
 
 RaDecode
-ra_stage_decode_shape(const RaStage *s, const RaCache *cache,
+ra_stage_decode_shape(const RaStage *s, const RaCache *cache, uint32_t window,
                       const RaStageStep *step)
 {
   return (RaDecode){.n = step->n,
@@ -206,7 +215,8 @@ ra_stage_decode_shape(const RaStage *s, const RaCache *cache,
                     .kv_heads = s->kv_heads,
                     .head_dim = s->model->head_dim,
                     .stride = ra_stage_qkv_width(s),
-                    .slopes = step->slopes};
+                    .slopes = step->slopes,
+                    .window = window};
 }
 
 void
@@ -220,20 +230,23 @@ ra_stage_cache_rows(RaStage *s, gsize n, const uint32_t *rows,
 }
 
 void
-ra_stage_decode_attention(RaStage *s, const RaCache *cache, uint32_t layer,
-                          const RaStageStep *step, const RaElem *qkv,
-                          RaElem *out)
+ra_stage_decode_attention(RaStage *s, gint32 layer, const RaCache *cache,
+                          uint32_t cache_layer, const RaStageStep *step,
+                          const RaElem *qkv, RaElem *out)
 {
   double start = ra_stage_begin(s);
-  const RaDecode shape = ra_stage_decode_shape(s, cache, step);
+  const RaDecode shape =
+      ra_stage_decode_shape(s, cache, window_of(s, layer), step);
   float *workspace = ra_stage_take_bytes(
       s, s->backend->decode_workspace(&shape) * sizeof *workspace);
   gsize n = step->n, seen = 0;
 
-  s->backend->decode_attention(&shape, qkv, ra_cache_keys(cache, layer),
-                               ra_cache_values(cache, layer), out, workspace);
+  s->backend->decode_attention(&shape, qkv, ra_cache_keys(cache, cache_layer),
+                               ra_cache_values(cache, cache_layer), out,
+                               workspace);
   for (uint32_t i = 0; i < n; i++)
-    seen += step->lengths[i];
+    seen += shape.window > 0 ? MIN(step->lengths[i], shape.window)
+                             : step->lengths[i];
   ra_stage_give(s, workspace);
   ra_stage_look(s, RA_OP_DECODE_ATTENTION, n * ra_stage_q_width(s), out);
   ra_stage_record_attention(s, RA_OP_DECODE_ATTENTION, start, n, n, seen, seen);

@@ -63,18 +63,19 @@ reads_raw_top_k(RaConfigReader *reader)
  * _qwen3_moe.py of transformers 4.52: rms_norm_eps 1e-6, rope_theta 10000,
  * hidden_act silu; Mixtral's (configuration_mixtral.py) 1e-5 and 1e6. */
 static void
-read_llama(RaConfigReader *reader, RaNumerics *out)
+read_llama(RaConfigReader *reader, const RaModel *model, RaNumerics *out)
 {
   static const char *const activations[] = {"silu", NULL};
   gboolean mixtral = ra_config_reader_has(reader, "num_local_experts");
 
   ra_config_reader_word(reader, "hidden_act", activations, 0);
   out->raw_top_k = reads_raw_top_k(reader);
-  if (ra_config_reader_has(reader, "sliding_window") &&
+  if (model->family != RA_FAMILY_MINISTRAL && /* its layers have them */
+      ra_config_reader_has(reader, "sliding_window") &&
       ra_config_reader_flag(reader, "use_sliding_window", TRUE))
     ra_config_reader_fail(reader, "sliding_window",
-                          "'sliding_window' is set, expected null: the host "
-                          "back end attends to all tokens");
+                          "'sliding_window' is set, expected null: layers of "
+                          "this family attend to all tokens");
   out->norm_eps = (float)ra_weights_read_number(reader, "rms_norm_eps",
                                                 mixtral ? 1e-5 : 1e-6);
   out->rope_theta =
@@ -147,7 +148,7 @@ read_numerics(RaConfigReader *reader, const RaModel *model, RaNumerics *out)
     return;
   }
   if (!is_classic(model)) {
-    read_llama(reader, out);
+    read_llama(reader, model, out);
     return;
   }
   out->norm_eps =
@@ -186,18 +187,21 @@ ra_weights_read_config(const char *path, const RaModel *model, RaNumerics *out,
  * family. */
 static const struct {
   const char *class_name, *type;
-} namings[] = {
-    {"Llama", "llama"}, {"Mistral", "mistral"}, {"Qwen2", "qwen2"},
-    {"Qwen3", "qwen3"}, {"Mixtral", "mixtral"}, {"Qwen3Moe", "qwen3_moe"},
-    {"GPT2", "gpt2"},   {"Bloom", "bloom"},     {"Mpt", "mpt"}};
+} namings[] = {{"Llama", "llama"},         {"Mistral", "mistral"},
+               {"Qwen2", "qwen2"},         {"Qwen3", "qwen3"},
+               {"Mixtral", "mixtral"},     {"Qwen3Moe", "qwen3_moe"},
+               {"Ministral", "ministral"}, {"GPT2", "gpt2"},
+               {"Bloom", "bloom"},         {"Mpt", "mpt"}};
 
 static guint
 naming_of(const RaModel *m)
 {
   if (is_classic(m))
-    return m->family == RA_FAMILY_GPT2    ? 6
-           : m->family == RA_FAMILY_BLOOM ? 7
-                                          : 8;
+    return m->family == RA_FAMILY_GPT2    ? 7
+           : m->family == RA_FAMILY_BLOOM ? 8
+                                          : 9;
+  if (m->family == RA_FAMILY_MINISTRAL)
+    return 6;
   if (m->n_experts > 0)
     return m->family == RA_FAMILY_MIXTRAL ? 4 : 5;
   if (m->qk_norm)
@@ -300,6 +304,31 @@ add_experts(JsonBuilder *b, const RaModel *m, const RaNumerics *numerics)
   json_builder_end_array(b);
 }
 
+/* Layers with windows, and without. */
+static void
+add_windows(JsonBuilder *b, const RaModel *m)
+{
+  guint32 window = 0;
+
+  if (m->family != RA_FAMILY_MINISTRAL)
+    return;
+  json_builder_set_member_name(b, "layer_types");
+  json_builder_begin_array(b);
+  for (guint32 i = 0; i < m->n_layers; i++) {
+    guint32 own = m->kinds[ra_model_layer_kind(m, i)].window;
+
+    json_builder_add_string_value(b, own > 0 ? "sliding_attention"
+                                             : "full_attention");
+    window = MAX(window, own);
+  }
+  json_builder_end_array(b);
+  json_builder_set_member_name(b, "sliding_window");
+  if (window > 0)
+    json_builder_add_int_value(b, window);
+  else
+    json_builder_add_null_value(b);
+}
+
 /* Keys of Llama and what follows it. */
 static void
 add_llama(JsonBuilder *b, const RaModel *m, const RaNumerics *numerics)
@@ -311,6 +340,7 @@ add_llama(JsonBuilder *b, const RaModel *m, const RaNumerics *numerics)
   add_count(b, "head_dim", m->head_dim);
   add_count(b, "intermediate_size", m->ffn);
   add_experts(b, m, numerics);
+  add_windows(b, m);
   if (m->max_positions > 0)
     add_count(b, "max_position_embeddings", m->max_positions);
   if (m->out_bias)

@@ -207,6 +207,16 @@ ra_model_set_moe_layers(RaModel *model, const guint8 *is_moe)
 }
 
 gboolean
+ra_model_has_window(const RaModel *model)
+{
+  gboolean any = FALSE;
+
+  for (guint32 k = 0; k < ra_model_n_kinds(model); k++)
+    any |= model->kinds[k].window > 0;
+  return any;
+}
+
+gboolean
 ra_model_is_plain(const RaModel *model)
 {
   for (guint32 k = 0; k < ra_model_n_kinds(model); k++) {

@@ -388,6 +388,9 @@ gboolean ra_model_set_layer(RaModel *model, guint32 layer,
  * experts, the others dense; otherwise they are plain. */
 void ra_model_set_moe_layers(RaModel *model, const guint8 *is_moe);
 
+/* TRUE if some layer's attention is within a window. */
+gboolean ra_model_has_window(const RaModel *model);
+
 /* TRUE if all layers are a plain attention of the model's sizes with all
  * positions and keys, and a dense MLP or routed experts. */
 gboolean ra_model_is_plain(const RaModel *model);

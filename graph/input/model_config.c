@@ -170,16 +170,6 @@ has_local_layers(RaConfigReader *reader)
   return FALSE;
 }
 
-static gboolean
-has_window(const RaModel *model)
-{
-  gboolean any = FALSE;
-
-  for (guint k = 0; k < ra_model_n_kinds(model); k++)
-    any |= model->kinds[k].window > 0;
-  return any;
-}
-
 /* Windows of families whose layers are read as alike.  Qwen's configurations
  * have one that use_sliding_window switches on. */
 static void
@@ -192,7 +182,7 @@ note_window(RaConfigReader *reader, RaModel *model)
   gboolean on = ra_config_reader_flag(reader, "use_sliding_window", FALSE);
   guint32 window =
       ra_config_reader_size_or(reader, "sliding_window", 0, G_MAXINT32, 0);
-  if (window > 0 && !has_window(model) &&
+  if (window > 0 && !ra_model_has_window(model) &&
       (on || !is_switched || has_local_layers(reader)))
     ra_model_note(model,
                   "attention within windows of %u tokens is counted as "

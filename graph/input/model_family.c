@@ -176,6 +176,37 @@ read_llama(RaConfigReader *reader, RaModel *model)
   model->qk_norm = family->qk_norm;
 }
 
+/* MinistralConfig of 4.57: sliding_window 4096, of the layers whose layer_types
+ * are sliding_attention, by default all. */
+static void
+read_ministral(RaConfigReader *reader, RaModel *model)
+{
+  const char *key = "sliding_window";
+  gboolean said = json_object_has_member(reader->object, key);
+  JsonArray *types;
+  guint32 window;
+
+  read_llama(reader, model);
+  window =
+      ra_config_reader_size_or(reader, key, 0, G_MAXINT32, said ? 0 : 4096);
+  types =
+      reader->failed ? NULL : ra_model_layers_of(reader, model, "layer_types");
+  for (guint32 i = 0; !reader->failed && i < model->n_layers; i++) {
+    const char *word = types ? ra_model_word_at(types, i) : "sliding_attention";
+    RaLayerKind kind = {0};
+
+    if (g_strcmp0(word, "sliding_attention") == 0)
+      kind.window = window;
+    else if (g_strcmp0(word, "full_attention") != 0)
+      ra_config_reader_fail(reader, "layer_types",
+                            "element %u of 'layer_types' is no known type of "
+                            "layer, expected full_attention or "
+                            "sliding_attention",
+                            i);
+    ra_model_set_layer(model, i, &kind);
+  }
+}
+
 /* MixtralConfig: num_local_experts 8, num_experts_per_tok 2; every layer. */
 static void
 read_mixtral(RaConfigReader *reader, RaModel *model)
@@ -385,7 +416,7 @@ ra_model_read_family(RaConfigReader *reader, RaModel *model)
       [RA_FAMILY_SMOLLM3] = read_llama,
       [RA_FAMILY_GRANITE] = read_llama,
       [RA_FAMILY_PHI3] = read_llama,
-      [RA_FAMILY_MINISTRAL] = read_llama,
+      [RA_FAMILY_MINISTRAL] = read_ministral,
       [RA_FAMILY_MINISTRAL3] = read_llama};
   model->param_bytes = read_param_bytes(reader);
   if (model->family == RA_FAMILY_OTHER)

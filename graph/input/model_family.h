@@ -30,6 +30,13 @@ guint32 ra_model_default_head_dim(RaConfigReader *reader, const RaModel *model,
 void ra_model_check_kv_heads(RaConfigReader *reader, const RaModel *model,
                              const char *keys);
 
+/* The array of @key, which has an element a layer; NULL: none. */
+JsonArray *ra_model_layers_of(RaConfigReader *reader, const RaModel *m,
+                              const char *key);
+
+/* Text of element @i of @array; NULL: it is none. */
+const char *ra_model_word_at(JsonArray *array, guint i);
+
 /* Features of a family. */
 enum {
   BIAS = 1 << 0,       /* key attention_bias: q, k, v, o; default false */

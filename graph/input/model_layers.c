@@ -275,9 +275,8 @@ read_experts(RaConfigReader *reader, const Other *o, RaModel *m)
 
 /* ---- layers ---------------------------------------------------------- */
 
-/* Text of element @i of @array; NULL: it is none. */
-static const char *
-word_at(JsonArray *array, guint i)
+const char *
+ra_model_word_at(JsonArray *array, guint i)
 {
   JsonNode *node = json_array_get_element(array, i);
 
@@ -287,9 +286,8 @@ word_at(JsonArray *array, guint i)
              : NULL;
 }
 
-/* The array of @key, which has an element a layer; NULL: none. */
-static JsonArray *
-layers_of(RaConfigReader *reader, const RaModel *m, const char *key)
+JsonArray *
+ra_model_layers_of(RaConfigReader *reader, const RaModel *m, const char *key)
 {
   JsonArray *array = ra_config_reader_array(reader, key);
   guint n = array ? json_array_get_length(array) : 0;
@@ -470,9 +468,9 @@ read_mixers(RaConfigReader *reader, const RaModel *m, Layers *l)
 
   if (!ra_config_reader_has(reader, first))
     first = "layers_block_type";
-  array = layers_of(reader, m, first);
+  array = ra_model_layers_of(reader, m, first);
   for (guint32 i = 0; array && i < m->n_layers && !reader->failed; i++) {
-    const char *word = word_at(array, i);
+    const char *word = ra_model_word_at(array, i);
 
     if (!word || !set_type(l, i, word))
       fail_word(reader, key, i,
@@ -510,7 +508,7 @@ read_mixers(RaConfigReader *reader, const RaModel *m, Layers *l)
 static void
 read_ffns(RaConfigReader *reader, const RaModel *m, Layers *l)
 {
-  JsonArray *array = layers_of(reader, m, "mlp_layer_types");
+  JsonArray *array = ra_model_layers_of(reader, m, "mlp_layer_types");
   guint32 n_dense = size_or(
       reader, "first_k_dense_replace|num_dense_layers|moe_layer_start_index",
       RA_MODEL_MAX_LAYERS, l->o->n_dense);
@@ -521,7 +519,7 @@ read_ffns(RaConfigReader *reader, const RaModel *m, Layers *l)
       1, RA_MODEL_MAX_LAYERS, 1);
 
   for (guint32 i = 0; i < m->n_layers && !reader->failed; i++) {
-    const char *word = array ? word_at(array, i) : NULL;
+    const char *word = array ? ra_model_word_at(array, i) : NULL;
     gboolean moe = word ? g_str_equal(word, "sparse")
                         : i >= n_dense && (i + 1) % step == 0;
 
@@ -550,10 +548,10 @@ read_mlp_only(RaConfigReader *reader, const RaModel *m, Layers *l)
 static void
 read_indexers(RaConfigReader *reader, const RaModel *m, Layers *l)
 {
-  JsonArray *array = layers_of(reader, m, "indexer_types");
+  JsonArray *array = ra_model_layers_of(reader, m, "indexer_types");
 
   for (guint32 i = 0; i < m->n_layers && has(l->o, INDEXER); i++) {
-    const char *word = array ? word_at(array, i) : "full";
+    const char *word = array ? ra_model_word_at(array, i) : "full";
 
     if (!word || (!g_str_equal(word, "full") && !g_str_equal(word, "shared"))) {
       fail_word(reader, "indexer_types", i, "full or shared");

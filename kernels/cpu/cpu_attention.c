@@ -25,6 +25,7 @@ typedef struct {
   float slope;               /* of ALiBi; 0: none */
   const uint32_t *q_places;  /* (n) for it; NULL: 0, 1, ... */
   const uint32_t *kv_places; /* (n_kv) likewise */
+  size_t window;             /* keys of a query; 0: all */
 } Head;
 
 static const uint32_t *
@@ -83,8 +84,8 @@ head_at(const RaCpuAttention *shape, uint32_t sequence, uint32_t q_head,
                 .scale = (float)(1.0 / sqrt((double)shape->head_dim)),
                 .slope = shape->slopes ? shape->slopes[q_head] : 0,
                 .q_places = shape->q_places ? shape->q_places + first : NULL,
-                .kv_places =
-                    shape->kv_places ? shape->kv_places + kv[0] : NULL};
+                .kv_places = shape->kv_places ? shape->kv_places + kv[0] : NULL,
+                .window = shape->window};
 }
 
 /* Query heads to do. */
@@ -106,6 +107,15 @@ static size_t
 n_seen(const Head *h, size_t i)
 {
   return h->seen ? h->seen[i] : i + 1;
+}
+
+/* The first of them. */
+static size_t
+first_seen(const Head *h, size_t i)
+{
+  size_t n = n_seen(h, i);
+
+  return h->window > 0 && n > h->window ? n - h->window : 0;
 }
 
 float
@@ -136,18 +146,21 @@ add_distance(float *row, size_t at, size_t n, const uint32_t *places,
     row[j] += slope * ((float)j - (float)at);
 }
 
-/* The scores of queries @first to @first + @rows - 1, each with the @n keys
- * that the last of them sees, (rows, n). */
+/* The scores of queries @first to @first + @rows - 1, each with @n keys from
+ * @low on, the first that the first of them sees, (rows, n). */
 static void
-block_scores(const Head *h, size_t first, size_t rows, size_t n, float *scores)
+block_scores(const Head *h, size_t first, size_t rows, size_t low, size_t n,
+             float *scores)
 {
   ra_cpu_gemm(RA_CPU_PLAIN, RA_CPU_TRANSPOSED, rows, n, h->head_dim,
-              h->q + first * h->stride, h->stride, h->k, h->kv_stride, 0,
-              scores, n);
+              h->q + first * h->stride, h->stride, h->k + low * h->kv_stride,
+              h->kv_stride, 0, scores, n);
   for (size_t i = 0; h->slope != 0 && i < rows; i++)
     add_distance(scores + i * n,
-                 h->q_places ? h->q_places[first + i] : first + i, n,
-                 h->kv_places, h->slope / h->scale);
+                 (h->q_places ? h->q_places[first + i] : first + i) -
+                     (h->kv_places ? 0 : low),
+                 n, h->kv_places ? h->kv_places + low : NULL,
+                 h->slope / h->scale);
 }
 
 /* Scores of one query to probabilities, zero past the diagonal. */
@@ -191,7 +204,7 @@ head_forward(const Head *h, float *out, float *lse, float *scores)
 {
   for (size_t first = 0; first < h->n; first += BLOCK) {
     size_t rows = h->n - first < BLOCK ? h->n - first : BLOCK;
-    size_t n = n_seen(h, first + rows - 1);
+    size_t low = first_seen(h, first), n = n_seen(h, first + rows - 1) - low;
     float *to = out + first * h->out_stride;
 
     if (n == 0) {
@@ -200,12 +213,17 @@ head_forward(const Head *h, float *out, float *lse, float *scores)
         lse[(first + i) * h->lse_stride] = -INFINITY;
       continue;
     }
-    block_scores(h, first, rows, n, scores);
-    for (size_t i = 0; i < rows; i++)
-      softmax_row(scores + i * n, n_seen(h, first + i), n, h->scale,
-                  lse + (first + i) * h->lse_stride);
+    block_scores(h, first, rows, low, n, scores);
+    for (size_t i = 0; i < rows; i++) {
+      size_t from = first_seen(h, first + i) - low;
+      float *row = scores + i * n;
+
+      memset(row, 0, from * sizeof *row);
+      softmax_row(row + from, n_seen(h, first + i) - low - from, n - from,
+                  h->scale, lse + (first + i) * h->lse_stride);
+    }
     ra_cpu_gemm(RA_CPU_PLAIN, RA_CPU_PLAIN, rows, h->head_dim, n, scores, n,
-                h->v, h->kv_stride, 0, to, h->out_stride);
+                h->v + low * h->kv_stride, h->kv_stride, 0, to, h->out_stride);
   }
 }
 
@@ -293,7 +311,8 @@ head_backward(const Head *h, const float *out, const float *lse,
   }
   for (size_t first = 0; first < h->n; first += BLOCK) {
     size_t rows = h->n - first < BLOCK ? h->n - first : BLOCK;
-    size_t n = n_seen(h, first + rows - 1);
+    size_t low = first_seen(h, first), n = n_seen(h, first + rows - 1) - low;
+    size_t kv_at = low * h->kv_stride;
     float *d_q_rows = d_q + first * h->d_q_stride;
     const float *d_rows = d_out + first * h->out_stride;
     const float *q = h->q + first * h->stride;
@@ -302,24 +321,27 @@ head_backward(const Head *h, const float *out, const float *lse,
       clear_rows(rows, h->head_dim, d_q_rows, h->d_q_stride);
       continue;
     }
-    block_scores(h, first, rows, n, probs);
+    block_scores(h, first, rows, low, n, probs);
     ra_cpu_gemm(RA_CPU_PLAIN, RA_CPU_TRANSPOSED, rows, n, h->head_dim, d_rows,
-                h->out_stride, h->v, h->kv_stride, 0, d_probs, n);
+                h->out_stride, h->v + kv_at, h->kv_stride, 0, d_probs, n);
     for (size_t i = 0; i < rows; i++) {
       const float *d_row = d_rows + i * h->out_stride;
       const float *o = out + (first + i) * h->out_stride;
 
-      probability_row(probs + i * n, n_seen(h, first + i), n, h->scale,
-                      lse[(first + i) * h->lse_stride]);
+      size_t from = first_seen(h, first + i) - low;
+
+      memset(probs + i * n, 0, from * sizeof *probs);
+      probability_row(probs + i * n + from, n_seen(h, first + i) - low - from,
+                      n - from, h->scale, lse[(first + i) * h->lse_stride]);
       score_gradient_row(probs + i * n, d_probs + i * n, n, h->scale,
                          dot(h->head_dim, d_row, o));
     }
     ra_cpu_gemm(RA_CPU_TRANSPOSED, RA_CPU_PLAIN, n, h->head_dim, rows, probs, n,
-                d_rows, h->out_stride, 1, d_v, h->kv_stride);
+                d_rows, h->out_stride, 1, d_v + kv_at, h->kv_stride);
     ra_cpu_gemm(RA_CPU_PLAIN, RA_CPU_PLAIN, rows, h->head_dim, n, d_probs, n,
-                h->k, h->kv_stride, 0, d_q_rows, h->d_q_stride);
+                h->k + kv_at, h->kv_stride, 0, d_q_rows, h->d_q_stride);
     ra_cpu_gemm(RA_CPU_TRANSPOSED, RA_CPU_PLAIN, n, h->head_dim, rows, d_probs,
-                n, q, h->stride, 1, d_k, h->kv_stride);
+                n, q, h->stride, 1, d_k + kv_at, h->kv_stride);
   }
 }
 

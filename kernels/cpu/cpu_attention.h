@@ -7,6 +7,8 @@
  *     p_ij = exp(scale q_i k_j - lse_i)  j <= i,  scale = 1 / sqrt(head_dim)
  *     lse_i = log sum_j exp(scale q_i k_j)        o_i = sum_j p_ij v_j
  *
+ * With a window of w keys, j > i - w: the query's own key and w - 1 before it.
+ *
  * It works on RA_CPU_ATTENTION_BLOCK queries at a time, so that probabilities
  * need 64 x (longest) floats and are never stored; the backward pass recomputes
  * them from lse (arXiv 2205.14135).  The GEMMs are those of CBLAS.
@@ -45,6 +47,7 @@ typedef struct {
   const uint32_t *q_places; /* (tokens) places of queries in their sequences,
                                 for ALiBi; NULL: 0, 1, ... of each */
   const uint32_t *kv_places; /* (keys) likewise */
+  uint32_t window; /* keys that a query sees at most, its last; 0: all */
 } RaCpuAttention;
 
 /**
@@ -131,6 +134,7 @@ typedef struct {
   uint32_t page_tokens;
   uint32_t page_rows;  /* rows from a page to the next */
   const float *slopes; /* (q_heads) of ALiBi; NULL: none */
+  uint32_t window;     /* cached tokens that it sees at most; 0: all */
 } RaCpuDecode;
 
 /**

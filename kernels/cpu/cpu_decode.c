@@ -19,12 +19,14 @@ decode_group(const RaCpuDecode *s, const float *q, const float *k,
              const float *v, const float *slopes, float *out, float *scores)
 {
   uint32_t group = s->q_heads / s->kv_heads;
-  size_t head_dim = s->head_dim, n_kv = s->n_kv;
+  size_t head_dim = s->head_dim;
+  size_t n_kv = s->window > 0 && s->n_kv > s->window ? s->window : s->n_kv;
+  size_t first = s->n_kv - n_kv; /* token that it sees */
   size_t stride = s->kv_heads * head_dim;
   float scale = (float)(1.0 / sqrt((double)head_dim));
 
   for (size_t j = 0; j < n_kv; j++) {
-    const float *b = k + row_of(s, j) * stride;
+    const float *b = k + row_of(s, first + j) * stride;
 
     for (uint32_t g = 0; g < group; g++) {
       const float *a = q + g * head_dim;
@@ -56,7 +58,7 @@ decode_group(const RaCpuDecode *s, const float *q, const float *k,
   }
   memset(out, 0, group * head_dim * sizeof *out);
   for (size_t j = 0; j < n_kv; j++) {
-    const float *b = v + row_of(s, j) * stride;
+    const float *b = v + row_of(s, first + j) * stride;
 
     for (uint32_t g = 0; g < group; g++) {
       float p = scores[g * n_kv + j];

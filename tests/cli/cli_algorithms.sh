@@ -82,6 +82,14 @@ result $? "remax learns nothing without a rate"
 learn grpo glm4-moe-4 30 0.003
 within reward 0.4 0.65 0.9 1
 result $? "a mixture of GLM-4.5's family learns even tokens"
+learn grpo ministral-4 30 0.003
+within reward 0.4 0.65 0.9 1
+result $? "a model with windows learns even tokens"
+works run grpo-tiny-ministral-4.plan -n 2 --check --save actor=windows
+works run grpo-tiny-ministral-4.plan -n 1 --weights actor=windows
+fails "cp > 1 and attention within windows, which the host back end" run \
+  grpo-tiny-ministral-4.plan --set 'call actor_train.dp=1' \
+  --set 'call actor_train.cp=2'
 works run grpo-tiny-glm4-moe-4.plan -n 2 --check --save actor=glm
 works run grpo-tiny-glm4-moe-4.plan -n 1 --weights actor=glm --weights ref=glm
 sed 's/"n_group": 4/"n_group": 3/' \

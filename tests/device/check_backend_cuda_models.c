@@ -20,6 +20,7 @@
 #define WIDTHS "widths of a rank that are not multiples of 8"
 #define GROUPS "more than 16 query heads of a key head"
 #define FAMILY "layers of a family for plans alone"
+#define WINDOWS "attention within windows"
 #define NORMS "norms whose scale is stored less one"
 
 typedef struct {
@@ -45,6 +46,7 @@ static const Shipped models[] = {
     {"tiny-llama", HEADS},        {"tiny-bytes", HEADS},
     {"nemotron-4-340b", HEADS},
     {"tiny-glm4-moe", FAMILY},
+    {"tiny-ministral", WINDOWS},
     {"gpt2", NULL},               {"gpt2-xl", NULL},
     {"nemotron-4-15b", NORMS},
     {"deepseek-v3", FAMILY},

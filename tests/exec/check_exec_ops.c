@@ -40,7 +40,7 @@ compare_ops(const void *a, const void *b)
  * collective stand, and the largest kv length (graph/op/op.h has it as a sum).
  */
 static RaOp
-bare(const RaOp *op)
+bare(const Case *c, const RaOp *op)
 {
   RaOp out = *op;
 
@@ -50,6 +50,11 @@ bare(const RaOp *op)
   out.flags = 0; /* ragged, behind another: of its cost */
   if (op->kind == RA_OP_GEMM && op->dim[3] > 1)
     out.dim[0] = out.dim[2] = out.dim[3] = 0; /* rows of experts are drawn */
+  if (c->kind == TORCH_MINISTRAL &&
+      (op->kind == RA_OP_ATTENTION || op->kind == RA_OP_ATTENTION_BACKWARD ||
+       op->kind == RA_OP_DECODE_ATTENTION))
+    out.dim[2] = out.dim[3] = 0; /* listed of sequences of the mean length:
+                                    graph/op/op_window.c */
   return out;
 }
 
@@ -109,7 +114,7 @@ run_rank(void *data)
   stage->ops = g_array_new(FALSE, FALSE, sizeof(RaOpRecord));
   run_phase(c, stage, tokens);
   for (guint i = 0; i < stage->ops->len; i++) {
-    RaOp op = bare(&g_array_index(stage->ops, RaOpRecord, i).op);
+    RaOp op = bare(c, &g_array_index(stage->ops, RaOpRecord, i).op);
 
     g_array_append_val(r->ops, op);
   }
@@ -139,7 +144,7 @@ listed(const Case *c, const RaModel *model)
   n = ra_op_list(&shard, &whole, c->phase, &batch, ops);
   for (guint i = 0; i < n; i++)
     for (uint32_t k = 0; k < ops[i].count; k++) {
-      RaOp op = bare(&ops[i]);
+      RaOp op = bare(c, &ops[i]);
 
       /* Sampling is the caller's. */
       if (op.kind != RA_OP_SAMPLE)
@@ -220,6 +225,8 @@ static const Case cases[] = {
     {TORCH_QWEN2_MOE, 2, RA_RECOMPUTE_NONE, RA_PHASE_DECODE, FALSE},
     {TORCH_GLM4_MOE, 1, RA_RECOMPUTE_NONE, RA_PHASE_FORWARD, FALSE},
     {TORCH_GLM4_MOE, 2, RA_RECOMPUTE_NONE, RA_PHASE_BACKWARD, FALSE},
+    {TORCH_MINISTRAL, 2, RA_RECOMPUTE_NONE, RA_PHASE_DECODE, FALSE},
+    {TORCH_MINISTRAL, 1, RA_RECOMPUTE_SELECTIVE, RA_PHASE_BACKWARD, FALSE},
 };
 /* clang-format on */
 

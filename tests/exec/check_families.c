@@ -28,6 +28,7 @@ typedef struct {
 #define QWEN3_MOE "run-qwen3-moe.json"
 #define QWEN2_MOE "run-qwen2-moe.json"
 #define GLM4_MOE "run-glm4-moe.json"
+#define MINISTRAL "run-ministral.json"
 #define GPT2 "run-gpt2.json"
 #define BLOOM "run-bloom.json"
 
@@ -93,6 +94,12 @@ static const Case cases[] = {
      "mesh = node0:gpu[0-7]\ndp = 2\ntp = 2\npp = 2\nep = 2\n"
      "sequence-parallel = true\n",
      "micro-batches = 2\n", "mesh = node0:gpu[0-3]\ndp = 4\n"},
+    /* windows in every other layer */
+    {MINISTRAL, "mesh = node0:gpu[0-7]\ndp = 2\ntp = 2\npp = 2\n",
+     "micro-batches = 2\nrecompute = selective\n",
+     "mesh = node0:gpu[0-3]\ntp = 4\n"},
+    {MINISTRAL, "mesh = node0:gpu[0-3]\ntp = 4\nsequence-parallel = true\n",
+     "recompute = full\n", "mesh = node0:gpu[0-3]\ndp = 2\npp = 2\n"},
     /* biases that are added once, tables and norms of rows that ranks share */
     {GPT2, "mesh = node0:gpu[0-7]\ndp = 2\ntp = 2\npp = 2\n",
      "micro-batches = 2\nrecompute = full\n", NULL},
@@ -288,8 +295,8 @@ static const struct {
     {"glm-5", "an indexer of keys ('index_topk')"},
     {"qwen3-next-80b-a3b", "gated delta nets ('layer_types')"},
     {"nemotron-nano-9b-v2", "Mamba-2 ('layer_types', "},
-    {"gpt-oss-20b", "attention within windows"},
-    {"gemma-3-1b", "attention within windows"},
+    {"gpt-oss-20b", "attention sinks ('model_type')"},
+    {"gemma-3-1b", "layers of a family for plans alone ('model_type')"},
     {"minimax-m2", "layers of a family for plans alone ('model_type')"},
     {"pythia-1b", "layers of a family for plans alone ('model_type')"},
     {"nemotron-4-15b", "norms whose scale is stored less one"},

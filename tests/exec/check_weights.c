@@ -23,19 +23,10 @@ enum { VOCAB = 29, N_TOKENS = 7 };
 /* TEXT of tests/torch/checkpoints.py. */
 static const uint32_t text[N_TOKENS] = {3, 17, 0, 28, 9, 9, 21};
 
-static const char *const checkpoints[] = {"llama-sharded",
-                                          "llama-half",
-                                          "qwen2-tied",
-                                          "qwen3",
-                                          "mixtral",
-                                          "qwen3-moe",
-                                          "qwen3-moe-normed",
-                                          "qwen2-moe",
-                                          "glm4-moe",
-                                          "gpt2",
-                                          "gpt2-bare",
-                                          "bloom",
-                                          "mpt"};
+static const char *const checkpoints[] = {
+    "llama-sharded", "llama-half",       "qwen2-tied", "qwen3",    "mixtral",
+    "qwen3-moe",     "qwen3-moe-normed", "qwen2-moe",  "glm4-moe", "ministral",
+    "gpt2",          "gpt2-bare",        "bloom",      "mpt"};
 
 static char *
 checkpoint_folder(const char *name)

@@ -171,6 +171,7 @@ static const struct {
   /* attention of a layer 2 * 64^2 + 2 * 32 * 64, biases 64 + 2 * 32, norms
    * 2 * 8 + 2 * 64: 12560; an expert 3 * 64 * 32 = 6144; 4 * 12560 + 3 * 64 *
    * 128 + 3 * (8 * 64 + 9 * 6144) + 2 * 64 * 64 + 64; a token misses 3 * 6 */
+  {"tiny-ministral", 156224, 0}, /* as tiny-llama */
   {"tiny-glm4-moe", 250496, 139904},
 };
 /* clang-format on */

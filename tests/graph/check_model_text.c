@@ -49,6 +49,8 @@ static const struct {
      NULL},
     {"{\"model_type\": \"phi3\", " SIZES "}", PLAIN, NULL},
     {"{\"model_type\": \"ministral\", " SIZES "}", PLAIN, NULL},
+    {"{\"model_type\": \"ministral\", " SIZES ", \"sliding_window\": null, "
+     "\"layer_types\": null}", PLAIN, NULL},
     {"{\"model_type\": \"ministral3\", \"head_dim\": 4, " SIZES "}", PLAIN,
      NULL},
 

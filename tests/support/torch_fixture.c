@@ -44,6 +44,9 @@ static const struct {
                          " \"num_experts_per_tok\": 2,"
                          " \"shared_expert_intermediate_size\": 20,"
                          " \"mlp_only_layers\": [0]"},
+    [TORCH_MINISTRAL] = {"ministral", "ministral.txt",
+                         ", \"sliding_window\": 3, \"layer_types\":"
+                         " [\"sliding_attention\", \"full_attention\"]"},
     [TORCH_GLM4_MOE] =
         {NULL, "glm4_moe.txt",
          "{\"model_type\": \"glm4_moe\", \"hidden_size\": 16,"

@@ -25,8 +25,9 @@ typedef enum {
   TORCH_BLOOM,     /* ALiBi instead of positions, a norm of the embedding */
   TORCH_MPT,       /* ALiBi, GELU, no bias anywhere */
   TORCH_QWEN2_MOE, /* shared experts with a gate, biases of q, k and v */
-  TORCH_GLM4_MOE   /* groups of experts by sigmoids, a corrected choice, shared
+  TORCH_GLM4_MOE,  /* groups of experts by sigmoids, a corrected choice, shared
                       experts, heads half of which rotates */
+  TORCH_MINISTRAL  /* attention within windows of 3 in the first layer */
 } TorchModel;
 
 /* (transfer full) */

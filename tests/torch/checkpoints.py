@@ -6,8 +6,8 @@
 
 NAME: only these.  Qwen3 needs transformers 4.51 or later; what is committed of
 it, of Mixtral and of Qwen3-MoE was made by 4.52.4 with PyTorch 2.5.1, of
-llama-biases, gpt2, bloom and mpt by 4.51.3 with 2.3.1, of qwen2-moe and
-glm4-moe by 4.57.1 with 2.15.0 (glm4-moe's logits in float32: its class mixes
+llama-biases, gpt2, bloom and mpt by 4.51.3 with 2.3.1, of qwen2-moe,
+glm4-moe and ministral by 4.57.1 with 2.15.0 (glm4-moe's logits in float32: its class mixes
 the two).
 Each folder has config.json, safetensors and logits.txt: a line a position of
 TEXT, the logits that transformers computes in float64 from the weights as they
@@ -83,7 +83,10 @@ def newer(out, wanted):
                 sizes, n_routed_experts=8, moe_intermediate_size=8, n_group=4,
                 topk_group=2, first_k_dense_replace=1, n_shared_experts=2,
                 routed_scaling_factor=2.5, use_qk_norm=True,
-                attention_bias=True, **moe))):
+                attention_bias=True, **moe)),
+            ("ministral", "Ministral", dict(
+                sizes, sliding_window=3,
+                layer_types=["full_attention", "sliding_attention"]))):
         if wanted and name not in wanted:
             continue
         torch.manual_seed(20261122)

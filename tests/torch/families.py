@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Makes tests/data/torch/{qwen2_moe,glm4_moe}.txt: what the classes of Hugging
-Face transformers compute of small models of these families.
+"""Makes tests/data/torch/{qwen2_moe,glm4_moe,ministral}.txt: what the classes of
+Hugging Face transformers compute of small models of these families.
 
     python3 -m venv V && V/bin/pip install torch 'transformers==4.57.1' numpy
     V/bin/python tests/torch/families.py tests/data/torch
@@ -18,6 +18,7 @@ torch.Tensor.float = torch.Tensor.double
 torch.set_default_dtype(torch.float64)
 
 from transformers import (Glm4MoeConfig, Glm4MoeForCausalLM,  # noqa: E402
+                          MinistralConfig, MinistralForCausalLM,
                           Qwen2MoeConfig, Qwen2MoeForCausalLM)
 
 LENGTHS, VOCAB = [5, 70, 1, 12], 29
@@ -57,6 +58,9 @@ def models():
         **SIZES, **EXPERTS, n_routed_experts=8, n_group=4, topk_group=2,
         first_k_dense_replace=1, n_shared_experts=2, head_dim=8,
         routed_scaling_factor=2.5, use_qk_norm=True, attention_bias=True))
+    yield "ministral", MinistralForCausalLM(MinistralConfig(
+        **SIZES, head_dim=4, sliding_window=3,
+        layer_types=["sliding_attention", "full_attention"]))
 
 
 # the order of graph/input/model_row.c in a layer
