@@ -167,6 +167,38 @@ ra_block_is_last(uint32_t *count, uint32_t n_blocks, uint32_t *is_last)
   return *is_last != 0;
 }
 
+/* Waits until *@gate is @turn, which makes visible what the thread that gave
+ * the turn had seen (8.9, release and acquire patterns).  A block may only wait
+ * for blocks that run whatever it does: those with lower tickets of a counter.
+ */
+__device__ static inline void
+ra_turn_wait(const uint32_t *gate, uint32_t turn)
+{
+#ifdef __CUDACC__
+  uint32_t now;
+
+  do {
+    asm volatile("ld.acquire.gpu.global.u32 %0, [%1];\n"
+                 : "=r"(now)
+                 : "l"(gate)
+                 : "memory");
+  } while (now != turn);
+#else
+  ra_emu_turn_wait(gate, turn);
+#endif
+}
+
+__device__ static inline void
+ra_turn_give(uint32_t *gate, uint32_t turn)
+{
+#ifdef __CUDACC__
+  asm volatile("st.release.gpu.global.u32 [%0], %1;\n" ::"l"(gate), "r"(turn)
+               : "memory");
+#else
+  *gate = turn;
+#endif
+}
+
 /* ---- Asynchronous copies (9.7.8.24) ---------------------------------------*/
 
 /* Starts to copy 16 bytes to shared memory; zeroes unless @is_there. */

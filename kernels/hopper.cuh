@@ -216,15 +216,41 @@ ra_bulk_copy(uint16_t *panel, const RaTensorMap *map, int column, int head,
 #endif
 }
 
-/* Writes 16 bytes of zeroes, which wgmma may read after ra_proxy_fence() of
- * this thread and a barrier (9.7.12.4, fence.proxy.async). */
+/* Writes 16 bytes, which wgmma and the bulk copy engine may read after
+ * ra_proxy_fence() of this thread and a barrier (9.7.12.4, fence.proxy.async).
+ */
+template <typename Vector>
 __device__ static inline void
-ra_proxy_zero(void *shared)
+ra_proxy_store(void *shared, const Vector &value)
+{
+  static_assert(sizeof(Vector) == 16, "16 bytes");
+#ifdef __CUDACC__
+  *static_cast<Vector *>(shared) = value;
+#else
+  ra_emu_proxy_store(shared, &value);
+#endif
+}
+
+/* stmatrix.x4 (9.7.13.4.16), the reverse of ra_load_matrices(): four 8 x 8
+ * matrices of bf16.  Lane l gives the address of row l % 8 of matrix l / 8, and
+ * in @in[m] the elements (l / 4, 2 (l % 4)) and the next of matrix m.  Visible
+ * as ra_proxy_store()'s. */
+__device__ static inline void
+ra_proxy_store_matrices(void *row, const uint32_t in[4])
 {
 #ifdef __CUDACC__
-  *static_cast<uint4 *>(shared) = make_uint4(0, 0, 0, 0);
+  asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], "
+               "{%1, %2, %3, %4};\n" ::"r"(ra_shared_address(row)),
+               "r"(in[0]), "r"(in[1]), "r"(in[2]), "r"(in[3])
+               : "memory");
 #else
-  ra_emu_proxy_zero(shared);
+  const unsigned char *all = ra_emu_meet("stmatrix", in, 4 * sizeof *in);
+  unsigned lane = threadIdx.x % RA_WARP;
+  uint32_t mine[4];
+
+  for (unsigned i = 0; i < 4; i++)
+    memcpy(&mine[i], all + 64 * (lane % 8 * 4 + i) + 4 * (lane / 8), 4);
+  ra_emu_proxy_store(row, mine);
 #endif
 }
 
@@ -237,7 +263,8 @@ ra_proxy_clear(uint16_t *tile, int n)
 
   for (int at = n * 8 + thread; at < ROWS * 8; at += RA_WARPGROUP)
     for (int panel = 0; panel < HD / RA_PANEL; panel++)
-      ra_proxy_zero(tile + panel * ROWS * RA_PANEL + at * 8);
+      ra_proxy_store(tile + panel * ROWS * RA_PANEL + at * 8,
+                     make_uint4(0, 0, 0, 0));
 }
 
 __device__ static inline void
@@ -247,6 +274,53 @@ ra_proxy_fence()
   asm volatile("fence.proxy.async.shared::cta;\n" ::: "memory");
 #else
   ra_emu_proxy_fence();
+#endif
+}
+
+/* Starts to write (@n) floats of shared memory to @global, or to add them there
+ * (9.7.8.24.6, cp.async.bulk; .7, cp.reduce.async.bulk).  @n is a multiple of
+ * 4, both addresses of 16 bytes.  What this thread has seen of @global, the
+ * engine sees too. */
+__device__ static inline void
+ra_bulk_store(float *global, const float *shared, uint32_t n, bool adds)
+{
+#ifdef __CUDACC__
+  asm volatile("fence.proxy.async.global;\n" ::: "memory");
+  if (adds)
+    asm volatile("cp.reduce.async.bulk.global.shared::cta.bulk_group.add.f32 "
+                 "[%0], [%1], %2;\n" ::"l"(global),
+                 "r"(ra_shared_address(shared)), "r"(4 * n)
+                 : "memory");
+  else
+    asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;"
+                 "\n" ::"l"(global),
+                 "r"(ra_shared_address(shared)), "r"(4 * n)
+                 : "memory");
+  asm volatile("cp.async.bulk.commit_group;\n" ::: "memory");
+#else
+  ra_emu_bulk_store(global, shared, n, adds);
+#endif
+}
+
+/* Waits until this thread's bulk stores have read what they write. */
+__device__ static inline void
+ra_bulk_wait_read()
+{
+#ifdef __CUDACC__
+  asm volatile("cp.async.bulk.wait_group.read 0;\n" ::: "memory");
+#else
+  ra_emu_bulk_wait(false);
+#endif
+}
+
+/* Waits until they have written it, which this thread then sees. */
+__device__ static inline void
+ra_bulk_wait_written()
+{
+#ifdef __CUDACC__
+  asm volatile("cp.async.bulk.wait_group 0;\n" ::: "memory");
+#else
+  ra_emu_bulk_wait(true);
 #endif
 }
 
@@ -393,6 +467,24 @@ ra_wgmma_rows(float (&d)[8][4], const uint32_t a[4], uint64_t b)
                : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b));
 #else
   ra_emu_wgmma(d[0], 64, a, 0, b, true, true);
+#endif
+}
+
+/* d (= or +=) a^T b, 64 x 64, a sum over 16 rows of both tiles. */
+__device__ static inline void
+ra_wgmma_columns(float (&d)[8][4], uint64_t a, uint64_t b, bool adds)
+{
+#ifdef __CUDACC__
+  asm volatile("{\n"
+               ".reg .pred p;\n"
+               "setp.ne.b32 p, %34, 0;\n"
+               "wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16 "
+               "{" RA_NAMES_32 "}, %32, %33, p, 1, 1, 1, 1;\n"
+               "}\n"
+               : RA_F32(0)
+               : "l"(a), "l"(b), "r"((int)adds));
+#else
+  ra_emu_wgmma(d[0], 64, nullptr, a, b, true, adds);
 #endif
 }
 

@@ -32,11 +32,45 @@ struct BulkCopy {
   Barrier *barrier;
 };
 
-std::unordered_map<void *, Barrier> barriers;
-Named named[N_NAMED];
-std::vector<BulkCopy> in_flight;
-std::vector<std::vector<void *>> zeroes; /* of a thread, before its fence */
-bool any_time; /* copies of this block land whenever they like */
+struct Store { /* of a thread, before its fence */
+  void *to;
+  unsigned char value[CHUNK];
+};
+
+struct BulkStore {
+  float *to;
+  const float *from;
+  std::vector<float> was; /* in @from */
+  bool adds, is_read;
+};
+
+struct Thread {
+  std::vector<Store> stores;
+  std::vector<BulkStore> bulk;
+};
+
+/* A block's; one for each that runs. */
+struct Seat {
+  std::unordered_map<void *, Barrier> barriers;
+  Named named[N_NAMED];
+  std::vector<BulkCopy> in_flight;
+  std::vector<Thread> threads;
+  bool any_time = false; /* copies land whenever they like */
+};
+
+Seat seats[RA_EMU_SEATS];
+
+Seat *
+here()
+{
+  return &seats[ra_emu_seat];
+}
+
+Thread *
+this_thread()
+{
+  return &here()->threads[threadIdx.x];
+}
 
 void
 wake(std::vector<unsigned> *threads)
@@ -49,9 +83,9 @@ wake(std::vector<unsigned> *threads)
 Barrier *
 find(void *barrier)
 {
-  auto found = barriers.find(barrier);
+  auto found = here()->barriers.find(barrier);
 
-  if (found == barriers.end())
+  if (found == here()->barriers.end())
     ra_emu_die("mbarrier", "nobody has made it");
   return &found->second;
 }
@@ -119,7 +153,7 @@ ra_emu_barrier_init(void *barrier, unsigned n_arrivals)
   Barrier fresh;
 
   fresh.n_arrivals = fresh.n_left = n_arrivals;
-  barriers[barrier] = fresh;
+  here()->barriers[barrier] = fresh;
 }
 
 void
@@ -146,7 +180,7 @@ ra_emu_barrier_wait(void *barrier, unsigned parity)
 void
 ra_emu_named_barrier(unsigned id, unsigned n_threads, bool waits)
 {
-  Named *n = &named[id % N_NAMED];
+  Named *n = &here()->named[id % N_NAMED];
 
   if (id == 0 || id >= N_NAMED)
     ra_emu_die("bar", "a number that is not 1 to 15");
@@ -169,42 +203,78 @@ ra_emu_bulk_copy(void *to, const RaEmuTensorMap *map, const int at[3],
 {
   if (ra_emu_window_address(to) % ROW_BYTES != 0)
     ra_emu_die("cp.async.bulk", "not to a multiple of 128");
-  in_flight.push_back({static_cast<unsigned char *>(to),
-                       *map,
-                       {at[0], at[1], at[2]},
-                       find(barrier)});
+  here()->in_flight.push_back({static_cast<unsigned char *>(to),
+                               *map,
+                               {at[0], at[1], at[2]},
+                               find(barrier)});
 }
 
 void
-ra_emu_proxy_zero(void *shared)
+ra_emu_proxy_store(void *shared, const void *value)
 {
-  ra_emu_window_address(shared);
-  zeroes[threadIdx.x].push_back(shared);
+  Store s = {shared, {}};
+
+  if (ra_emu_window_address(shared) % CHUNK != 0)
+    ra_emu_die("st.shared", "an address that is not aligned");
+  memcpy(s.value, value, CHUNK);
+  this_thread()->stores.push_back(s);
 }
 
 void
 ra_emu_proxy_fence(void)
 {
-  for (void *place : zeroes[threadIdx.x])
-    memset(place, 0, CHUNK);
-  zeroes[threadIdx.x].clear();
+  for (const Store &s : this_thread()->stores)
+    memcpy(s.to, s.value, CHUNK);
+  this_thread()->stores.clear();
+}
+
+void
+ra_emu_bulk_store(float *global, const float *shared, uint32_t n, bool adds)
+{
+  if (ra_emu_window_address(shared) % CHUNK != 0 ||
+      reinterpret_cast<uintptr_t>(global) % CHUNK != 0 || n % 4 != 0)
+    ra_emu_die("cp.async.bulk", "not whole chunks of 16 bytes");
+  this_thread()->bulk.push_back(
+      {global, shared, std::vector<float>(shared, shared + n), adds, false});
+}
+
+void
+ra_emu_bulk_wait(bool written)
+{
+  std::vector<BulkStore> *all = &this_thread()->bulk;
+
+  if (written && !all->empty())
+    ra_emu_rest();
+  for (BulkStore &s : *all) {
+    size_t n = s.was.size();
+
+    if (!s.is_read && memcmp(s.from, s.was.data(), n * sizeof(float)) != 0)
+      ra_emu_die("cp.async.bulk", "shared memory of a store that runs was "
+                                  "written");
+    s.is_read = true;
+    for (size_t i = 0; i < n && written; i++)
+      s.to[i] = s.adds ? s.to[i] + s.was[i] : s.was[i];
+  }
+  if (written)
+    all->clear();
 }
 
 void
 ra_emu_async_begin(unsigned n_threads)
 {
-  barriers.clear();
-  zeroes.resize(n_threads);
-  any_time = ra_emu_draw() % 2;
+  here()->barriers.clear();
+  here()->threads.resize(n_threads);
+  here()->any_time = ra_emu_draw() % 2;
   ra_emu_wgmma_begin(n_threads);
 }
 
 bool
 ra_emu_async_step(bool idle)
 {
+  std::vector<BulkCopy> &in_flight = here()->in_flight;
   size_t pick;
 
-  if (in_flight.empty() || !(idle || (any_time && ra_emu_draw() % 2)))
+  if (in_flight.empty() || !(idle || (here()->any_time && ra_emu_draw() % 2)))
     return false;
   pick = ra_emu_draw() % in_flight.size();
   land(in_flight[pick]);
@@ -215,17 +285,19 @@ ra_emu_async_step(bool idle)
 void
 ra_emu_async_thread_end(void)
 {
-  if (!zeroes[threadIdx.x].empty())
+  if (!this_thread()->stores.empty())
     ra_emu_die("fence.proxy", "a thread ended with stores before their fence");
+  if (!this_thread()->bulk.empty())
+    ra_emu_die("cp.async.bulk", "a thread ended with stores nobody waited for");
   ra_emu_wgmma_thread_end();
 }
 
 void
 ra_emu_async_end(void)
 {
-  if (!in_flight.empty())
+  if (!here()->in_flight.empty())
     ra_emu_die("cp.async.bulk", "a block ended with a copy in flight");
-  for (const Named &n : named)
+  for (const Named &n : here()->named)
     if (n.n_here > 0)
       ra_emu_die("bar", "a block ended with arrivals that nobody met");
 }

@@ -16,9 +16,11 @@
  * too high, more shared memory than the kernel is allowed.  So does an address
  * that traps on a GPU.
  *
- * Blocks run one after another, in an order sampled from the seed.  Speed,
- * occupancy, memory ordering between blocks, and PTX are not emulated: each
- * piece of PTX in kernels/device.cuh comes with the same in C++.
+ * Up to three blocks run together, how many a launch, and turn by turn, is
+ * sampled from the seed; they begin in a sampled order.  A block that waits for
+ * one which has no room to begin thus ends the program.  Speed, occupancy,
+ * memory ordering between blocks, and PTX are not emulated: each piece of PTX
+ * in kernels/device.cuh comes with the same in C++.
  */
 #ifndef RA_TESTS_EMULATOR_CUDA_RUNTIME_API_H
 #define RA_TESTS_EMULATOR_CUDA_RUNTIME_API_H
@@ -200,6 +202,9 @@ const unsigned char *ra_emu_meet(const char *what, const void *mine,
 void ra_emu_copy_later(void *to, const void *from);
 void ra_emu_copy_commit(void);
 void ra_emu_copy_wait(unsigned n_left); /* all but the last @n_left groups */
+
+/* Waits until another block has made *@gate equal to @turn. */
+void ra_emu_turn_wait(const uint32_t *gate, uint32_t turn);
 
 /* Switches between fibers since the program started: the work of a test. */
 uint64_t ra_emu_n_switches(void);

@@ -21,18 +21,20 @@
 
 enum { STACK_BYTES = 256 << 10, LANES = 32, SLOT_BYTES = 64 };
 enum { SHIFTS = 64, SHIFT_BYTES = 21 * 64 };
+enum { ROUNDS = 64 }; /* of a block before another goes on, on average */
 
 /* Dynamic memory begins this far into the window of shared memory: aligned as
  * RA_DYNAMIC() says and no better. */
 enum { WINDOW_BYTES = 128, WINDOW_ALIGN = 1024 };
 
 dim3 threadIdx, blockIdx, blockDim, gridDim;
+unsigned ra_emu_seat;
 const RaEmuWatch *ra_emu_watch;
 
 namespace
 {
 
-enum State { RUNNABLE, AT_WARP, AT_BLOCK, ASLEEP, DONE };
+enum State { RUNNABLE, AT_WARP, AT_BLOCK, ASLEEP, AT_TURN, DONE };
 
 struct Copy {
   void *to;
@@ -64,7 +66,9 @@ struct Fiber {
   void *stack = nullptr;
   State state = DONE;
   dim3 at;
-  const char *what = ""; /* where it waits */
+  const char *what = "";          /* where it waits */
+  const uint32_t *gate = nullptr; /* until this is @turn */
+  uint32_t turn = 0;
   unsigned n_met = 0;
   std::vector<std::vector<Copy>> copies; /* groups; the last one is open */
 };
@@ -94,14 +98,23 @@ struct Block {
   size_t n_dynamic = 0;
   unsigned n_threads = 0;
   unsigned n_here = 0, n_done = 0; /* threads, likewise */
+  dim3 at;
 };
 
-std::vector<std::unique_ptr<Fiber>> fibers; /* kept: their stacks */
-Block *block;
+/* One of the blocks that run together. */
+struct Seat {
+  std::unique_ptr<Block> block;               /* NULL: free */
+  std::vector<std::unique_ptr<Fiber>> fibers; /* kept: their stacks */
+  bool is_stuck = false;                      /* it waits for another block */
+};
+
+Seat seats[RA_EMU_SEATS];
+Block *block; /* that of ra_emu_seat */
 Fiber *running;
 Place scheduler;
 const std::function<void()> *entry;
 uint64_t random_state = 1, n_switches;
+bool rests; /* others go on before the running block does */
 
 [[noreturn]] void
 die(const char *what, const char *why)
@@ -244,6 +257,7 @@ start(Fiber *f)
 void
 release_warp(unsigned t)
 {
+  const auto &fibers = seats[ra_emu_seat].fibers;
   unsigned first = t / LANES * LANES;
   Warp *warp = &block->warps[t / LANES];
 
@@ -269,23 +283,32 @@ release_block()
     return;
   block->n_here = 0;
   for (unsigned i = 0; i < block->n_threads; i++)
-    fibers[i]->state = RUNNABLE;
+    seats[ra_emu_seat].fibers[i]->state = RUNNABLE;
 }
 
 void
-run_block(dim3 shape, size_t n_dynamic)
+sit_down(unsigned seat)
 {
-  Block here;
+  ra_emu_seat = seat;
+  block = seats[seat].block.get();
+  blockIdx = block->at;
+}
+
+void
+begin_block(unsigned seat, dim3 at, dim3 shape, size_t n_dynamic)
+{
+  auto &fibers = seats[seat].fibers;
   unsigned n = shape.x * shape.y * shape.z;
-  std::vector<unsigned> ready;
 
   if (n == 0 || n % LANES != 0 || shape.y * shape.z != 1)
     die("launch", "blocks are one row of whole warps here");
-  here.warps.resize(n / LANES);
-  here.n_threads = n;
-  here.n_dynamic = n_dynamic;
-  here.dynamic.reset(poisoned(WINDOW_BYTES + n_dynamic, WINDOW_ALIGN));
-  block = &here;
+  seats[seat].block = std::make_unique<Block>();
+  seats[seat].block->at = at;
+  sit_down(seat);
+  block->warps.resize(n / LANES);
+  block->n_threads = n;
+  block->n_dynamic = n_dynamic;
+  block->dynamic.reset(poisoned(WINDOW_BYTES + n_dynamic, WINDOW_ALIGN));
   if (ra_emu_watch)
     ra_emu_watch->shared(ra_emu_dynamic(), n_dynamic);
   ra_emu_async_begin(n);
@@ -295,40 +318,93 @@ run_block(dim3 shape, size_t n_dynamic)
     fibers[i]->at = dim3(i);
     start(fibers[i].get());
   }
-  while (here.n_done < n) {
-    ready.clear();
-    for (unsigned i = 0; i < n; i++)
-      if (fibers[i]->state == RUNNABLE)
-        ready.push_back(i);
-    if (ra_emu_async_step(ready.empty()) && ready.empty())
-      continue;
-    if (ready.empty())
-      die("deadlock", "no thread can go on");
-    /* One round: all that were ready, in a drawn order. */
-    for (size_t left = ready.size(); left > 0; left--) {
-      unsigned pick = draw_of(left);
-      unsigned t = ready[pick];
+}
 
-      ready[pick] = ready[left - 1];
-      running = fibers[t].get();
-      threadIdx = running->at;
-      n_switches++;
-      switch_to(&scheduler, &running->place);
-      if (fibers[t]->state == DONE) {
-        here.n_done++;
-        here.warps[t / LANES].n_done++;
-      } else if (fibers[t]->state == AT_WARP) {
-        release_warp(t);
-      } else if (fibers[t]->state == AT_BLOCK) {
-        release_block();
-      }
+/* One round of the block: all threads that are ready, in a drawn order.
+ * Returns: FALSE if none is, and nothing has arrived. */
+bool
+run_round()
+{
+  static std::vector<unsigned> ready;
+  const auto &fibers = seats[ra_emu_seat].fibers;
+
+  ready.clear();
+  for (unsigned i = 0; i < block->n_threads; i++) {
+    Fiber *f = fibers[i].get();
+
+    if (f->state == AT_TURN && *f->gate == f->turn)
+      f->state = RUNNABLE;
+    if (f->state == RUNNABLE)
+      ready.push_back(i);
+  }
+  if (ra_emu_async_step(ready.empty()) && ready.empty())
+    return true;
+  if (ready.empty())
+    return false;
+  for (size_t left = ready.size(); left > 0; left--) {
+    unsigned pick = draw_of(left);
+    unsigned t = ready[pick];
+
+    ready[pick] = ready[left - 1];
+    running = fibers[t].get();
+    threadIdx = running->at;
+    n_switches++;
+    switch_to(&scheduler, &running->place);
+    if (fibers[t]->state == DONE) {
+      block->n_done++;
+      block->warps[t / LANES].n_done++;
+    } else if (fibers[t]->state == AT_WARP) {
+      release_warp(t);
+    } else if (fibers[t]->state == AT_BLOCK) {
+      release_block();
     }
   }
+  return true;
+}
+
+void
+end_block()
+{
   ra_emu_async_end();
   if (ra_emu_watch)
     ra_emu_watch->block_done();
-  block = nullptr;
   ra_emu_refuse_block_done();
+  block = nullptr;
+  seats[ra_emu_seat].block.reset();
+}
+
+/* A seat of those whose blocks run and are not stuck; die if there is none. */
+unsigned
+draw_seat()
+{
+  unsigned which[RA_EMU_SEATS], n = 0;
+
+  for (unsigned i = 0; i < RA_EMU_SEATS; i++)
+    if (seats[i].block && !seats[i].is_stuck)
+      which[n++] = i;
+  if (n == 0)
+    die("deadlock", "no thread can go on");
+  return which[draw_of(n)];
+}
+
+/* Rounds of a block until it is done or stuck, or as many as are drawn: then
+ * other blocks may be far ahead of it, or far behind.  Returns: TRUE if it is
+ * done. */
+bool
+run_some(bool is_alone)
+{
+  rests = false;
+  do {
+    if (!run_round()) {
+      seats[ra_emu_seat].is_stuck = true;
+      return false;
+    }
+    for (Seat &s : seats)
+      s.is_stuck = false;
+    if (block->n_done == block->n_threads)
+      return true;
+  } while (is_alone || (!rests && draw_of(ROUNDS) > 0));
+  return false;
 }
 
 } // namespace
@@ -356,12 +432,24 @@ ra_emu_launch(const void *address, dim3 grid, dim3 shape, size_t n_dynamic,
   entry = &kernel;
   for (unsigned i = 0; i < n; i++)
     order[i] = i;
-  for (unsigned left = n; left > 0; left--) {
-    unsigned pick = (unsigned)(draw() % left), b = order[pick];
+  /* An observer wants block after block. */
+  unsigned n_seats = ra_emu_watch ? 1 : 1 + draw_of(RA_EMU_SEATS), n_seated = 0;
+  for (unsigned left = n; left > 0 || n_seated > 0;) {
+    for (unsigned seat = 0; seat < n_seats && left > 0; seat++)
+      if (!seats[seat].block) {
+        unsigned pick = (unsigned)(draw() % left), b = order[pick];
 
-    order[pick] = order[left - 1];
-    blockIdx = dim3(b % grid.x, b / grid.x % grid.y, b / grid.x / grid.y);
-    run_block(shape, n_dynamic);
+        order[pick] = order[--left];
+        begin_block(seat,
+                    dim3(b % grid.x, b / grid.x % grid.y, b / grid.x / grid.y),
+                    shape, n_dynamic);
+        n_seated++;
+      }
+    sit_down(draw_seat());
+    if (run_some(n_seated == 1)) {
+      end_block();
+      n_seated--;
+    }
   }
   ra_emu_leave();
 }
@@ -411,7 +499,23 @@ ra_emu_sleep(const char *what)
 void
 ra_emu_wake(unsigned thread)
 {
-  fibers[thread]->state = RUNNABLE;
+  seats[ra_emu_seat].fibers[thread]->state = RUNNABLE;
+}
+
+void
+ra_emu_rest(void)
+{
+  rests = true;
+  wait(RUNNABLE, "rest");
+}
+
+void
+ra_emu_turn_wait(const uint32_t *gate, uint32_t turn)
+{
+  running->gate = gate;
+  running->turn = turn;
+  if (*gate != turn)
+    wait(AT_TURN, "turn");
 }
 
 RaEmuWindow

@@ -48,6 +48,22 @@ typedef enum {
 void emu_hopper(const uint16_t *a, const uint16_t *b, const uint16_t *c,
                 float *out_scores, float *out_sums, EmuHopperFault fault);
 
+/* The fault of emu_turns(). */
+typedef enum {
+  EMU_TURNS,
+  /* Faults that give a wrong sum with some seed. */
+  EMU_NO_TURN,    /* blocks do not wait for theirs */
+  EMU_EARLY_TURN, /* or give it before they have written */
+  /* Faults that end the program with some seed. */
+  EMU_NO_TICKET,  /* blocks may wait for one that has no room to begin */
+  EMU_EARLY_WRITE /* what is being stored is written */
+} EmuTurnsFault;
+
+/* Blocks of one warp, EMU_N_TURNS of them, make *@sum (4) their sum: block t
+ * adds 2^t, and the first one stores it.  @counts (2): zeroes. */
+enum { EMU_N_TURNS = 8 };
+void emu_turns(float *sum, uint32_t *counts, EmuTurnsFault fault);
+
 #ifdef __cplusplus
 }
 #endif

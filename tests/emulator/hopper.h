@@ -7,7 +7,10 @@
  *  - A wgmma reads shared memory through its descriptors at its start, and ends
  *    the program if that memory has changed by the wait.  Until then its
  *    results are poisoned, and to access them ends the program too.
- *  - Stores that a wgmma reads are not visible before the fence.
+ *  - Stores that a wgmma or a bulk store reads are not visible before the
+ *    fence.
+ *  - A bulk store writes when it is waited for, and ends the program if what it
+ *    reads has changed before.
  */
 #ifndef RA_TESTS_EMULATOR_HOPPER_H
 #define RA_TESTS_EMULATOR_HOPPER_H
@@ -32,15 +35,24 @@ void ra_emu_named_barrier(unsigned id, unsigned n_threads, bool waits);
 
 void ra_emu_bulk_copy(void *to, const RaEmuTensorMap *map, const int at[3],
                       void *barrier);
-void ra_emu_proxy_zero(void *shared); /* 16 bytes */
+void ra_emu_proxy_store(void *shared, const void *value); /* 16 bytes */
 void ra_emu_proxy_fence(void);
 
+/* (n) floats from @shared to @global, added to what is there or instead of it;
+ * waits for this thread's: until they are read, until they are written. */
+void ra_emu_bulk_store(float *global, const float *shared, uint32_t n,
+                       bool adds);
+void ra_emu_bulk_wait(bool written);
+
 /* This lane's part of d = a b, 64 x @n.  @a is in registers, or at @desc_a if
- * NULL; @by_rows: the sum is over the rows of b in shared memory. */
+ * NULL; @by_rows: the sum is over the rows of what is in shared memory. */
 void ra_emu_wgmma(float *d, unsigned n, const uint32_t *a, uint64_t desc_a,
                   uint64_t desc_b, bool by_rows, bool adds);
 void ra_emu_wgmma_fence(void);
 void ra_emu_wgmma_commit(void);
 void ra_emu_wgmma_wait(unsigned n_left);
+
+/* Multiplications of pairs of numbers in all wgmma since the program began. */
+extern "C" uint64_t ra_emu_n_multiplied(void);
 
 #endif

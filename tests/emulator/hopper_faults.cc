@@ -1,5 +1,5 @@
-/* Two multiplications of a warpgroup, with each fault in the use of
- * kernels/hopper.cuh that the emulator detects: see
+/* Two multiplications of a warpgroup, and blocks that add in turns, with each
+ * fault in the use of kernels/hopper.cuh that the emulator detects: see
  * tests/device/check_emulator.c. */
 #include "config.h"
 
@@ -42,7 +42,7 @@ products_kernel(const __grid_constant__ Maps maps, const uint16_t *a,
   if (fault != EMU_NO_BARRIER_WAIT)
     ra_barrier_wait(barrier, fault == EMU_WRONG_PARITY);
   if (threadIdx.x < K / 8)
-    ra_proxy_zero(tile_b + 8 * threadIdx.x);
+    ra_proxy_store(tile_b + 8 * threadIdx.x, make_uint4(0, 0, 0, 0));
   if (fault != EMU_NO_PROXY_FENCE)
     ra_proxy_fence();
   ra_named_wait(1, RA_WARPGROUP);
@@ -101,4 +101,38 @@ emu_hopper(const uint16_t *a, const uint16_t *b, const uint16_t *c,
   RA_LAUNCH(products_kernel, 1, RA_WARPGROUP,
             2 * (M * K + 2 * N * K) + RA_SWIZZLE_BYTES, NULL, maps, a,
             out_scores, out_sums, fault);
+}
+
+__global__ static void
+turns_kernel(float *sum, uint32_t *counts, EmuTurnsFault fault)
+{
+  RA_DYNAMIC(memory);
+  float *mine = reinterpret_cast<float *>(memory);
+  uint32_t turn = blockIdx.x, *gate = counts + 1;
+
+  if (threadIdx.x > 0)
+    return;
+  if (fault != EMU_NO_TICKET)
+    turn = atomicAdd(counts, 1u);
+  float value = (float)(1u << turn);
+  ra_proxy_store(mine, make_float4(value, value, value, value));
+  ra_proxy_fence();
+  if (fault != EMU_NO_TURN)
+    ra_turn_wait(gate, turn);
+  ra_bulk_store(sum, mine, 4, turn > 0);
+  if (fault == EMU_EARLY_WRITE)
+    mine[0] = 0.0f;
+  ra_bulk_wait_read();
+  mine[0] = 0.0f; /* it may be another's now */
+  if (fault == EMU_EARLY_TURN)
+    ra_turn_give(gate, turn + 1);
+  ra_bulk_wait_written();
+  if (fault != EMU_EARLY_TURN)
+    ra_turn_give(gate, turn + 1);
+}
+
+extern "C" void
+emu_turns(float *sum, uint32_t *counts, EmuTurnsFault fault)
+{
+  RA_LAUNCH(turns_kernel, EMU_N_TURNS, RA_WARP, 16, NULL, sum, counts, fault);
 }

@@ -11,9 +11,16 @@
 
 uint64_t ra_emu_draw(void); /* the next random number of the seed */
 
+/* Blocks that run together have a seat each; the running block's. */
+enum { RA_EMU_SEATS = 3 };
+extern unsigned ra_emu_seat;
+
 /* Stops the running fiber until ra_emu_wake() of its thread. */
 void ra_emu_sleep(const char *what);
 void ra_emu_wake(unsigned thread);
+
+/* Lets other threads, and other blocks, go on before the running fiber. */
+void ra_emu_rest(void);
 
 /* Shared memory as addressed by descriptors; that of the block is from begin to
  * end. */
@@ -27,8 +34,8 @@ RaEmuWindow ra_emu_window(void);
 void ra_emu_async_begin(unsigned n_threads);
 void ra_emu_async_end(void);
 
-/* Called before each round of the threads; @idle: none can continue.  Returns:
- * TRUE if something has arrived. */
+/* Called before each round of a block's threads; @idle: none can continue.
+ * Returns: TRUE if something has arrived. */
 bool ra_emu_async_step(bool idle);
 
 void ra_emu_async_thread_end(void); /* called by the fiber that ends */

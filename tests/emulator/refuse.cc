@@ -8,6 +8,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "tests/emulator/machine.h"
 #include "tests/emulator/memory.h"
 #include "tests/emulator/refuse.h"
 
@@ -24,8 +25,8 @@ struct Span {
 };
 
 std::unordered_map<const void *, size_t> dynamic_of; /* kernels' allowance */
-std::vector<Span> statics;                           /* of the block */
-size_t n_dynamic_now, n_static_now;
+std::vector<Span> statics[RA_EMU_SEATS];             /* of blocks */
+size_t n_dynamic_now, n_static_now[RA_EMU_SEATS];
 
 [[noreturn]] void
 die(const char *what, const char *why)
@@ -89,7 +90,7 @@ ra_emu_allow_shared(const char *what, const void *at, size_t align)
 
   if (!is_aligned(at, align))
     die(what, "an address that is not aligned");
-  for (const Span &span : statics)
+  for (const Span &span : statics[ra_emu_seat])
     found = found || is_in(span, at, align);
   if (!found)
     die(what, "an address outside the block's shared memory");
@@ -98,11 +99,12 @@ ra_emu_allow_shared(const char *what, const void *at, size_t align)
 void
 ra_emu_refuse_shared(const void *memory, size_t n_bytes)
 {
-  statics.push_back({static_cast<const char *>(memory), n_bytes});
-  n_static_now += n_bytes;
-  if (n_static_now > SHARED_BYTES)
+  size_t n = n_static_now[ra_emu_seat] += n_bytes;
+
+  statics[ra_emu_seat].push_back({static_cast<const char *>(memory), n_bytes});
+  if (n > SHARED_BYTES)
     die("__shared__", "more than 48 KiB");
-  if (n_static_now + n_dynamic_now > OPT_IN_BYTES)
+  if (n + n_dynamic_now > OPT_IN_BYTES)
     die("__shared__", "more than 227 KiB with what is dynamic");
 }
 
@@ -117,6 +119,6 @@ ra_emu_refuse_copy(const void *to, const void *from)
 void
 ra_emu_refuse_block_done(void)
 {
-  statics.clear();
-  n_static_now = 0;
+  statics[ra_emu_seat].clear();
+  n_static_now[ra_emu_seat] = 0;
 }

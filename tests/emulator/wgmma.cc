@@ -55,8 +55,10 @@ struct Halves {
   uint16_t a[64][K], b[MOST_N][K];
 };
 
-std::vector<Lane> lanes;
-std::vector<Factors> factors; /* of each warp */
+/* One for each block that runs. */
+std::vector<Lane> lanes_of[RA_EMU_SEATS];
+std::vector<Factors> factors_of[RA_EMU_SEATS]; /* of each warp */
+uint64_t n_multiplied;
 
 Place
 place_of(uint64_t d)
@@ -132,7 +134,7 @@ read_product(const Product &p, Halves *h)
   uint64_t hash = UINT64_C(0xcbf29ce484222325);
 
   if (!p.a) {
-    read_halves(p.place_a, 64, false, h->a);
+    read_halves(p.place_a, 64, p.by_rows, h->a);
     hash = hash_of(h->a, 64, hash);
   }
   read_halves(p.place_b, p.n, p.by_rows, h->b);
@@ -231,6 +233,9 @@ is_pending(const Lane &lane, const float *d)
 void
 ra_emu_wgmma_begin(unsigned n_threads)
 {
+  std::vector<Lane> &lanes = lanes_of[ra_emu_seat];
+  std::vector<Factors> &factors = factors_of[ra_emu_seat];
+
   if (lanes.size() < n_threads) {
     lanes.resize(n_threads);
     factors.resize(n_threads / LANES);
@@ -246,7 +251,7 @@ ra_emu_wgmma_begin(unsigned n_threads)
 void
 ra_emu_wgmma_thread_end(void)
 {
-  const Lane &lane = lanes[threadIdx.x];
+  const Lane &lane = lanes_of[ra_emu_seat][threadIdx.x];
 
   if (lane.groups.size() > 1 || !lane.groups[0].empty())
     ra_emu_die("wgmma", "a thread ended with products nobody waited for");
@@ -256,20 +261,20 @@ void
 ra_emu_wgmma_fence(void)
 {
   ra_emu_meet("wgmma.fence", "", 0);
-  lanes[threadIdx.x].fenced = true;
+  lanes_of[ra_emu_seat][threadIdx.x].fenced = true;
 }
 
 void
 ra_emu_wgmma_commit(void)
 {
   ra_emu_meet("wgmma.commit_group", "", 0);
-  lanes[threadIdx.x].groups.emplace_back();
+  lanes_of[ra_emu_seat][threadIdx.x].groups.emplace_back();
 }
 
 void
 ra_emu_wgmma_wait(unsigned n_left)
 {
-  Lane *lane = &lanes[threadIdx.x];
+  Lane *lane = &lanes_of[ra_emu_seat][threadIdx.x];
 
   ra_emu_meet("wgmma.wait_group", "", 0);
   while (lane->groups.size() > n_left + 1) {
@@ -296,8 +301,8 @@ ra_emu_wgmma(float *d, unsigned n, const uint32_t *a, uint64_t desc_a,
              uint64_t desc_b, bool by_rows, bool adds)
 {
   unsigned l = threadIdx.x % LANES;
-  Lane *lane = &lanes[threadIdx.x];
-  Factors *f = &factors[threadIdx.x / LANES];
+  Lane *lane = &lanes_of[ra_emu_seat][threadIdx.x];
+  Factors *f = &factors_of[ra_emu_seat][threadIdx.x / LANES];
   Product p = {d, n, a, {}, place_of(desc_a), place_of(desc_b), by_rows, 0};
   uint64_t given[6] = {desc_a, desc_b, n, adds, 0, 0};
   float rows[2][K];
@@ -329,4 +334,12 @@ ra_emu_wgmma(float *d, unsigned n, const uint32_t *a, uint64_t desc_a,
     add_product(rows[half], f->b[l % 4], n, adds, result->data() + 2 * half);
   memset(d, 0xff, n / 2 * sizeof(float));
   lane->groups.back().push_back(p);
+  if (threadIdx.x % GROUP == 0)
+    n_multiplied += (uint64_t)64 * n * K;
+}
+
+uint64_t
+ra_emu_n_multiplied(void)
+{
+  return n_multiplied;
 }
