@@ -41,7 +41,6 @@ EXTRA_DIST += %D%/validation.head.md
 dist_pages_DATA += %D%/validation.md
 dist_pages_DATA += %D%/validation.png
 dist_pages_DATA += %D%/workloads.md
-dist_design_DATA += %D%/design/attention-backward.md
 dist_design_DATA += %D%/design/graph.md %D%/design/kernels.md
 dist_design_DATA += %D%/design/limits.md
 dist_design_DATA += %D%/design/search.md %D%/design/simulation.md

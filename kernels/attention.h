@@ -9,10 +9,11 @@
  * queries of one head; in the backward pass, 64 or 128 keys or queries.
  * Probabilities are never stored (arXiv 2205.14135, 2307.08691).
  *
- * Gradients are sums in a fixed order, without atomic additions.  One kernel
- * computes d_k and d_v: each block owns 64 or 128 keys and goes over all
- * queries and all heads of the group.  Another computes d_q and owns as many
- * queries.  Scores are computed twice for that: seven GEMMs instead of five.
+ * Gradients are sums in a fixed order, the same bits in each run.  On
+ * capability 9.0 one kernel has five GEMMs a tile: a block owns 128 keys, and
+ * adds to d_q in its turn.  Elsewhere, and for keys or distances that are not
+ * plain, one kernel owns 64 keys a block and another as many queries: scores
+ * are computed twice, seven GEMMs.
  *
  * Error, with u = 2^-24 and U = 2^-8, the rounding of bf16.  Products of bf16
  * are exact in fp32, and a sum of n of them is within n 2^-22 sum|terms|
@@ -128,7 +129,7 @@ int ra_k_attention_merge(size_t n_tokens, uint32_t n_heads, uint32_t head_dim,
  * @d_q: as @q, written
  * @d_k: as @k, written
  * @d_v: as @k, written
- * @workspace: (n_tokens, q_heads) fp32
+ * @workspace: ra_k_attention_backward_workspace() floats
  *
  * For a part of the keys, @d_q is their part of the gradient.
  *
@@ -139,6 +140,17 @@ int ra_k_attention_backward(const RaKAttention *shape, const uint16_t *q,
                             const uint16_t *out, const float *lse,
                             const uint16_t *d_out, uint16_t *d_q, uint16_t *d_k,
                             uint16_t *d_v, float *workspace, void *stream);
+
+/**
+ * ra_k_attention_backward_workspace:
+ *
+ * One for each row, n_tokens q_heads of them.  For the variant of capability
+ * 9.0 head_dim + 2, as it sums d_q in fp32 (graph/op/activation.c counts the
+ * same).  Tokens, heads, and what makes a shape plain matter.
+ *
+ * Returns: floats that ra_k_attention_backward() needs on this device
+ */
+size_t ra_k_attention_backward_workspace(const RaKAttention *shape);
 
 /* The variants for any device and for capability 9.0 alone, as for the forward
  * pass. */

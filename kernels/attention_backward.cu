@@ -318,7 +318,7 @@ launch(const RaKAttention &shape, const Arrays &a, const uint16_t *out,
   if (code != cudaSuccess)
     return code;
   if (queries.x > 0)
-    ra_start_delta<HD>(out, a.d_out, workspace, n_rows, stream);
+    ra_start_delta<HD>(out, a.d_out, workspace, n_rows, NULL, stream);
   if (keys.x > 0)
     RA_LAUNCH(of_keys, keys, THREADS, n_bytes, stream, shape, a);
   if (queries.x > 0)

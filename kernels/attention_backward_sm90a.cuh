@@ -1,5 +1,5 @@
-/* Memory of a block and its loop over the other side, private to the two
- * kernels of attention_backward_sm90a.cu. */
+/* Memory of a block, its copies, and its place among the others, private to
+ * attention_backward_sm90a.cu. */
 #ifndef RA_KERNELS_ATTENTION_BACKWARD_SM90A_CUH
 #define RA_KERNELS_ATTENTION_BACKWARD_SM90A_CUH
 
@@ -9,61 +9,114 @@
 #define GROUPS 2                       /* warpgroups that multiply */
 #define WARPS (RA_WARPGROUP / RA_WARP) /* warps of each */
 #define THREADS ((GROUPS + 1) * RA_WARPGROUP)
-#define TILE 64
-#define OWN (GROUPS * TILE)
+#define TILE 64             /* keys of a warpgroup; rows of a product */
+#define OWN (GROUPS * TILE) /* keys of a block */
 #define STAGES 2
+#define QUERIES(HD) (8192 / (HD)) /* queries of a tile */
+#define PART (TILE * TILE)        /* floats of a warpgroup of a tile's d_q */
 
-/* Named barriers, one within each warpgroup. */
-#define WITHIN 1
+/* Named barriers: of both warpgroups that multiply, and one within each. */
+#define BOTH 1
+#define WITHIN 2
 
 /* An array of ROWS rows, HD / 64 panels. */
 template <int HD, int ROWS> struct Panels {
   enum { PANEL = ROWS * RA_PANEL, SIZE = ROWS * HD };
 };
 
-/* `full`: the data has arrived; `free`: all multiplying warps have read it. */
+/* `full`: the data has arrived; `free`: all that read it have done so.  The
+ * engine reads sums, all others are read by the warps that multiply. */
 struct Barriers {
   RaBarrier own_full;
   RaBarrier full[STAGES], free[STAGES];
+  RaBarrier sums_full[GROUPS], sums_free[GROUPS];
 };
 
-/* Shared memory of the block's own rows and of tiles, two arrays each.  It is
- * one pointer, as registers are scarce. */
+/* Shared memory: keys and values of the block, queries and gradients of outputs
+ * of two tiles, ds of two tiles, d_q of one.  It is one pointer, as registers
+ * are scarce. */
 template <int HD> struct Memory {
-  uint16_t *own_x;
+  enum {
+    OWN_SIZE = Panels<HD, OWN>::SIZE,
+    TILE_SIZE = Panels<HD, QUERIES(HD)>::SIZE,
+    DS_SIZE = OWN * QUERIES(HD),
+    TILES_AT = 2 * OWN_SIZE,
+    DS_AT = TILES_AT + 2 * STAGES * TILE_SIZE,
+    SUMS_AT = DS_AT + STAGES * DS_SIZE,
+    N_BYTES = 2 * SUMS_AT + 4 * GROUPS * PART
+  };
+  uint16_t *keys;
 
   __device__ explicit Memory(unsigned char *memory)
-      : own_x(reinterpret_cast<uint16_t *>(ra_swizzle_begin(memory)))
+      : keys(reinterpret_cast<uint16_t *>(ra_swizzle_begin(memory)))
   {
   }
   __device__ uint16_t *
-  own_y() const
+  values() const
   {
-    return own_x + Panels<HD, OWN>::SIZE;
+    return keys + OWN_SIZE;
   }
   __device__ uint16_t *
-  tile_x(int stage) const
+  queries(int stage) const
   {
-    return own_x + 2 * Panels<HD, OWN>::SIZE +
-           stage * 2 * Panels<HD, TILE>::SIZE;
+    return keys + TILES_AT + stage * 2 * TILE_SIZE;
   }
   __device__ uint16_t *
-  tile_y(int stage) const
+  d_out(int stage) const
   {
-    return tile_x(stage) + Panels<HD, TILE>::SIZE;
+    return queries(stage) + TILE_SIZE;
+  }
+  /* Rows are the block's keys, in panels of 64 queries. */
+  __device__ uint16_t *
+  ds(int stage) const
+  {
+    return keys + DS_AT + stage * DS_SIZE;
+  }
+  __device__ float *
+  sums(int group) const
+  {
+    return reinterpret_cast<float *>(keys + SUMS_AT) + group * PART;
   }
 };
 
-/* The rows of a block, and the loop over the other side: heads with n_each
- * tiles each, from token @from of the sequence on. */
+/* Sums of d_q over blocks, in fp32: PART floats for each tile of queries, head
+ * and warpgroup, and for each how many blocks have added to them. */
+struct Sums {
+  float *parts;
+  uint32_t *turns;
+  uint32_t *ticket; /* of the next block */
+
+  __device__ float *
+  part(size_t which) const
+  {
+    return parts + which * PART;
+  }
+};
+
+/* A block's keys, and its loop over tiles of queries, from the last to the one
+ * with its first key, and in it over heads. */
 struct Place {
   uint32_t begin; /* first token of the sequence */
   int length;
-  int first;          /* first own row in the sequence */
-  int head;           /* head of the own rows */
-  int other, n_heads; /* first head of the other side, number of heads */
-  int from, n_each;
+  int first;         /* first key in the sequence */
+  int kv_head;       /* head of the keys */
+  int head, n_heads; /* first head of the queries, number of heads */
+  int last;          /* first query of the last tile */
+  uint32_t turn;     /* blocks that add to d_q before this one */
 };
+
+/* Number of a part of @sums.  Queries before the sequence's OWN have none, so
+ * that a sequence's parts begin at its first token's number in whole tiles: it
+ * has one tile less, and ends before the next one's. */
+template <int HD>
+__device__ static inline size_t
+part_of(const Place &p, const RaKAttention &shape, int query, int head,
+        int group)
+{
+  size_t tile = p.begin / QUERIES(HD) + (unsigned)(query - OWN) / QUERIES(HD);
+
+  return (tile * shape.q_heads + (unsigned)head) * GROUPS + (unsigned)group;
+}
 
 __device__ static inline void
 init_barriers(Barriers *b)
@@ -73,61 +126,90 @@ init_barriers(Barriers *b)
     ra_barrier_init(&b->full[i], 1);
     ra_barrier_init(&b->free[i], GROUPS * WARPS);
   }
+  for (int i = 0; i < GROUPS; i++) {
+    ra_barrier_init(&b->sums_full[i], WARPS);
+    ra_barrier_init(&b->sums_free[i], 1);
+  }
 }
 
-/* Starts to copy TILE rows to panels of PANEL elements. */
-template <int HD, int PANEL>
+/* Starts to copy ROWS rows. */
+template <int HD, int ROWS>
 __device__ static inline void
-copy_rows(uint16_t *to, const RaTensorMap *map, int head, int token,
+copy_rows(uint16_t *to, const RaTensorMap *map, int head, uint32_t token,
           RaBarrier *full)
 {
   for (int panel = 0; panel < HD / RA_PANEL; panel++)
-    ra_bulk_copy(to + panel * PANEL, map, panel * RA_PANEL, head, token, full);
+    ra_bulk_copy(to + panel * Panels<HD, ROWS>::PANEL, map, panel * RA_PANEL,
+                 head, (int)token, full);
 }
 
-/* Copies the rows of the block, then tile by tile; run by one thread. */
+/* Boxes of OWN keys and QUERIES queries; d_out's are of an array of its own. */
+struct Maps {
+  RaTensorMap q, k, v, d_out;
+};
+
+/* Copies keys and values, then tile by tile; run by one thread. */
 template <int HD>
 __device__ static inline void
-produce(const Place &p, const RaTensorMap *own_x, const RaTensorMap *own_y,
-        const RaTensorMap *x, const RaTensorMap *y, const Memory<HD> &m,
-        Barriers *b)
+produce(const Place &p, const Maps &maps, const Memory<HD> &m, Barriers *b)
 {
-  const uint32_t tile_bytes = 2 * Panels<HD, TILE>::SIZE;
-  int token = (int)p.begin + p.first;
+  int i = 0;
 
-  ra_barrier_expect(&b->own_full, 2 * GROUPS * tile_bytes);
-  for (int half = 0; half < GROUPS; half++) {
-    copy_rows<HD, Panels<HD, OWN>::PANEL>(m.own_x + half * TILE * RA_PANEL,
-                                          own_x, p.head, token + half * TILE,
-                                          &b->own_full);
-    copy_rows<HD, Panels<HD, OWN>::PANEL>(m.own_y() + half * TILE * RA_PANEL,
-                                          own_y, p.head, token + half * TILE,
-                                          &b->own_full);
-  }
-  for (int i = 0; i < p.n_heads * p.n_each; i++) {
-    int stage = i % STAGES, head = p.other + i / p.n_each;
+  ra_barrier_expect(&b->own_full, 2 * 2 * Memory<HD>::OWN_SIZE);
+  copy_rows<HD, OWN>(m.keys, &maps.k, p.kv_head, p.begin + (unsigned)p.first,
+                     &b->own_full);
+  copy_rows<HD, OWN>(m.values(), &maps.v, p.kv_head,
+                     p.begin + (unsigned)p.first, &b->own_full);
+  for (int query = p.last; query >= p.first; query -= QUERIES(HD))
+    for (int head = p.head; head < p.head + p.n_heads; head++, i++) {
+      int stage = i % STAGES;
+      RaBarrier *full = &b->full[stage];
 
-    token = (int)p.begin + p.from + i % p.n_each * TILE;
-    ra_barrier_wait(&b->free[stage], (unsigned)(i / STAGES + 1) % 2);
-    ra_barrier_expect(&b->full[stage], 2 * tile_bytes);
-    copy_rows<HD, Panels<HD, TILE>::PANEL>(m.tile_x(stage), x, head, token,
-                                           &b->full[stage]);
-    copy_rows<HD, Panels<HD, TILE>::PANEL>(m.tile_y(stage), y, head, token,
-                                           &b->full[stage]);
-  }
+      ra_barrier_wait(&b->free[stage], (unsigned)(i / STAGES + 1) % 2);
+      ra_barrier_expect(full, 2 * 2 * Memory<HD>::TILE_SIZE);
+      copy_rows<HD, QUERIES(HD)>(m.queries(stage), &maps.q, head,
+                                 p.begin + (unsigned)query, full);
+      copy_rows<HD, QUERIES(HD)>(m.d_out(stage), &maps.d_out, head,
+                                 p.begin + (unsigned)query, full);
+    }
 }
 
-/* Starts out = 64 own rows x transpose of the tile. */
+/* Adds d_q of one warpgroup, tile by tile, when it is this block's turn: the
+ * order of additions is that of keys.  The first block stores, so that nothing
+ * need be zero before; the tiles with its own keys have no block after it, and
+ * are not added but finished.  Run by one thread. */
 template <int HD>
 __device__ static inline void
-begin_product(float (&out)[TILE / 8][4], const uint16_t *own,
+add_sums(const Place &p, const RaKAttention &shape, const Memory<HD> &m,
+         Barriers *b, const Sums &sums, int group)
+{
+  unsigned i = 0;
+
+  for (int query = p.last; query >= p.first + OWN; query -= QUERIES(HD))
+    for (int head = p.head; head < p.head + p.n_heads; head++, i++) {
+      size_t which = part_of<HD>(p, shape, query, head, group);
+
+      ra_barrier_wait(&b->sums_full[group], i % 2);
+      ra_turn_wait(sums.turns + which, p.turn);
+      ra_bulk_store(sums.part(which), m.sums(group), PART, p.turn > 0);
+      ra_bulk_wait_read();
+      ra_barrier_arrive(&b->sums_free[group]);
+      ra_bulk_wait_written();
+      ra_turn_give(sums.turns + which, p.turn + 1);
+    }
+}
+
+/* Starts out = 64 keys x transpose of the tile. */
+template <int HD>
+__device__ static inline void
+begin_product(float (&out)[QUERIES(HD) / 8][4], const uint16_t *own,
               const uint16_t *tile)
 {
   ra_wgmma_fence(out);
   RA_UNROLL
   for (int step = 0; step < HD / 16; step++) {
     const uint16_t *left = own + step / 4 * Panels<HD, OWN>::PANEL;
-    const uint16_t *right = tile + step / 4 * Panels<HD, TILE>::PANEL;
+    const uint16_t *right = tile + step / 4 * Panels<HD, QUERIES(HD)>::PANEL;
 
     ra_wgmma(out, ra_descriptor(left, 0) + step % 4 * 2,
              ra_descriptor(right, 0) + step % 4 * 2, step > 0);
@@ -137,27 +219,51 @@ begin_product(float (&out)[TILE / 8][4], const uint16_t *own,
 /* Starts sums += factor x the tile. */
 template <int HD>
 __device__ static inline void
-begin_sums(float (&sums)[HD / 8][4], const uint32_t left[TILE / 16][4],
+begin_sums(float (&sums)[HD / 8][4], const uint32_t left[QUERIES(HD) / 16][4],
            const uint16_t *tile)
 {
   ra_wgmma_fence(sums);
   RA_UNROLL
-  for (int step = 0; step < TILE / 16; step++)
+  for (int step = 0; step < QUERIES(HD) / 16; step++)
     ra_wgmma_rows(sums, left[step],
                   ra_descriptor(tile + step * 16 * RA_PANEL,
-                                2 * Panels<HD, TILE>::PANEL));
+                                2 * Panels<HD, QUERIES(HD)>::PANEL));
 }
 
-/* Zeroes rows @n and on of a tile.  Each warpgroup does so before it multiplies
- * with the tile. */
+/* Starts d_q = transpose of ds x the block's keys: 64 queries and 64 elements
+ * of the head for each warpgroup, which differ in the elements if the head has
+ * 128 and else in the queries. */
 template <int HD>
 __device__ static inline void
-clear_rows(uint16_t *x, uint16_t *y, int n, int group)
+begin_queries(float (&d_q)[TILE / 8][4], const Memory<HD> &m, int stage,
+              int group)
 {
-  ra_proxy_clear<HD, TILE>(x, n);
-  ra_proxy_clear<HD, TILE>(y, n);
+  const uint16_t *left =
+      m.ds(stage) + (HD == 64 ? group * Panels<HD, OWN>::PANEL : 0);
+  const uint16_t *right =
+      m.keys + (HD == 64 ? 0 : group * Panels<HD, OWN>::PANEL);
+
+  ra_wgmma_fence(d_q);
+  RA_UNROLL
+  for (int step = 0; step < OWN / 16; step++) {
+    int at = step * 16 * RA_PANEL;
+
+    ra_wgmma_columns(d_q, ra_descriptor(left + at, 0),
+                     ra_descriptor(right + at, 0), step > 0);
+  }
+  ra_wgmma_commit();
+}
+
+/* Zeroes rows @n and on of two arrays of ROWS, before both warpgroups multiply
+ * with them. */
+template <int HD, int ROWS>
+__device__ static inline void
+clear_rows(uint16_t *x, uint16_t *y, int n)
+{
+  ra_proxy_clear<HD, ROWS>(x, n);
+  ra_proxy_clear<HD, ROWS>(y, n);
   ra_proxy_fence();
-  ra_named_wait((unsigned)(WITHIN + group), RA_WARPGROUP);
+  ra_named_wait(BOTH, GROUPS * RA_WARPGROUP);
 }
 
 /* First row of a lane among the 64 of its warpgroup; its second is 8 further.

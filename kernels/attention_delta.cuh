@@ -7,13 +7,15 @@
 
 #define RA_DELTA_THREADS 128
 
-/* @delta (n_rows) from dense rows of @out and @d_out; one warp a row. */
+/* @delta (n_rows) from dense rows of @out and @d_out; one warp a row.
+ * @counts (n_rows): zeroed, unless NULL. */
 template <int HD>
 __global__ static void
 __launch_bounds__(RA_DELTA_THREADS)
     ra_delta_kernel(const uint16_t *__restrict__ out,
                     const uint16_t *__restrict__ d_out,
-                    float *__restrict__ delta, size_t n_rows)
+                    float *__restrict__ delta, size_t n_rows,
+                    uint32_t *__restrict__ counts)
 {
   size_t row =
       (size_t)blockIdx.x * (RA_DELTA_THREADS / RA_WARP) + threadIdx.x / RA_WARP;
@@ -35,18 +37,20 @@ __launch_bounds__(RA_DELTA_THREADS)
   sum = ra_warp_sum(sum);
   if (lane == 0)
     delta[row] = sum;
+  if (lane == 0 && counts)
+    counts[row] = 0;
 }
 
 template <int HD>
 static inline void
 ra_start_delta(const uint16_t *out, const uint16_t *d_out, float *delta,
-               size_t n_rows, void *stream)
+               size_t n_rows, uint32_t *counts, void *stream)
 {
   auto kernel = ra_delta_kernel<HD>;
   size_t each = RA_DELTA_THREADS / RA_WARP;
 
   RA_LAUNCH(kernel, (unsigned)((n_rows + each - 1) / each), RA_DELTA_THREADS, 0,
-            stream, out, d_out, delta, n_rows);
+            stream, out, d_out, delta, n_rows, counts);
 }
 
 /* lse in powers of two, and D, of the query at index @at; values that make its

@@ -194,12 +194,21 @@ attention_shape(const RaCpuAttention *s)
   return shape;
 }
 
-/* The backward pass needs, per head and token, the sum of the weights times
- * their gradients. */
 gsize
 ra_cuda_attention_workspace(const RaCpuAttention *s, gboolean back)
 {
-  return back ? (gsize)s->begin[s->n_sequences] * s->q_heads : 0;
+  /* The arrays, which are the host's here, are looked at for being there. */
+  const RaKAttention shape = {.n_sequences = s->n_sequences,
+                              .n_tokens = s->begin[s->n_sequences],
+                              .q_heads = s->q_heads,
+                              .kv_heads = s->kv_heads,
+                              .head_dim = s->head_dim,
+                              .stride = s->stride,
+                              .kv_begin = s->kv_begin,
+                              .kv_stride = s->kv_stride,
+                              .slopes = s->slopes};
+
+  return back ? ra_k_attention_backward_workspace(&shape) : 0;
 }
 
 void

@@ -81,6 +81,19 @@ attention_tensors(const RaOp *op, const RaOp *end)
               is_foreign_step(op, end) ? 0 : in + log_sums);
 }
 
+/* The backward of attention has, beside its gradients, those of queries in
+ * fp32, as blocks of keys add to them, and a count a row; arXiv 2307.08691 has
+ * the same.  A ring's kernels own the queries (kernels/attention.h). */
+static uint64_t
+attention_sums_bytes(const RaShard *shard, const RaOp *op)
+{
+  const uint64_t *d = op->dim;
+
+  return op->kind == RA_OP_ATTENTION && shard->cp <= 1
+             ? d[1] * d[4] * (d[6] + 1) * FP32_BYTES
+             : 0;
+}
+
 /* Queries and outputs of all heads, keys and values of all. */
 static RaOpTensors
 latent_tensors(const RaOp *op)
@@ -295,6 +308,8 @@ running_bytes(const RaShard *shard, const RaOp *ops, guint n, guint i,
    * vocab_parallel_cross_entropy). */
   if (back && ops[i].kind != RA_OP_CROSS_ENTROPY)
     kept = FALSE;
+  if (back)
+    bytes += attention_sums_bytes(shard, &ops[i]);
   if (!is_foreign_step(&ops[i], ops + n))
     return bytes - (kept ? MIN(t.kept, bytes) : 0);
   /* Forward the step on the rank's own keys has kept what comes in; backward

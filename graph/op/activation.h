@@ -66,6 +66,7 @@ uint64_t ra_activation_bytes(const RaShard *shard, const RaPiece *piece,
  * - A step of ring attention holds another rank's keys and values and those
  *   that are arriving; in the backward also the gradients that travel with
  *   them.
+ * - The backward of attention holds the gradients of queries in fp32.
  * - The backward of full recomputation holds one layer as ra_activation_bytes()
  *   counts it without recomputation.
  * - A decode step that is launched as a graph has ra_graph_sequences().

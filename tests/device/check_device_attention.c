@@ -121,8 +121,8 @@ attention_run(Attention *a, int which)
 static void
 attention_run_backward(const Attention *a, int which)
 {
-  float *workspace =
-      device_poisoned(a->shape.n_tokens * Q_HEADS * sizeof(float));
+  float *workspace = device_poisoned(
+      ra_k_attention_backward_workspace(&a->shape) * sizeof(float));
 
   ck_assert_int_eq(
       device_done(cases[which].backward(
@@ -365,44 +365,119 @@ START_TEST(test_backward_apart)
 }
 END_TEST
 
+static const uint32_t long_begin[] = {0, 517, 700};
+
+/* As attention_run(), of these sequences. */
+static gboolean
+attention_run_long(Attention *a, int which)
+{
+  uint32_t hd = cases[which].head_dim;
+  gsize stride = (Q_HEADS + 2 * KV_HEADS) * hd;
+  RaRng rng = ra_rng_init(cases[which].seed, 1);
+  int code;
+
+  a->begin = device_copy(long_begin, sizeof long_begin);
+  a->shape = (RaKAttention){.n_sequences = 2,
+                            .n_tokens = 700,
+                            .max_length = MOST,
+                            .begin = a->begin,
+                            .q_heads = Q_HEADS,
+                            .kv_heads = KV_HEADS,
+                            .head_dim = hd,
+                            .stride = stride};
+  a->in = device_bf16(&rng, 700 * stride, 2);
+  a->d_out = device_bf16(&rng, 700 * Q_HEADS * hd, 1);
+  a->d_in = device_poisoned(700 * stride * 2);
+  a->out = device_poisoned((gsize)700 * Q_HEADS * hd * 2);
+  a->lse = device_poisoned(700 * Q_HEADS * sizeof(float));
+  device_seed(cases[which].seed);
+  code = forward(a, which, a->out, a->lse);
+  if (code == NOT_SUPPORTED) {
+    attention_clear(a);
+    return FALSE;
+  }
+  ck_assert_int_eq(code, 0);
+  return TRUE;
+}
+
 /* One to five tiles of keys, more than there are stages, and the last of them
  * not whole; gradients too.  The fault that this catches: a stage's parity that
  * does not turn. */
 START_TEST(test_long)
 {
-  static const uint32_t long_begin[] = {0, 517, 700};
-  uint32_t hd = cases[_i].head_dim;
-  gsize stride = (Q_HEADS + 2 * KV_HEADS) * hd;
-  RaRng rng = ra_rng_init(cases[_i].seed, 1);
-  Attention a = {.begin = device_copy(long_begin, sizeof long_begin)};
-  int code;
+  Attention a;
 
-  a.shape = (RaKAttention){.n_sequences = 2,
-                           .n_tokens = 700,
-                           .max_length = MOST,
-                           .begin = a.begin,
-                           .q_heads = Q_HEADS,
-                           .kv_heads = KV_HEADS,
-                           .head_dim = hd,
-                           .stride = stride};
-  a.in = device_bf16(&rng, 700 * stride, 2);
-  a.d_out = device_bf16(&rng, 700 * Q_HEADS * hd, 1);
-  a.d_in = device_poisoned(700 * stride * 2);
-  a.out = device_poisoned((gsize)700 * Q_HEADS * hd * 2);
-  a.lse = device_poisoned(700 * Q_HEADS * sizeof(float));
-  device_seed(cases[_i].seed);
-  code = forward(&a, _i, a.out, a.lse);
-  if (code != NOT_SUPPORTED) {
-    ck_assert_int_eq(code, 0);
-    for (uint32_t s = 0; s < 2; s++)
-      for (uint32_t i = long_begin[s]; i < long_begin[s + 1]; i++)
-        check_forward_row(&a, long_begin[s], i, i % Q_HEADS);
-    attention_run_backward(&a, _i);
-    check_gradients(&a, long_begin, 2);
-  }
+  if (!attention_run_long(&a, _i))
+    return;
+  for (uint32_t s = 0; s < 2; s++)
+    for (uint32_t i = long_begin[s]; i < long_begin[s + 1]; i++)
+      check_forward_row(&a, long_begin[s], i, i % Q_HEADS);
+  attention_run_backward(&a, _i);
+  check_gradients(&a, long_begin, 2);
   attention_clear(&a);
 }
 END_TEST
+
+/* Cases of capability 9.0 alone, where blocks add to d_q in turns. */
+enum { FIRST_WGMMA = 2, N_WGMMA = 2, N_SEEDS = 4 };
+
+/* Blocks that run together, one ahead of another as drawn, give the same bits
+ * in every run.  The faults that this catches: a block that does not wait for
+ * its turn, gives it before the engine has written, or waits for a block that
+ * has no room to begin. */
+START_TEST(test_turns)
+{
+  int which = FIRST_WGMMA + _i;
+  Attention a;
+  gsize n_bytes;
+  uint16_t *was;
+
+  if (!attention_run_long(&a, which))
+    return;
+  n_bytes = a.shape.n_tokens * a.shape.stride * 2;
+  a.shape.n_sequences = a.shape.kv_heads = 1; /* enough, and less to do */
+  a.shape.n_tokens = long_begin[1];
+  a.shape.q_heads = 2;
+  ck_assert_int_eq(forward(&a, which, a.out, a.lse), 0);
+  attention_run_backward(&a, which);
+  was = device_copy(a.d_in, n_bytes);
+  for (uint64_t seed = 1; seed <= N_SEEDS; seed++) {
+    memset(a.d_in, 0xff, n_bytes);
+    device_seed(seed);
+    attention_run_backward(&a, which);
+    ck_assert_mem_eq(a.d_in, was, n_bytes);
+  }
+  device_free(was);
+  attention_clear(&a);
+}
+END_TEST
+
+#ifndef RA_ON_GPU
+
+/* The backward pass multiplies five matrices of each tile of queries and 128
+ * keys that has a pair which is visible: scores, dP, dV, dK, dQ, each of
+ * 8192 / head_dim queries by 128 keys by head_dim. */
+START_TEST(test_products)
+{
+  int which = FIRST_WGMMA + _i;
+  uint32_t hd = cases[which].head_dim, n_queries = 8192 / hd;
+  uint64_t n_tiles = 0, before;
+  Attention a;
+
+  ck_assert(attention_run(&a, which));
+  for (uint32_t s = 0; s < N_SEQUENCES; s++)
+    for (uint32_t q = 0; q < begin[s + 1] - begin[s]; q += n_queries)
+      for (uint32_t key = 0; key < q + n_queries; key += 128)
+        n_tiles += Q_HEADS;
+  before = ra_emu_n_multiplied();
+  attention_run_backward(&a, which);
+  ck_assert_uint_eq(ra_emu_n_multiplied() - before,
+                    5 * n_tiles * n_queries * 128 * hd);
+  attention_clear(&a);
+}
+END_TEST
+
+#endif
 
 START_TEST(test_refused)
 {
@@ -448,6 +523,10 @@ device_attention_suite(void)
   tcase_add_loop_test(tcase, test_order, 0, RA_CHECK_SOME(G_N_ELEMENTS(cases)));
   tcase_add_loop_test(tcase, test_apart, 0, RA_CHECK_SOME(G_N_ELEMENTS(cases)));
   tcase_add_loop_test(tcase, test_long, 0, RA_CHECK_SOME(G_N_ELEMENTS(cases)));
+  tcase_add_loop_test(tcase, test_turns, 0, N_WGMMA);
+#ifndef RA_ON_GPU
+  tcase_add_loop_test(tcase, test_products, 0, N_WGMMA);
+#endif
   tcase_add_test(tcase, test_refused);
   suite_add_tcase(suite, tcase);
   return suite;

@@ -146,6 +146,41 @@ START_TEST(test_graph_step)
 }
 END_TEST
 
+/* The backward of a layer holds most in attention: of each of 3 tokens a
+ * residual stream of 16 elements of bf16, gradients of 48 of q, k and v and of
+ * 16 of the output, and what the device's kernel asks for, in floats: gradients
+ * of q in fp32 and two more for each of 2 heads.  The MLP has fewer, 128 + 64
+ * bytes against 96 + 32 + 80. */
+START_TEST(test_attention_backward)
+{
+  static const uint32_t begin[] = {0, 3};
+  const RaPiece layer = {.n_layers = 1};
+  const RaBatch batch = {1, 3, 3, 6};
+  const RaCpuAttention attention = {.n_sequences = 1,
+                                    .begin = begin,
+                                    .q_heads = 2,
+                                    .kv_heads = 2,
+                                    .head_dim = 8,
+                                    .stride = 48};
+  gsize n = ra_backend_cuda()->attention_workspace(&attention, TRUE);
+  RaModelShape shape;
+  g_autoptr(RaModel) model = NULL;
+  RaShard s = {.tp = 1, .loss = TRUE, .dtype = RA_DTYPE_BF16};
+
+  ra_model_shape_init(&shape, RA_MLP_GATED);
+  shape.layers = 2;
+  shape.hidden = 16;
+  shape.heads = 2;
+  shape.kv_heads = 2;
+  shape.ffn = 32;
+  shape.vocab = 64;
+  s.model = model = ra_model_from_shape(&shape, NULL);
+  ck_assert_uint_eq(n, 3 * (16 + 2 * 2));
+  ck_assert_uint_eq(ra_workspace_bytes(&s, &layer, RA_PHASE_BACKWARD, &batch),
+                    3 * (16 + 48 + 16) * 2 + n * sizeof(float));
+}
+END_TEST
+
 static Suite *
 run_memory_cuda_suite(void)
 {
@@ -155,6 +190,7 @@ run_memory_cuda_suite(void)
   tcase_set_timeout(tcase, 120);
   tcase_add_loop_test(tcase, test_slab, 0, G_N_ELEMENTS(layouts));
   tcase_add_test(tcase, test_graph_step);
+  tcase_add_test(tcase, test_attention_backward);
   suite_add_tcase(suite, tcase);
   return suite;
 }

@@ -35,6 +35,7 @@
 #else
 
 void ra_emu_seed(uint64_t seed); /* tests/emulator */
+uint64_t ra_emu_n_multiplied(void);
 
 /* Sets the order in which threads and blocks run from now on. */
 static inline void
