@@ -71,6 +71,7 @@ libexec_a_SOURCES += %D%/run_groups.c
 libexec_a_SOURCES += %D%/run_hash.c
 libexec_a_SOURCES += %D%/run_impl.h %D%/run_memory.h
 libexec_a_SOURCES += %D%/run_messages.h %D%/run_clock.h
+libexec_a_SOURCES += %D%/run_drawn.h
 libexec_a_SOURCES += %D%/run_learn.c %D%/run_learn.h
 libexec_a_SOURCES += %D%/run_move.c
 libexec_a_SOURCES += %D%/run_memory.c

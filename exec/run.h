@@ -87,6 +87,8 @@ typedef struct {
   double grad_norm;   /* norm in the policy's last mini-batch, before clipping;
                          without a policy, that of the trained model */
   uint32_t n_steps;   /* decode steps of all replicas of generate calls */
+  uint32_t n_step_waits; /* of the host for tokens of these, where a replica is
+                            one stage: exec/run_drawn.h */
   uint32_t n_ties;    /* sampled tokens that a change of a probability by 1e-5
                          would have changed */
   RaStepsTally steps; /* micro-batches of calls with launch = graph, counted on

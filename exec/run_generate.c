@@ -50,6 +50,14 @@ keep_tokens(RaGeneration *generation, uint32_t n, const uint32_t *slots,
     generation->newest[slots[i]] = tokens[i];
 }
 
+static void
+read_tokens(const RaGeneration *generation, uint32_t n, const uint32_t *slots,
+            uint32_t *out_tokens)
+{
+  for (uint32_t i = 0; i < n; i++)
+    out_tokens[i] = generation->newest[slots[i]];
+}
+
 /* (transfer full) (nullable): of the host's back end, whose logits of @n rows
  * are drawn from there; others keep them. */
 static float *
@@ -69,7 +77,6 @@ ra_rank_first_tokens(RaRank *rank, RaTaskId task, RaMicroBatch *micro)
   g_autofree uint32_t *slots = g_new(uint32_t, n + 1);
   g_autofree uint32_t *tokens = g_new(uint32_t, n + 1);
   g_autofree double *uniforms = g_new(double, n + 1);
-  g_autofree RaCpuSample *chosen = g_new(RaCpuSample, n + 1);
   g_autofree float *logits = NULL;
   RaStage *s = micro->pass->stage;
   RaDraw draw;
@@ -78,14 +85,14 @@ ra_rank_first_tokens(RaRank *rank, RaTaskId task, RaMicroBatch *micro)
     return;
   for (uint32_t i = 0; i < n; i++)
     slots[i] = micro->first - c->generation.first + i;
-  draw = ra_rank_draw(rank, task, n, slots, uniforms, chosen);
+  draw = ra_rank_draw(rank, task, n, slots, uniforms);
   logits = logits_room(s, n);
   s->draw = &draw;
   ra_pass_last_logits(micro->pass, logits);
   s->draw = NULL;
-  ra_rank_keep_drawn(rank, task, n, slots, chosen, tokens);
+  ra_rank_keep_drawn(rank, task);
+  read_tokens(&c->generation, n, slots, tokens);
   send_tokens(rank, call, n, tokens);
-  keep_tokens(&c->generation, n, slots, tokens);
   ra_generation_count(&c->generation, ra_run_dynamic(rank->run, task), n,
                       slots);
 }
@@ -163,6 +170,47 @@ reuse_of(const RaRank *rank, const RaDynamic *d, const RaPiece *piece,
   return ra_op_reuse_mib(&run->graph->shards[d->shard], piece, &batch, &until);
 }
 
+/* TRUE if tokens of decode steps can stay on the device: nobody else needs
+ * them, and no op is waited for. */
+static gboolean
+draws_later(const RaDynamic *d, const RaStage *s)
+{
+  return s->backend->draw && d->n_stages == 1 && !s->checks_ops;
+}
+
+/* The request for the tokens of @step; reads earlier ones when they are
+ * many. */
+static RaDraw
+begin_draw(RaRank *rank, RaTaskId task, uint32_t group, const Step *step,
+           gboolean later, double *uniforms)
+{
+  RaDraw draw;
+
+  if (rank->drawn.n_steps == RA_DRAWN_STEPS)
+    ra_rank_settle_drawn(rank, task);
+  draw = ra_rank_draw(rank, task, step->n, step->slots, uniforms);
+  if (later)
+    ra_rank_draw_later(rank, task, group, step->slots, &draw);
+  return draw;
+}
+
+/* The tokens of @step, or where the device has them. */
+static void
+end_draw(RaRank *rank, RaTaskId task, Step *step, gboolean later)
+{
+  uint32_t call = ra_run_node(rank->run, task)->call;
+
+  if (!later) {
+    ra_rank_keep_drawn(rank, task);
+    rank->drawn.n_waits++;
+    read_tokens(&rank->calls[call].generation, step->n, step->slots,
+                step->chosen);
+    return;
+  }
+  for (uint32_t i = 0; i < step->n; i++)
+    step->chosen[i] = RA_TOKEN_DRAWN | step->slots[i];
+}
+
 /* One step of the sequences of @step on this stage. */
 static void
 run_step(RaRank *rank, RaTaskId task, const RaDynamic *d, uint32_t group,
@@ -181,21 +229,24 @@ run_step(RaRank *rank, RaTaskId task, const RaDynamic *d, uint32_t group,
   g_autofree float *logits = piece->has_head ? logits_room(s, n) : NULL;
   void *rows = piece->has_head ? NULL : ra_stage_take_bytes(s, n_bytes);
   g_autofree double *uniforms = g_new(double, n + 1);
-  g_autofree RaCpuSample *drawn = g_new(RaCpuSample, n + 1);
-  RaDraw draw = ra_rank_draw(rank, task, step->n, step->slots, uniforms, drawn);
+  gboolean draws = piece->has_head && n > 0, later = draws_later(d, s);
+  RaDraw draw;
 
   if (coming)
     input = ra_device_message_end_recv(coming, NULL);
   ra_stage_leave(s, c->generation.n_steps, group);
   s->reuse_mib = reuse_of(rank, d, piece, step);
-  s->draw = &draw;
+  if (draws) {
+    draw = begin_draw(rank, task, group, step, later, uniforms);
+    s->draw = &draw;
+  }
   ra_stage_decode(s, piece, c->generation.cache, step->n, step->slots,
                   step->tokens, step->positions, input,
                   piece->has_head ? (void *)logits : rows);
   s->reuse_mib = 0;
   s->draw = NULL;
-  if (piece->has_head && step->n > 0)
-    ra_rank_keep_drawn(rank, task, step->n, step->slots, drawn, step->chosen);
+  if (draws)
+    end_draw(rank, task, step, later);
   else if (!piece->has_head)
     pass_on(rank, task, stage, rows, n);
   ra_stage_give(s, rows);
@@ -403,6 +454,7 @@ ra_rank_decode(RaRank *rank, RaTaskId task)
   g_autofree Step *steps = g_new(Step, d->n_groups);
   const RaStage *stage = ra_rank_stage(rank, node->call, node->iteration);
   RaStepsTally before = ra_steps_tally(stage);
+  uint32_t n_waits = rank->drawn.n_waits;
 
   for (uint32_t g = 0; g < d->n_groups; g++) {
     uint32_t first = (uint32_t)((uint64_t)g * n / d->n_groups);
@@ -423,12 +475,14 @@ ra_rank_decode(RaRank *rank, RaTaskId task)
   }
   for (uint32_t g = 0; g < d->n_groups; g++)
     take_tokens(rank, task, &steps[g]);
+  ra_rank_settle_drawn(rank, task);
   if (c->coord.at[RA_AXIS_TP] == 0 && c->coord.at[RA_AXIS_PP] == 0) {
     RaRunIteration *result = &rank->run->results[node->iteration];
     RaStepsTally tally = ra_steps_tally(stage);
 
     pthread_mutex_lock(&rank->run->lock);
     result->n_steps += n_steps;
+    result->n_step_waits += rank->drawn.n_waits - n_waits;
     ra_steps_add(&result->steps, &tally, &before);
     pthread_mutex_unlock(&rank->run->lock);
   }

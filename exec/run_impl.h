@@ -20,6 +20,7 @@
 #include "exec/model/reshard.h"
 #include "exec/run.h"
 #include "exec/run_clock.h"
+#include "exec/run_drawn.h"
 #include "exec/run_memory.h"
 #include "exec/run_messages.h"
 #include "graph/augment/realloc.h"
@@ -38,7 +39,8 @@ typedef struct {
 typedef struct {
   RaCache *cache;   /* owned */
   uint32_t first;   /* first of the replica's sequences */
-  uint32_t *newest; /* (n_sequences) newest token of each, owned */
+  uint32_t *newest; /* (n_sequences) newest token of each, or RA_TOKEN_DRAWN
+                       and its slot: the device has it; owned */
   uint32_t *n_done; /* (n_sequences) response tokens so far, owned */
   uint32_t n_steps; /* decode steps so far, of all parts */
 } RaGeneration;
@@ -95,6 +97,7 @@ struct _RaRank {
   RaComm *world; /* communicator of reallocations, one of ends */
   RaComm *peer;  /* replaces world in reallocations; owned; NULL: use world */
   RaRankCall *calls; /* (n_calls) owned */
+  RaDrawn drawn;
   RaRankMemory memory;
   RaRankMessages messages;
   RaRankClock clock;
@@ -335,16 +338,22 @@ void ra_rank_copy(RaRank *rank, RaTaskId task);
 /* Samples the first tokens after a micro-batch of a prefill, where the head
  * is. */
 void ra_rank_first_tokens(RaRank *rank, RaTaskId task, RaMicroBatch *micro);
-/* Sampling request of a pass of generation @task: the next token of @n
- * sequences, @slots, into @chosen (n); fills @uniforms (n). */
-RaDraw ra_rank_draw(const RaRank *rank, RaTaskId task, uint32_t n,
-                    const uint32_t *slots, double *uniforms,
-                    RaCpuSample *chosen);
-/* Stores the tokens of @chosen in @out_tokens; the first tensor-parallel rank
- * also writes them to the experience. */
-void ra_rank_keep_drawn(RaRank *rank, RaTaskId task, uint32_t n,
-                        const uint32_t *slots, const RaCpuSample *chosen,
-                        uint32_t *out_tokens);
+/* --- exec/run_sample.c ---
+ *
+ * ra_rank_draw() is the sampling request of a pass of generation @task: the
+ * next token of @n sequences, @slots; fills @uniforms (n).
+ * ra_rank_draw_later() leaves those tokens, of a decode step of @group, on the
+ * device.
+ * ra_rank_keep_drawn() stores what was drawn, and waited for, as the newest
+ * tokens; the first tensor-parallel rank also writes it to the experience.
+ * ra_rank_settle_drawn() waits for what was left, if any, and does likewise.
+ */
+RaDraw ra_rank_draw(RaRank *rank, RaTaskId task, uint32_t n,
+                    const uint32_t *slots, double *uniforms);
+void ra_rank_draw_later(RaRank *rank, RaTaskId task, uint32_t group,
+                        const uint32_t *slots, RaDraw *draw);
+void ra_rank_keep_drawn(RaRank *rank, RaTaskId task);
+void ra_rank_settle_drawn(RaRank *rank, RaTaskId task);
 /* The generation that @task belongs to, for its replica. */
 const RaDynamic *ra_run_dynamic(const RaRun *run, RaTaskId task);
 /* The generation of @task's node on the rank; makes its cache at the first

@@ -466,6 +466,7 @@ clear_rank(RaRank *rank)
   ra_slabs_unref(rank->memory.slabs);
   ra_slabs_unref(rank->memory.moved);
   ra_team_free(rank->team);
+  ra_drawn_clear(&rank->drawn, rank->run->backend);
   g_free(rank->calls);
   if (rank->memory.params)
     g_ptr_array_unref(rank->memory.params);

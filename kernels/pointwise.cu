@@ -327,22 +327,26 @@ ra_k_activate_backward(RaActivation kind, size_t n, const uint16_t *x,
 __global__ static void
 embedding_kernel(size_t n, size_t n_vectors, uint32_t first, uint32_t n_rows,
                  const uint32_t *__restrict__ tokens,
+                 const uint32_t *__restrict__ newest,
                  const uint4 *__restrict__ table, uint4 *__restrict__ out)
 {
   size_t i = thread_number();
-  uint32_t row;
+  uint32_t token, row;
 
   if (i >= n)
     return;
-  row = tokens[i / n_vectors] - first; /* below 0: above every n_rows */
+  token = tokens[i / n_vectors];
+  if (newest && (token & RA_K_DRAWN))
+    token = newest[token & ~RA_K_DRAWN];
+  row = token - first; /* below 0: above every n_rows */
   out[i] = row < n_rows ? table[row * n_vectors + i % n_vectors]
                         : make_uint4(0, 0, 0, 0);
 }
 
 extern "C" int
 ra_k_embedding(size_t n_tokens, size_t width, uint32_t first, uint32_t n_rows,
-               const uint32_t *tokens, const uint16_t *table, uint16_t *out,
-               void *stream)
+               const uint32_t *tokens, const uint32_t *newest,
+               const uint16_t *table, uint16_t *out, void *stream)
 {
   size_t n = n_tokens * (width / 8);
   auto kernel = embedding_kernel;
@@ -354,7 +358,7 @@ ra_k_embedding(size_t n_tokens, size_t width, uint32_t first, uint32_t n_rows,
   if (n == 0)
     return cudaSuccess;
   RA_LAUNCH(kernel, n_blocks, THREADS, 0, stream, n, width / 8, first, n_rows,
-            tokens, reinterpret_cast<const uint4 *>(table),
+            tokens, newest, reinterpret_cast<const uint4 *>(table),
             reinterpret_cast<uint4 *>(out));
   return cudaGetLastError();
 }

@@ -84,10 +84,16 @@ int ra_k_activate(RaActivation kind, size_t n, const uint16_t *x, uint16_t *out,
 int ra_k_activate_backward(RaActivation kind, size_t n, const uint16_t *x,
                            const uint16_t *d_out, uint16_t *d_x, void *stream);
 
-/* Rows of @table for tokens in [first, first + n_rows); zeroes for others. */
+/* A token that is none yet: the place in the newest tokens that has it. */
+#define RA_K_DRAWN UINT32_C(0x80000000)
+
+/* Rows of @table for tokens in [first, first + n_rows); zeroes for others.
+ * @newest: (nullable): tokens by place, for those of @tokens with
+ * RA_K_DRAWN */
 int ra_k_embedding(size_t n_tokens, size_t width, uint32_t first,
                    uint32_t n_rows, const uint32_t *tokens,
-                   const uint16_t *table, uint16_t *out, void *stream);
+                   const uint32_t *newest, const uint16_t *table, uint16_t *out,
+                   void *stream);
 
 /**
  * ra_k_embedding_backward:

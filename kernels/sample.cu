@@ -503,7 +503,8 @@ __global__ static void
 __launch_bounds__(THREADS)
     sample_kernel(uint32_t n, const uint16_t *__restrict__ logits,
                   RaCpuSampling how, const double *__restrict__ uniforms,
-                  RaCpuSample *__restrict__ out)
+                  const uint32_t *__restrict__ places,
+                  uint32_t *__restrict__ newest, RaCpuSample *__restrict__ out)
 {
   RA_SHARED(uint32_t, bins, BINS);
   RA_SHARED(Whole, slots, RA_WARP);
@@ -538,17 +539,21 @@ __launch_bounds__(THREADS)
     margin =
         margin_of(row, *found, uniforms[blockIdx.x], (double)sum, (double)all);
   }
-  if (threadIdx.x == 0)
-    out[blockIdx.x] = {token,
-                       (logit_at(row, token) - row.most) * row.inv_temperature -
-                           logf((float)all / ONE),
-                       margin};
+  if (threadIdx.x > 0)
+    return;
+  out[blockIdx.x] = {token,
+                     (logit_at(row, token) - row.most) * row.inv_temperature -
+                         logf((float)all / ONE),
+                     margin};
+  if (newest)
+    newest[places[blockIdx.x]] = token;
 }
 
 extern "C" int
 ra_k_sample(size_t n_rows, uint32_t n, const uint16_t *logits,
             const RaCpuSampling *sampling, const double *uniforms,
-            RaCpuSample *out, void *stream)
+            const uint32_t *slots, uint32_t *newest, RaCpuSample *out,
+            void *stream)
 {
   auto kernel = sample_kernel;
 
@@ -557,6 +562,6 @@ ra_k_sample(size_t n_rows, uint32_t n, const uint16_t *logits,
   if (n_rows == 0)
     return cudaSuccess;
   RA_LAUNCH(kernel, (unsigned)n_rows, THREADS, 0, stream, n, logits, *sampling,
-            uniforms, out);
+            uniforms, slots, newest, out);
   return cudaGetLastError();
 }

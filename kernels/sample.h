@@ -32,6 +32,9 @@ extern "C" {
  * @logits: (n_rows, n) bf16
  * @sampling: parameters of all rows
  * @uniforms: (n_rows) in [0, 1)
+ * @slots: (n_rows) places in @newest; read with @newest only
+ * @newest: (nullable): where the token of a row also goes, for
+ *   ra_k_embedding()
  * @out: (n_rows); margins are within RA_K_SAMPLE_MARGIN of the reference's
  *
  * All arrays are device memory.
@@ -40,7 +43,8 @@ extern "C" {
  */
 int ra_k_sample(size_t n_rows, uint32_t n, const uint16_t *logits,
                 const RaCpuSampling *sampling, const double *uniforms,
-                RaCpuSample *out, void *stream);
+                const uint32_t *slots, uint32_t *newest, RaCpuSample *out,
+                void *stream);
 
 #ifdef __cplusplus
 }

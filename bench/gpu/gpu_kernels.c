@@ -115,8 +115,8 @@ run_swiglu_backward(BenchGpu *g)
 static int
 run_embedding(BenchGpu *g)
 {
-  return ra_k_embedding(TOKENS, HIDDEN, 0, TOKENS, g->indices, g->array[0],
-                        g->array[1], NULL);
+  return ra_k_embedding(TOKENS, HIDDEN, 0, TOKENS, g->indices, NULL,
+                        g->array[0], g->array[1], NULL);
 }
 
 static int

@@ -227,6 +227,7 @@ typedef struct {
   void (*activation)(RaActivation kind, size_t n, const RaElem *x, RaElem *out);
   void (*activation_backward)(RaActivation kind, size_t n, const RaElem *x,
                               const RaElem *d_out, RaElem *d_x);
+  /* A token may be one that draw() has made: RA_TOKEN_DRAWN | its slot. */
   void (*embedding)(size_t n_tokens, size_t width, uint32_t first,
                     uint32_t n_rows, const uint32_t *tokens,
                     const RaElem *table, RaElem *out);
@@ -298,6 +299,13 @@ typedef struct {
   void (*sample)(size_t n_rows, uint32_t n, const RaElem *logits,
                  const RaCpuSampling *how, const double *uniforms,
                  RaCpuSample *out);
+  /* The same without a wait: @out is memory of alloc_host(), complete when it
+   * has been waited for.  Until then the thread's embedding() finds the token
+   * of a row by its slot, of @n_slots, which is the same from a draw to the
+   * last embedding of what it made.  (nullable): sample() only */
+  void (*draw)(size_t n_rows, uint32_t n, const RaElem *logits,
+               const RaCpuSampling *how, const double *uniforms,
+               uint32_t n_slots, const uint32_t *slots, RaCpuSample *out);
   /* @master: fp32 weights, which @weight is rounded from; on the host
    *   @weight */
   void (*adamw)(size_t n, const RaCpuAdamw *adamw, uint64_t step, float clip,
@@ -313,6 +321,10 @@ typedef struct {
 /* clang-format on */
 
 #define RA_BACKEND_RANKS 64
+
+/* In place of a token that the device has and the host does not know yet; no
+ * vocabulary has so many. */
+#define RA_TOKEN_DRAWN UINT32_C(0x80000000)
 
 /* Element @i of @x; const if @x is. */
 static inline RaElem *

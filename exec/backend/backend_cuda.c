@@ -475,6 +475,7 @@ static const RaBackend table = {
     .log_prob = log_prob,
     .log_prob_backward = log_prob_backward,
     .sample = ra_cuda_sample,
+    .draw = ra_cuda_draw,
     .adamw = adamw,
     .sum_squares = sum_squares,
     .is_finite = is_finite,

@@ -6,14 +6,19 @@
 #include "exec/backend/backend_cuda_impl.h"
 #include "kernels/pointwise.h"
 
+G_STATIC_ASSERT(RA_TOKEN_DRAWN == RA_K_DRAWN);
+
 void
 ra_cuda_embedding(size_t n_tokens, size_t width, uint32_t first,
                   uint32_t n_rows, const uint32_t *tokens, const RaElem *table,
                   RaElem *out)
 {
+  const uint32_t *newest = ra_cuda_scratch(RA_CUDA_NEWEST, 0);
+
   ra_cuda_check(ra_k_embedding(n_tokens, width, first, n_rows,
                                ra_cuda_upload(RA_CUDA_WORDS, n_tokens, tokens),
-                               bf16(table), bf16_out(out), ra_device_stream()),
+                               newest, bf16(table), bf16_out(out),
+                               ra_device_stream()),
                 "embedding");
 }
 

@@ -30,6 +30,7 @@ typedef enum {
   RA_CUDA_SUMS,
   RA_CUDA_COUNTS, /* zeroes between two ops */
   RA_CUDA_KEPT,   /* words of the table's keep_words() */
+  RA_CUDA_NEWEST, /* tokens of the table's draw(), by slot */
   RA_CUDA_N_ROOMS
 } RaCudaRoom;
 
@@ -147,6 +148,9 @@ void ra_cuda_gemm_experts(RaExpertsProduct product, RaExpertRows *rows,
 void ra_cuda_sample(size_t n_rows, uint32_t n, const RaElem *logits,
                     const RaCpuSampling *how, const double *uniforms,
                     RaCpuSample *out);
+void ra_cuda_draw(size_t n_rows, uint32_t n, const RaElem *logits,
+                  const RaCpuSampling *how, const double *uniforms,
+                  uint32_t n_slots, const uint32_t *slots, RaCpuSample *out);
 gsize ra_cuda_decode_workspace(const RaDecode *shape);
 void ra_cuda_decode_attention(const RaDecode *shape, const RaElem *q,
                               const RaElem *k, const RaElem *v, RaElem *out,

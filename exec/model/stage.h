@@ -103,11 +103,15 @@ typedef struct {
   uint32_t number; /* index in its task */
 } RaBadOp;
 
-/* Request to sample tokens from the logits of the sequences' last rows. */
+/* Request to sample tokens from the logits of the sequences' last rows.  With
+ * @slots a decode step leaves them on the device (RaBackend.draw()), and waits
+ * for nothing; ra_stage_settle_steps() follows some steps later. */
 typedef struct {
   RaCpuSampling how;
   const double *uniforms; /* (n_sequences) in [0, 1) */
-  RaCpuSample *out;       /* (n_sequences) */
+  RaCpuSample *out;       /* (n_sequences); with @slots in pinned memory */
+  uint32_t n_slots;
+  const uint32_t *slots; /* (n_sequences) NULL: wait */
 } RaDraw;
 
 typedef struct {
@@ -341,6 +345,11 @@ void ra_pass_last_logits(RaPass *pass, float *out_logits);
 void ra_stage_decode(RaStage *stage, const RaPiece *piece, RaCache *cache,
                      uint32_t n, const uint32_t *slots, const uint32_t *tokens,
                      const uint32_t *positions, const void *input, void *out);
+
+/* Once the host has waited for steps whose tokens stay on the device (RaDraw):
+ * reads their checks.  Of a result that is not finite the step is said to be
+ * @decode of @group, as in ra_stage_leave(): the first whose tokens say so. */
+void ra_stage_settle_steps(RaStage *stage, uint32_t decode, uint32_t group);
 
 /* (transfer full): a cache of @shape, with the stage's width instead of its
  * own. */

@@ -14,7 +14,7 @@ typedef struct {
   RaStageStep told;
   uint32_t *words; /* owned: all words, contiguous */
   gsize n_words;
-  RaDraw draw;    /* the stage's, with uniforms of these words */
+  RaDraw draw;    /* the stage's, with uniforms and slots of these words */
   RaTokens batch; /* the same as a micro-batch of one token each */
   RaElem *x;      /* (room, hidden) */
   RaElem *whole;  /* rows of all ranks; NULL: they are not shared */
@@ -23,22 +23,27 @@ typedef struct {
   RaLayerKept kept;
 } Step;
 
-/* The uniform numbers that tokens are drawn with are words too, so that they
- * come with the others: the first, for their alignment.  Drawn or not, words
- * behind them have one place, which graphs have kept. */
+/* The uniform numbers that tokens are drawn with, and their slots, are words
+ * too, so that they come with the others: the first, for their alignment.
+ * Drawn or not, words behind them have one place, which graphs have kept. */
 static void
-tell_uniforms(Step *step, uint32_t n)
+tell_draw(Step *step, uint32_t n)
 {
   const RaDraw *draw = step->stage->draw;
+  uint32_t *slots = step->words + 2 * (gsize)step->told.n;
 
   if (!step->piece->has_head)
     return;
-  step->n_words = 2 * (gsize)step->told.n;
+  step->n_words = 3 * (gsize)step->told.n;
   if (!draw)
     return;
   memcpy(step->words, draw->uniforms, n * sizeof *draw->uniforms);
   step->draw = *draw;
   step->draw.uniforms = (const double *)(gpointer)step->words;
+  if (!draw->slots)
+    return;
+  memcpy(slots, draw->slots, n * sizeof *slots);
+  step->draw.slots = slots;
 }
 
 /* (n) words more, of @from (nullable); the last again behind @n_from. */
@@ -63,8 +68,8 @@ step_init(Step *step, uint32_t n, const uint32_t *slots, const uint32_t *tokens,
   gsize n_all = step->told.n, max_pages = ra_cache_max_pages(step->cache);
   uint32_t *begin, *lengths, *rows, *pages;
 
-  step->words = g_new0(uint32_t, (7 + max_pages) * n_all + s->q_heads + 1);
-  tell_uniforms(step, n);
+  step->words = g_new0(uint32_t, (8 + max_pages) * n_all + s->q_heads + 1);
+  tell_draw(step, n);
   step->told.tokens = tell(step, tokens, n);
   step->told.positions = tell(step, positions, n);
   lengths = step->words + step->n_words;
@@ -210,7 +215,8 @@ begin_steps(const Step *step)
   ra_steps_begin(step->stage, &shape);
 }
 
-/* From the logits to what is drawn, which is waited for, or from the rows. */
+/* From the logits to what is drawn, which is waited for unless it stays on the
+ * device, or from the rows. */
 static void
 end(const Step *step, uint32_t n, const RaElem *made, gboolean captured,
     void *out)
@@ -229,7 +235,9 @@ end(const Step *step, uint32_t n, const RaElem *made, gboolean captured,
     if (captured)
       b->wait(); /* as what is sent will be */
   }
-  if (captured)
+  if (draw && draw->slots)
+    ra_steps_look_later(s);
+  else if (captured)
     ra_steps_look(s);
   else if (step->piece->has_head)
     ra_stage_settle(s);

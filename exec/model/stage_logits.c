@@ -205,7 +205,11 @@ draw_tokens(RaStage *s, gsize n, const RaElem *logits)
   uint32_t vocab = s->model->vocab;
   double start = ra_stage_begin(s);
 
-  s->backend->sample(n, vocab, logits, &d->how, d->uniforms, d->out);
+  if (d->slots)
+    s->backend->draw(n, vocab, logits, &d->how, d->uniforms, d->n_slots,
+                     d->slots, d->out);
+  else
+    s->backend->sample(n, vocab, logits, &d->how, d->uniforms, d->out);
   ra_stage_record(s, RA_OP_SAMPLE, start, n, vocab, 0, 0);
 }
 

@@ -345,3 +345,29 @@ ra_steps_look(RaStage *s)
   s->bad.place.decode = s->place.decode;
   s->bad.place.group = s->place.group;
 }
+
+/* A step that is begun op by op has it already: ra_stage_look_last(). */
+void
+ra_steps_look_later(RaStage *s)
+{
+  const RaSteps *steps = s->steps;
+  const Look *look;
+
+  if (!steps || !steps->now || !steps->is_graph || steps->now->looks->len == 0)
+    return;
+  look = &g_array_index(steps->now->looks, Look, 0);
+  s->looked = (RaBadOp){TRUE, !s->checks_ops, look->kind, look->place,
+                        steps->n_before + look->number};
+}
+
+void
+ra_stage_settle_steps(RaStage *s, uint32_t decode, uint32_t group)
+{
+  s->looked.place.decode = decode;
+  s->looked.place.group = group;
+  ra_stage_settle(s);
+  if (!s->bad.is_set || !s->bad.is_block || s->bad.place.decode <= decode)
+    return;
+  s->bad.place.decode = decode; /* a later step had the device's answer */
+  s->bad.place.group = group;
+}

@@ -61,6 +61,9 @@ void ra_steps_end(RaStage *stage);
 /* Reads the checks of the last step, once the host has waited for it: sets
  * @stage->bad. */
 void ra_steps_look(RaStage *stage);
+/* Leaves the check of the last step, captured or not, to
+ * ra_stage_settle_steps(). */
+void ra_steps_look_later(RaStage *stage);
 
 typedef enum {
   RA_STEPS_ALL_REDUCE,     /* @in is @out, (n) elements */

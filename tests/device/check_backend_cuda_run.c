@@ -13,7 +13,7 @@
 
 static RunFixture *
 run(const char *algorithm, const char *all, const char *generate,
-    uint32_t n_iterations)
+    uint32_t n_iterations, const RaBackend *backend, gboolean check)
 {
   RunSpec spec = {.algorithm = algorithm,
                   .config = "run-wide.json",
@@ -30,7 +30,8 @@ run(const char *algorithm, const char *all, const char *generate,
                   .dtype = "dtype = bf16"};
   RunFixture *f = run_fixture_new(&spec);
 
-  f->options.backend = ra_backend_cuda();
+  f->options.backend = backend;
+  f->options.check = check;
   run_fixture_go(f);
   ck_assert_msg(!ra_backend_cuda()->failure(), "%s",
                 ra_backend_cuda()->failure());
@@ -44,10 +45,11 @@ run(const char *algorithm, const char *all, const char *generate,
  * cannot tell. */
 START_TEST(test_grpo)
 {
+  const RaBackend *b = ra_backend_cuda();
   RunFixture *one =
-      run("grpo", GPUS("0-1") "tp = 2\n", GPUS("0-1") "dp = 2\n", 1);
+      run("grpo", GPUS("0-1") "tp = 2\n", GPUS("0-1") "dp = 2\n", 1, b, TRUE);
   RunFixture *two =
-      run("grpo", GPUS("0-1") "tp = 2\n", GPUS("0-1") "dp = 2\n", 2);
+      run("grpo", GPUS("0-1") "tp = 2\n", GPUS("0-1") "dp = 2\n", 2, b, TRUE);
   g_autoptr(GArray) trained = run_fixture_params(one, "atrain");
   g_autoptr(GArray) unmoved = run_fixture_params(one, "gen");
   g_autoptr(GArray) read = run_fixture_params(two, "gen");
@@ -63,6 +65,34 @@ START_TEST(test_grpo)
 }
 END_TEST
 
+/* Steps of two replicas, op by op or as graphs, whose tokens stay on the device
+ * until the generation ends: one wait each, and the bits of steps that are
+ * waited for one by one, down to the weights that they train. */
+START_TEST(test_drawn)
+{
+  const char *generate =
+      _i == 0 ? GPUS("0-1") "dp = 2\n" : GPUS("0-1") "dp = 2\nlaunch = graph\n";
+  RaBackend waits = *ra_backend_cuda();
+  RunFixture *ahead = run("grpo", GPUS("0-1") "tp = 2\n", generate, 1,
+                          ra_backend_cuda(), FALSE);
+  RunFixture *beside;
+  g_autoptr(GArray) trained = run_fixture_params(ahead, "atrain");
+  g_autoptr(GArray) expected = NULL;
+
+  waits.draw = NULL;
+  beside = run("grpo", GPUS("0-1") "tp = 2\n", generate, 1, &waits, FALSE);
+  expected = run_fixture_params(beside, "atrain");
+  ck_assert_uint_eq(trained->len, expected->len);
+  ck_assert_mem_eq(trained->data, expected->data, trained->len * sizeof(float));
+  ck_assert_uint_eq(ra_run_iteration(ahead->run, 0)->n_step_waits, 2);
+  ck_assert_uint_eq(ra_run_iteration(beside->run, 0)->n_step_waits,
+                    ra_run_iteration(beside->run, 0)->n_steps);
+  ck_assert_uint_gt(ra_run_iteration(beside->run, 0)->n_steps, 2);
+  run_fixture_free(ahead);
+  run_fixture_free(beside);
+}
+END_TEST
+
 static Suite *
 backend_cuda_run_suite(void)
 {
@@ -71,6 +101,7 @@ backend_cuda_run_suite(void)
 
   tcase_set_timeout(tcase, 900); /* some 60 s of a core that is free */
   tcase_add_test(tcase, test_grpo);
+  tcase_add_loop_test(tcase, test_drawn, 0, 2);
   suite_add_tcase(suite, tcase);
   return suite;
 }

@@ -254,7 +254,7 @@ START_TEST(test_embedding)
 
   memcpy(before, d_table, ROWS * WIDTH * sizeof(float));
   ck_assert_int_eq(device_done(ra_k_embedding(N, WIDTH, FIRST, ROWS, tokens,
-                                              table, out, NULL)),
+                                              NULL, table, out, NULL)),
                    0);
   ck_assert_int_eq(device_done(ra_k_embedding_backward(
                        2, WIDTH, kinds, begin, order, d_out, d_table, NULL)),
@@ -286,6 +286,40 @@ START_TEST(test_embedding)
   device_free(kinds);
   device_free(begin);
   device_free(order);
+}
+END_TEST
+
+/* Tokens of which three are known by their places among the newest only: rows
+ * of these. */
+START_TEST(test_newest)
+{
+  enum { N = 6, WIDTH = 24, FIRST = 10, ROWS = 10 };
+  static const uint32_t known[N] = {9, 10, 19, 20, 10, 10},
+                        news[] = {20, 9, 19};
+  uint32_t *tokens = device_copy(known, sizeof known);
+  uint32_t *places = device_copy(known, sizeof known);
+  uint32_t *newest = device_copy(news, sizeof news);
+  RaRng rng = ra_rng_init(5, 0);
+  uint16_t *table = device_bf16(&rng, ROWS * WIDTH, 1);
+  uint16_t *expected = device_poisoned(N * WIDTH * 2);
+  uint16_t *out = device_poisoned(N * WIDTH * 2);
+
+  places[0] = RA_K_DRAWN | 1;
+  places[2] = RA_K_DRAWN | 2;
+  places[3] = RA_K_DRAWN;
+  ck_assert_int_eq(device_done(ra_k_embedding(N, WIDTH, FIRST, ROWS, tokens,
+                                              NULL, table, expected, NULL)),
+                   0);
+  ck_assert_int_eq(device_done(ra_k_embedding(N, WIDTH, FIRST, ROWS, places,
+                                              newest, table, out, NULL)),
+                   0);
+  ck_assert_mem_eq(expected, out, N * WIDTH * sizeof *out);
+  device_free(tokens);
+  device_free(places);
+  device_free(newest);
+  device_free(table);
+  device_free(expected);
+  device_free(out);
 }
 END_TEST
 
@@ -482,6 +516,7 @@ device_suite(void)
   tcase_add_test(tcase, test_rope_rows);
   tcase_add_test(tcase, test_swiglu);
   tcase_add_test(tcase, test_embedding);
+  tcase_add_test(tcase, test_newest);
   tcase_add_test(tcase, test_add);
   tcase_add_loop_test(tcase, test_adamw, 0, 4);
   tcase_add_test(tcase, test_seed);

@@ -140,7 +140,8 @@ static const RaCpuSampling samplings[] = {
 
 /* The token of every row is the CPU's, but where the CPU's margin says that a
  * rounding may decide, and then in few.  Log-probabilities within 2^-20 +
- * 4 u |lp| (exp of both sides).  The fault that this catches: n_equal of top-p
+ * 4 u |lp| (exp of both sides).  Each is also at its place of the newest
+ * tokens, which are in reverse.  The fault that this catches: n_equal of top-p
  * counted from above the edge of top-k. */
 START_TEST(test_sample)
 {
@@ -151,14 +152,20 @@ START_TEST(test_sample)
   RaCpuSample *out = device_poisoned(ROWS * sizeof *out);
   uint32_t n_near = 0;
   double *uniforms = device_new(ROWS * sizeof *uniforms);
+  uint32_t *slots = device_new(ROWS * sizeof *slots);
+  uint32_t *newest = device_poisoned(ROWS * sizeof *newest);
 
-  for (int row = 0; row < ROWS; row++)
+  for (int row = 0; row < ROWS; row++) {
     uniforms[row] = ra_rng_uniform(&rng);
+    slots[row] = (uint32_t)(ROWS - 1 - row);
+  }
   ck_assert_int_eq(device_done(ra_k_sample(ROWS, VOCABULARY, logits, how,
-                                           uniforms, out, NULL)),
+                                           uniforms, slots, newest, out, NULL)),
                    0);
   for (int row = 0; row < ROWS; row++) {
     RaCpuSample s;
+
+    ck_assert_uint_eq(newest[ROWS - 1 - row], out[row].token);
 
     for (gsize i = 0; i < VOCABULARY; i++)
       row_logits[i] = (float)device_at(logits, (gsize)row * VOCABULARY + i);
@@ -180,6 +187,8 @@ START_TEST(test_sample)
   device_free(logits);
   device_free(out);
   device_free(uniforms);
+  device_free(slots);
+  device_free(newest);
 }
 END_TEST
 
@@ -205,9 +214,10 @@ START_TEST(test_ties)
 
   for (gsize i = 0; i < G_N_ELEMENTS(rows); i++) {
     *uniform = rows[i].uniform;
-    ck_assert_int_eq(device_done(ra_k_sample(1, VOCABULARY, logits,
-                                             &rows[i].how, uniform, out, NULL)),
-                     0);
+    ck_assert_int_eq(
+        device_done(ra_k_sample(1, VOCABULARY, logits, &rows[i].how, uniform,
+                                NULL, NULL, out, NULL)),
+        0);
     ck_assert_msg(out->token == rows[i].token, "row %zu: %u, expected %u", i,
                   out->token, rows[i].token);
     device_assert_near((double)out->log_prob, -log(VOCABULARY), 0x1p-20,

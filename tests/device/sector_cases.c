@@ -94,7 +94,8 @@ gelu_backward(void)
 static gboolean
 embedding(void)
 {
-  return !ra_k_embedding(ROWS, HIDDEN, 0, 64, words, BF16(0), BF16(1), NULL);
+  return !ra_k_embedding(ROWS, HIDDEN, 0, 64, words, NULL, BF16(0), BF16(1),
+                         NULL);
 }
 
 static gboolean

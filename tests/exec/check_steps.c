@@ -179,9 +179,83 @@ typedef struct {
   guint n_waits; /* of the host for the device, in a step that was begun again,
                     at most */
   guint n_begun; /* graphs of such a step, at most */
+  guint n_wrong_draws; /* tokens that differ */
+  guint n_draw_waits;  /* as n_waits, where the device keeps the tokens */
   gboolean same_cache;
   RaStepsTally tally;
 } Run;
+
+/* --- tokens that stay on the device --- */
+
+enum { DRAWS = 9, DRAWN = 4 }; /* steps; sequences at most */
+
+/* Sequences of step @k: the last one has its turn in the first and the last
+ * third, in the latter with a token of the host's, as if admitted. */
+static uint32_t
+n_drawn(uint32_t k)
+{
+  return k / 3 == 1 ? DRAWN - 1 : DRAWN;
+}
+
+/* DRAWS steps, each of the tokens that the last one drew, which are waited for
+ * step by step or, with @later, once at the end: (DRAWS, DRAWN) @out, and the
+ * waits of a step from @since on, at most. */
+static guint
+draw_steps(const Side *s, gboolean later, uint32_t since, RaCpuSample *out)
+{
+  const RaBackend *b = ra_backend_cuda();
+  RaCpuSample *made = b->alloc_host(DRAWS * DRAWN * sizeof *made);
+  uint32_t slots[DRAWN] = {9, 2, 14, 5}, tokens[DRAWN] = {3, 1, 4, 15};
+  uint32_t positions[DRAWN] = {0, 7, 3, 30};
+  guint n_waits = 0;
+
+  memset(made, 0, DRAWS * DRAWN * sizeof *made);
+  for (uint32_t k = 0; k < DRAWS; k++) {
+    uint32_t n = n_drawn(k);
+    double uniforms[DRAWN];
+    RaDraw draw = {.how = {1, 0, 1},
+                   .uniforms = uniforms,
+                   .out = made + k * DRAWN,
+                   .n_slots = SLOTS,
+                   .slots = later ? slots : NULL};
+    size_t before = ra_emu_n_waits();
+
+    for (uint32_t i = 0; i < n; i++)
+      uniforms[i] = fmod(0.37 * (k + 1) + 0.21 * i, 1);
+    s->stage->draw = &draw;
+    ra_stage_decode(s->stage, &whole, s->cache, n, slots, tokens, positions,
+                    NULL, NULL);
+    s->stage->draw = NULL;
+    if (k >= since)
+      n_waits = MAX(n_waits, (guint)(ra_emu_n_waits() - before));
+    for (uint32_t i = 0; i < n; i++) {
+      tokens[i] = later ? RA_TOKEN_DRAWN | slots[i] : draw.out[i].token;
+      positions[i]++;
+    }
+    tokens[DRAWN - 1] = k == 5 ? 21 : tokens[DRAWN - 1];
+  }
+  b->wait();
+  memcpy(out, made, DRAWS * DRAWN * sizeof *out);
+  b->free_host(made);
+  return n_waits;
+}
+
+/* Step by step on the plain side, later on the other.  A shape of 4, padded
+ * from 3, is begun again from the third step on. */
+static void
+run_draws(Run *r, const Side *plain, const Side *captured)
+{
+  RaCpuSample expected[DRAWS * DRAWN], made[DRAWS * DRAWN];
+  guint n_kinds = 0;
+
+  draw_steps(plain, FALSE, 0, expected);
+  r->n_draw_waits = draw_steps(captured, TRUE, 2, made);
+  for (guint i = 0; i < DRAWS * DRAWN; i++) {
+    r->n_wrong_draws += memcmp(&expected[i], &made[i], sizeof made[i]) != 0;
+    n_kinds += expected[i].token != expected[0].token;
+  }
+  ck_assert_uint_gt(n_kinds, DRAWS); /* the tokens are not one */
+}
 
 static void
 lose(const char *line, gpointer data)
@@ -271,8 +345,10 @@ run_rank(void *data)
     ck_assert_uint_eq(plain.stage->n_ops, captured.stage->n_ops);
     ck_assert(!captured.stage->bad.is_set);
   }
-  r->same_cache = is_same_cache(&plain, &captured);
   r->tally = ra_steps_tally(captured.stage);
+  if (!r->staged)
+    run_draws(r, &plain, &captured);
+  r->same_cache = is_same_cache(&plain, &captured);
   side_clear(&plain);
   side_clear(&captured);
   if (nccl) {
@@ -319,6 +395,7 @@ START_TEST(test_steps)
 
   run_ranks(&run);
   ck_assert_uint_eq(run.n_wrong, 0);
+  ck_assert_uint_eq(run.n_wrong_draws, 0);
   ck_assert(run.same_cache);
   ck_assert_uint_eq(run.tally.n_refused, 0);
   ck_assert_uint_eq(run.tally.n_plain, 5 * n);
@@ -328,9 +405,10 @@ START_TEST(test_steps)
 END_TEST
 
 /* Over NCCL the sums of a step are captured with its ops: two ranks begin one
- * graph and wait for it once, for the logits, as one rank alone.  Over threads,
- * which meet on the host, they wait before and behind each sum, and have a
- * graph between two. */
+ * graph and wait for it once, for the logits, as one rank alone; where the
+ * device keeps the tokens that it draws, never.  Over threads, which meet on
+ * the host, they wait before and behind each sum, and have a graph between
+ * two. */
 START_TEST(test_waits)
 {
   uint32_t both[] = {0, 1};
@@ -355,7 +433,11 @@ START_TEST(test_waits)
   over_threads.tp = 2;
   run_ranks(&over_threads);
   ck_assert_uint_eq(over_nccl.n_wrong, 0);
+  ck_assert_uint_eq(over_nccl.n_wrong_draws, 0);
   ck_assert(over_nccl.same_cache);
+  ck_assert_uint_eq(alone.n_draw_waits, 0);
+  ck_assert_uint_eq(over_nccl.n_draw_waits, 0);
+  ck_assert_uint_ge(over_threads.n_draw_waits, 2 * 2 * LAYERS);
   ck_assert_uint_eq(alone.n_waits, 1);
   ck_assert_uint_eq(over_nccl.n_waits, 1);
   ck_assert_uint_ge(over_threads.n_waits, 1 + 2 * 2 * LAYERS);
@@ -513,6 +595,48 @@ START_TEST(test_odd)
 }
 END_TEST
 
+/* Six steps, op by op or captured, whose tokens stay on the device, which is
+ * late; from the fourth on there is a NaN.  Behind the one wait the tokens say
+ * which step it was, and the check has its block. */
+START_TEST(test_odd_later)
+{
+  const RaBackend *b = ra_backend_cuda();
+  g_autoptr(RaModel) model = new_model("llama");
+  g_autoptr(RaTensorTable) table = ra_tensor_table_new(model);
+  Side s = side_new(b, table, 1, NULL, 0);
+  const RaParam *o = ra_params_find(s.params, RA_TENSOR_O, 1, FALSE);
+  RaCpuSample *made = b->alloc_host(6 * sizeof *made);
+  uint32_t slot = 3, token = 5;
+  double uniform = 0.5;
+  float nan_x = NAN;
+
+  if (_i == 1)
+    ra_stage_capture_steps(s.stage);
+  ra_emu_late_ops(TRUE);
+  for (uint32_t k = 0; k < 6; k++) {
+    RaDraw draw = {{1, 0, 1}, &uniform, made + k, SLOTS, &slot};
+
+    if (k == 3)
+      ra_params_write(s.params, RA_PARAMS_WEIGHTS, o->offset, 1, &nan_x);
+    ra_stage_leave(s.stage, k + 1, 0);
+    s.stage->draw = &draw;
+    ra_stage_decode(s.stage, &whole, s.cache, 1, &slot, &token, &k, NULL, NULL);
+    token = RA_TOKEN_DRAWN | slot;
+  }
+  s.stage->draw = NULL;
+  b->wait();
+  ra_stage_settle_steps(s.stage, 4, 0);
+  ra_emu_late_ops(FALSE);
+  for (uint32_t k = 0; k < 6; k++)
+    ck_assert(isfinite(made[k].log_prob) == (k < 3));
+  ck_assert(s.stage->bad.is_set && s.stage->bad.is_block);
+  ck_assert_uint_eq(s.stage->bad.place.block, RA_BLOCK_HEAD);
+  ck_assert_uint_eq(s.stage->bad.place.decode, 4);
+  b->free_host(made);
+  side_clear(&s);
+}
+END_TEST
+
 /* A forward that is kept, with a NaN in the embedding, or in the second GEMM of
  * layer 0 or 1, or in the head's norm: the block is found that made it. */
 START_TEST(test_odd_layer)
@@ -605,6 +729,7 @@ steps_suite(void)
   tcase_add_loop_test(tcase, test_fault, 0, 2);
   tcase_add_test(tcase, test_moved);
   tcase_add_loop_test(tcase, test_odd, 0, 2);
+  tcase_add_loop_test(tcase, test_odd_later, 0, 2);
   tcase_add_loop_test(tcase, test_odd_layer, 0, 4);
   tcase_add_loop_test(tcase, test_launches, 0, 4);
   suite_add_tcase(suite, tcase);
