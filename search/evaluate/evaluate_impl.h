@@ -113,7 +113,7 @@ typedef struct {
   const RaMesh *sets; /* borrowed */
   uint32_t n;
   uint64_t *cells; /* (n) owned */
-} RaCliTransport;
+} RaSetCells;
 
 /* Data of a candidate that screening reads.  They are compact because proposals
  * are of any candidate. */
@@ -172,7 +172,7 @@ struct _RaEvaluator {
    * Most sets consist of whole cells, which then describe them exactly. */
   uint32_t cell_shift;
   gboolean sets_are_cells;
-  GArray *places; /* RaCliTransport: cells of the sets of candidates; owned */
+  GArray *places; /* RaSetCells: cells of the sets of candidates; owned */
   uint32_t n_dp;
   uint32_t n_kind_sets; /* 2^(kinds of nodes); 1 if all are alike */
   uint32_t n_kind_ends;

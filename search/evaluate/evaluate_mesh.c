@@ -131,7 +131,7 @@ ra_simd_fill_mesh(RaEvaluator *e, guint lane, uint32_t call)
 void
 ra_evaluator_init_cells(RaEvaluator *e)
 {
-  e->places = g_array_new(FALSE, FALSE, sizeof(RaCliTransport));
+  e->places = g_array_new(FALSE, FALSE, sizeof(RaSetCells));
   e->sets_are_cells = TRUE;
   while (ra_cluster_n_gpus(e->space->cluster) > 64u << e->cell_shift)
     e->cell_shift++;
@@ -141,7 +141,7 @@ void
 ra_evaluator_clear_cells(RaEvaluator *e)
 {
   for (guint i = 0; i < e->places->len; i++)
-    g_free(g_array_index(e->places, RaCliTransport, i).cells);
+    g_free(g_array_index(e->places, RaSetCells, i).cells);
   g_array_unref(e->places);
 }
 
@@ -164,12 +164,12 @@ cells_of_set(RaEvaluator *e, const RaMesh *set)
 const uint64_t *
 ra_evaluator_places(RaEvaluator *e, const RaCandidate *candidate)
 {
-  RaCliTransport places = {candidate->sets, candidate->n_sets, NULL};
+  RaSetCells places = {candidate->sets, candidate->n_sets, NULL};
 
   if (candidate->n_sets == 0)
     return NULL;
   for (guint i = e->places->len; i-- > 0;) { /* most often the last */
-    const RaCliTransport *known = &g_array_index(e->places, RaCliTransport, i);
+    const RaSetCells *known = &g_array_index(e->places, RaSetCells, i);
     if (known->sets == places.sets && known->n == places.n)
       return known->cells;
   }
