@@ -233,22 +233,25 @@ bound_one(guint i, guint thread, gpointer data)
   table->n_tasks[wanted->call][wanted->candidate] = (float)wanted->n_tasks;
 }
 
+/* The same wherever its data are gathered. */
 static void
-fill_host(RaCostTable *table, uint32_t call)
+fill_host(RaCostTable *table, uint32_t call, uint32_t candidate)
 {
   double host_s = ra_cost_table_host_s(table, call);
   uint32_t n_parts = ra_cost_table_n_parts(table, call), least = n_parts;
+  double *out =
+      table->call_s[call] + candidate * ra_cost_table_width(table, call);
 
   for (uint32_t k = 0; k < table->n_like; k++) {
     uint32_t n = table->space->workload->calls[call].n_parts *
                  ra_loads_n_trips(table->space->loads, call, k);
 
     for (uint32_t p = 0; p < n; p++)
-      table->call_s[call][k * n_parts + p] = host_s;
+      out[k * n_parts + p] = host_s;
     least = MIN(least, n);
   }
-  table->bound_s[call][0] = host_s * least * (1 - 1e-9);
-  table->known[call][0] = table->round;
+  table->bound_s[call][candidate] = host_s * least * (1 - 1e-9);
+  table->known[call][candidate] = table->round;
 }
 
 /* All candidates of calls with a model. */
@@ -259,13 +262,13 @@ list_candidates(RaCostTable *table)
   GArray *all = g_array_new(FALSE, FALSE, sizeof(Wanted));
 
   for (guint c = 0; c < space->workload->n_calls; c++) {
-    if (space->workload->calls[c].model == RA_NONE) {
-      fill_host(table, c);
-      continue;
-    }
     for (uint32_t i = 0; i < space->calls[c].n; i++) {
       Wanted one = {c, i, 0};
-      g_array_append_val(all, one);
+
+      if (space->workload->calls[c].model == RA_NONE)
+        fill_host(table, c, i);
+      else
+        g_array_append_val(all, one);
     }
   }
   return all;

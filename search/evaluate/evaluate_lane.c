@@ -143,6 +143,16 @@ slot_s(RaEvaluator *e, guint lane, uint32_t index)
 
 /* --- a lane --- */
 
+/* GPUs of the mesh of @call, which of a host call has others behind the one
+ * that it is on. */
+static inline uint32_t
+mesh_gpus(const RaEvaluator *e, const RaLane1 *l, uint32_t call)
+{
+  return e->space->host_meshes && l->layout[call] == RA_NONE
+             ? ra_mesh_n_gpus(&l->candidate[call]->plan.mesh)
+             : l->end[call] - l->begin[call];
+}
+
 /* Transfers stay out where both calls spread the same replicas over the same
  * GPUs, reallocations where the layout is that of training. */
 static inline gboolean
@@ -152,7 +162,8 @@ is_on(const RaEvaluator *e, const RaLane1 *l, const RaFlatGraphSwitch *s)
   gboolean alike = ra_simd_begin_alike(e, l, a, b);
 
   if (s->kind == RA_NODE_TRANSFER)
-    alike &= (l->dp_at[a] == l->dp_at[b]) & (l->end[a] == l->end[b]);
+    alike &= (l->dp_at[a] == l->dp_at[b]) &
+             (mesh_gpus(e, l, a) == mesh_gpus(e, l, b));
   else
     alike &= l->layout[a] == l->layout[b];
   return (l->begin[a] < l->end[a]) & (l->begin[b] < l->end[b]) & !alike;
@@ -282,6 +293,8 @@ ra_simd_choose(RaEvaluator *e, guint lane, uint32_t call, RaChoice choice)
     l->cells[call] = n > 0 ? ra_cells_of(e, begin, begin + n) : 0;
   l->end[call] = l->begin[call] + n;
   l->node[call] = n > width || n == 0 ? RA_NONE : begin / width;
+  if (l->layout[call] == RA_NONE && l->candidate[call]->plan.mesh.n_nodes > 1)
+    l->node[call] = RA_NONE;
 }
 
 static inline void

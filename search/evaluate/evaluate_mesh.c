@@ -87,6 +87,8 @@ fill_pair(RaEvaluator *e, guint lane, uint32_t a, uint32_t b)
 
   e->overlap[ab].of[lane] = r.meet;
   e->overlap[ba].of[lane] = r.meet;
+  if (l->layout[a] == RA_NONE || l->layout[b] == RA_NONE)
+    r.a_in_b = r.b_in_a = 0; /* it takes no time of a GPU */
   e->cover[ab].of[lane] = r.a_in_b;
   e->cover[ba].of[lane] = r.b_in_a;
   e->share[ab].of[lane] = is_set ? r.meet : r.a_in_b;

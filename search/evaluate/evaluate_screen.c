@@ -327,6 +327,14 @@ note_program(const RaEvaluator *e, RaScreen *s, guint lane)
   make_nodes(e, s);
 }
 
+/* TRUE if whom @call meets is left open: a set, or a host call, which does not
+ * stand in the queues of GPUs.  A bound too. */
+static gboolean
+is_left_open(const RaLane1 *l, uint32_t call)
+{
+  return l->set[call] || l->layout[call] == RA_NONE;
+}
+
 void
 ra_evaluator_screen_from(RaEvaluator *e, guint lane)
 {
@@ -341,15 +349,17 @@ ra_evaluator_screen_from(RaEvaluator *e, guint lane)
   for (uint32_t c = 0; c < n; c++) {
     const RaBrief *brief = &e->briefs[c][l->point.calls[c].candidate];
 
-    s->begin[lane][c] = l->set[c] ? 0 : l->begin[c];
-    s->end[lane][c] = l->set[c] ? 0 : l->end[c];
+    s->begin[lane][c] = is_left_open(l, c) ? 0 : l->begin[c];
+    s->end[lane][c] = is_left_open(l, c) ? 0 : l->end[c];
     s->plan.call_s[c].of[lane] = brief->least_s;
     s->plan.last_s[c].of[lane] =
         e->workload->calls[c].n_parts == 1 ? brief->least_s : 0;
     s->plan.realloc_s[c].of[lane] = e->realloc_s[c].of[lane];
     for (uint32_t d = 0; d < n; d++)
       s->plan.overlap[c * n + d].of[lane] =
-          c == d ? 0 : ra_simd_pair(e->overlap, e, c, d)->of[lane];
+          c == d || l->layout[c] == RA_NONE || l->layout[d] == RA_NONE
+              ? 0
+              : ra_simd_pair(e->overlap, e, c, d)->of[lane];
   }
   find_rests(e, s, lane);
 }

@@ -67,7 +67,8 @@ fill_kind(Maker *m, const RaNode *n, RaFlatGraphNode *out,
     out->queue = RA_QUEUE_COMPUTE;
     if (call->model == RA_NONE) {
       out->queue = RA_QUEUE_HOST;
-      out->mesh_a = RA_FLAT_GRAPH_NONE;
+      if (!m->space->host_meshes)
+        out->mesh_a = RA_FLAT_GRAPH_NONE;
     }
     slot->like = (uint16_t)(m->n_like == 1 ? 0 : n->iteration);
     slot->part = (uint16_t)(n->trip * n->n_parts + n->part);
@@ -258,6 +259,7 @@ mark_after(const RaFlatGraph *p, uint16_t from, uint16_t switch_at,
     for (uint32_t k = from; is_on && k < n; k++) {
       const RaFlatGraphNode *other = &p->nodes[k];
       if (marks[k] && other->queue == node->queue &&
+          node->queue != RA_QUEUE_HOST && /* it may have no mesh */
           node->mesh_a != RA_FLAT_GRAPH_NONE && other->mesh_a == node->mesh_a &&
           other->mesh_b == node->mesh_b && other->switch_at == node->switch_at)
         marks[n] = 1;
@@ -322,7 +324,7 @@ ra_flat_graph_new(const RaSpace *space, const RaPoint *point,
   plan.calls = calls;
   for (guint c = 0; c < w->n_calls; c++) {
     n_behind += ra_flat_graph_n_behind(space, point, c);
-    if (w->calls[c].model != RA_NONE)
+    if (w->calls[c].model != RA_NONE || space->host_meshes)
       ra_flat_graph_place_call(space, point, c, m.is_host, &calls[c]);
   }
   m.augmented = a = ra_augment_bare(&plan, n_iterations, space->options.seed);

@@ -121,7 +121,7 @@ runs_of(const RaSpace *space, const RaPoint *point, uint32_t call,
     out[n++] = set->runs[i].first * set->gpus_per_node;
     out[n++] = (set->runs[i].first + set->runs[i].n) * set->gpus_per_node;
   }
-  if (!set && c->n_gpus > 0) {
+  if (!set && c->n_gpus > 0 && space->workload->calls[call].model != RA_NONE) {
     out[n++] = begin_of(space, point, call);
     out[n++] = out[0] + c->n_gpus;
   }
@@ -204,8 +204,10 @@ ra_flat_graph_place_call(const RaSpace *space, const RaPoint *point,
   if (candidate_of(space, point, call)->pins)
     out->optimizer_residency =
         candidate_of(space, point, call)->plan.optimizer_residency;
-  out->residency = ra_space_residency(space, point, call);
   out->mesh.runs[0] = (RaNodeRun){stand, 1};
+  if (space->workload->calls[call].model == RA_NONE)
+    return;
+  out->residency = ra_space_residency(space, point, call);
   if (!is_host)
     return;
   n = runs_of(space, point, call, runs);

@@ -54,7 +54,7 @@ ra_space_number_layouts(RaSpace *space)
       char *key;
       gpointer id;
 
-      if (candidate->n_gpus == 0)
+      if (space->workload->calls[c].model == RA_NONE)
         continue;
       key = layout_key(space, c, candidate);
       candidate->layout_hash = ra_hash_text(RA_HASH_INIT, key);
@@ -241,6 +241,8 @@ ra_space_log10_points(const RaSpace *space)
   for (guint c = 0; c < space->workload->n_calls; c++) {
     double n = 0;
 
+    if (space->workload->calls[c].model == RA_NONE)
+      continue;
     for (uint32_t i = 0; i < space->calls[c].n; i++)
       n += space->calls[c].candidates[i].n_positions;
     sum += log10(n);
@@ -293,6 +295,8 @@ ra_space_plan_new(const RaSpace *space, const RaPoint *point)
       continue;
     plan->calls[c] = k->plan;
     plan->calls[c].mesh = ra_space_mesh_at(space, k, choice.position);
+    if (w->calls[c].model == RA_NONE)
+      continue;
     plan->calls[c].residency = ra_space_residency(space, point, c);
     plan->calls[c].stage_layers =
         g_memdup2(k->plan.stage_layers,

@@ -158,7 +158,8 @@ typedef struct {
 typedef struct {
   RaCallPlan plan; /* its mesh is at node 0, or at position 0 where nodes are of
                       several kinds; its stage_layers are owned */
-  uint32_t n_gpus; /* GPUs of the mesh; 0: a host call without a mesh */
+  uint32_t n_gpus; /* GPUs of the mesh; a host call's: 1, the first of its mesh,
+                      where its data are gathered; 0: it has no mesh */
   uint32_t first;  /* first GPU of the mesh at position 0 */
   uint32_t step;   /* GPUs from one position to the next */
   uint32_t n_positions; /* >= 1, sets included */
@@ -167,7 +168,8 @@ typedef struct {
   uint32_t kinds;       /* bits of the node kinds of the mesh, the same at every
                            position */
   uint32_t layout; /* two calls of one model lay out parameters alike iff this
-                      is equal and their meshes begin alike */
+                      is equal and their meshes begin alike; RA_NONE: a host
+                      call, whose plan has its whole mesh */
   uint64_t layout_hash; /* of what the layout is, whatever its number here */
   gboolean pins; /* its plan's residency replaces that of the point's model,
                       or its optimizer is in host memory */
@@ -195,6 +197,7 @@ typedef struct {
   RaNodeSets *sets;           /* owned: sets of nodes that are not in a row */
   GPtrArray *added;           /* owned: RaMesh added by ra_space_add() */
   gboolean pins;              /* some candidate pins its residency */
+  gboolean host_meshes;       /* some host call has a mesh */
 } RaSpace;
 
 /* Choice of a point for one call. */
@@ -263,10 +266,10 @@ GArray *ra_space_rejected(const RaSpace *space, uint32_t call);
  * nothing could restore them.
  *
  * Returns: %FALSE where @plan cannot be a point: GPUs that meshes may not have,
- * slices of several nodes, more than RA_NODE_SET_RUNS runs of them, a rank
- * order other than tp-cp-dp-pp, a host call with a mesh, adapters whose calls
- * differ in residency, long tails, a rollout service (both depend on more than
- * one call)
+ * slices of several nodes, more than RA_NODE_SET_RUNS runs of them (one, for a
+ * host call), a rank order other than tp-cp-dp-pp, adapters whose calls differ
+ * in residency, long tails, a rollout service (both depend on more than one
+ * call)
  */
 gboolean ra_space_add(RaSpace *space, const RaPlan *plan, RaPoint *out_point);
 

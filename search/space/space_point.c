@@ -7,6 +7,14 @@
 #include "graph/input/residency.h"
 #include "search/space/space_impl.h"
 
+/* TRUE if it is a slice of a node or whole nodes, in at most @n_runs runs. */
+static gboolean
+is_regular_mesh(const RaCluster *cluster, const RaMesh *mesh, uint32_t n_runs)
+{
+  return mesh->n_runs <= n_runs &&
+         (mesh->n_nodes == 1 || mesh->gpus_per_node == cluster->gpus_per_node);
+}
+
 /* TRUE if rank order and mesh are those that candidates have. */
 static gboolean
 is_regular(const RaCluster *cluster, const RaCallPlan *p)
@@ -20,9 +28,7 @@ is_regular(const RaCluster *cluster, const RaCallPlan *p)
       return FALSE;
     last = p->axis[k];
   }
-  return p->mesh.n_runs <= RA_NODE_SET_RUNS &&
-         (p->mesh.n_nodes == 1 ||
-          p->mesh.gpus_per_node == cluster->gpus_per_node);
+  return is_regular_mesh(cluster, &p->mesh, RA_NODE_SET_RUNS);
 }
 
 /* The same but for mesh, stages and residency. */
@@ -75,6 +81,8 @@ ra_space_mesh_at(const RaSpace *space, const RaCandidate *candidate,
 {
   const RaMesh *set = ra_candidate_set(candidate, position);
 
+  if (candidate->layout == RA_NONE)
+    return candidate->plan.mesh; /* a host call's */
   return set ? *set
              : ra_space_mesh(space->cluster,
                              ra_candidate_begin(candidate, position),
@@ -145,6 +153,32 @@ choose(RaSpace *space, uint32_t call, const RaCallPlan *plan, gboolean pins,
       to->n - 1, ra_candidate_position(&to->candidates[to->n - 1], begin, set)};
 }
 
+/* The mesh on which the data of a host call are gathered.  It runs on its first
+ * GPU's node, beside what the GPUs do. */
+static void
+choose_host(RaSpace *space, uint32_t call, const RaCallPlan *plan,
+            RaChoice *out)
+{
+  RaSpaceCall *to = &space->calls[call];
+  RaCandidate c = {.plan = *plan, .n_gpus = 1, .step = 1, .layout = RA_NONE};
+  RaMesh first;
+  uint32_t i = 1; /* after that without a mesh */
+
+  while (i < to->n && !ra_mesh_equal(&to->candidates[i].plan.mesh, &plan->mesh))
+    i++;
+  *out = (RaChoice){i, 0};
+  if (i < to->n)
+    return;
+  c.first = ra_mesh_gpu(&plan->mesh, space->cluster, 0);
+  c.n_positions = 1;
+  c.plan.stage_layers = NULL;
+  first = ra_space_mesh(space->cluster, c.first, 1);
+  c.kinds = ra_cluster_kinds(space->cluster, &first);
+  to->candidates = g_renew(RaCandidate, to->candidates, to->n + 1);
+  to->candidates[to->n++] = c;
+  space->host_meshes = TRUE;
+}
+
 /* TRUE if nothing could restore the parameters of @call, or host memory. */
 static gboolean
 is_firm(const RaPlan *plan, uint32_t call)
@@ -188,7 +222,8 @@ can_add(const RaSpace *space, const RaPlan *plan)
     const RaCallPlan *p = &plan->calls[c];
 
     if (w->calls[c].model == RA_NONE) {
-      if (p->set)
+      if (p->set && (!is_regular_mesh(space->cluster, &p->mesh, 1) ||
+                     !ra_space_has_gpus(space, &p->mesh)))
         return FALSE;
       continue;
     }
@@ -217,7 +252,9 @@ ra_space_add(RaSpace *space, const RaPlan *plan, RaPoint *out_point)
     const RaCallPlan *p = &plan->calls[c];
     uint32_t model = w->calls[c].model;
 
-    if (p->set)
+    if (p->set && model == RA_NONE)
+      choose_host(space, c, p, &point.calls[c]);
+    else if (p->set)
       choose(space, c, p,
              (differ[model] && !is_firm(plan, c)) ||
                  (w->calls[c].kind == RA_CALL_TRAIN &&

@@ -3,9 +3,11 @@
  * against all set anew. */
 #include "config.h"
 
+#include <glib/gstdio.h>
 #include <math.h>
 
 #include "graph/input/plan_write.h"
+#include "search/space/space_impl.h"
 #include "tests/support/check_main.h"
 #include "tests/support/search_case.h"
 
@@ -247,6 +249,96 @@ START_TEST(experts_over_tp)
   for (guint i = 0; i < N; i++)
     search_case_compare(&c, &points[i]);
   search_case_clear(&c);
+}
+END_TEST
+
+/* GRPO with a second host call beside the first, in a file of its own. */
+static char *
+two_host_calls(const char *folder)
+{
+  g_autofree char *from =
+      g_build_filename(g_getenv("srcdir"), "share", "workloads",
+                       "grpo-qwen2.5-7b.workload", NULL);
+  g_autofree char *text = NULL;
+  GString *both;
+  char *path = g_build_filename(folder, "two.workload", NULL);
+
+  ck_assert(g_file_get_contents(from, &text, NULL, NULL));
+  both = g_string_new(text);
+  g_string_append(both, "\n[call checker]\nkind = host\nhost-time = 7 s\n"
+                        "inputs = sequences\noutputs = verdicts\n");
+  ck_assert(g_file_set_contents(path, both->str, -1, NULL));
+  g_string_free(both, TRUE);
+  return path;
+}
+
+/* Where the data of a host call are gathered: nowhere, or on the mesh of
+ * generation, or on that many GPUs. */
+static void
+gather(SearchCase *c, const RaCallPlan *generate, RaCallPlan *p)
+{
+  static const uint32_t n_gpus[] = {0, 1, 4, 8, 16};
+  uint32_t n = n_gpus[search_case_below(c, G_N_ELEMENTS(n_gpus))];
+
+  *p = (RaCallPlan){.set = n > 0};
+  p->dp = p->tp = p->pp = p->cp = p->ep = p->n_virtual = 1;
+  p->zero_group = p->n_micro_batches = 1;
+  if (n > 0 && search_case_below(c, 2))
+    p->mesh = generate->mesh;
+  else if (n > 0)
+    p->mesh =
+        ra_space_mesh(c->setup->cluster, search_case_below(c, 16 / n) * n, n);
+}
+
+/* Host calls whose data are gathered on a mesh, where generation is or
+ * elsewhere; two of them wait for each other where their meshes begin with one
+ * GPU.  With one replica on that mesh, nothing moves. */
+START_TEST(gathered)
+{
+  enum { N = 120 };
+  const char *sets[] = {"cluster.nodes=2", "workload.prompts=8",
+                        "workload.response-length=lognormal(64, 40, 256)",
+                        "call reward.host-time=4 s", NULL};
+  const char *limits[] = {"actor_generate.dp=1,2", NULL};
+  g_autofree char *folder = g_dir_make_tmp("gathered-XXXXXX", NULL);
+  g_autofree char *path = two_host_calls(folder);
+  RaPoint points[N];
+  guint n_stay = 0, n_meet = 0;
+  SearchCase c;
+  uint32_t reward, checker, generate;
+
+  search_case_init(&c, path, "h100-16n.cluster", sets, RA_SPACE_REAL, limits);
+  reward = ra_workload_find_call(c.setup->workload, "reward");
+  checker = ra_workload_find_call(c.setup->workload, "checker");
+  generate = ra_workload_find_call(c.setup->workload, "actor_generate");
+  for (guint i = 0; i < N; i++) {
+    RaPoint point = random_point(&c, TRUE);
+    RaPlan *plan = ra_space_plan_new(c.space, &point), *other;
+    RaCallPlan *calls = plan->calls;
+
+    gather(&c, &calls[generate], &calls[reward]);
+    gather(&c, &calls[generate], &calls[checker]);
+    n_stay += calls[reward].set && calls[generate].dp == 1 &&
+              ra_mesh_equal(&calls[reward].mesh, &calls[generate].mesh);
+    n_meet += calls[reward].set && calls[checker].set &&
+              ra_mesh_gpu(&calls[reward].mesh, plan->cluster, 0) ==
+                  ra_mesh_gpu(&calls[checker].mesh, plan->cluster, 0);
+    ck_assert(ra_space_add(c.space, plan, &points[i]));
+    other = ra_space_plan_new(c.space, &points[i]);
+    ck_assert(ra_plan_equal(plan, other));
+    ra_space_plan_free(plan);
+    ra_space_plan_free(other);
+  }
+  ck_assert(n_stay > 0 && n_meet > 0);
+  ra_evaluator_free(c.evaluator);
+  ra_cost_table_free(c.costs);
+  c.costs = ra_cost_table_new(c.space, c.setup->estimator, 1, NULL);
+  c.evaluator = ra_evaluator_new(c.costs);
+  for (guint i = 0; i < N; i++)
+    search_case_compare(&c, &points[i]);
+  search_case_clear(&c);
+  ck_assert_int_eq(g_unlink(path), 0);
+  ck_assert_int_eq(g_rmdir(folder), 0);
 }
 END_TEST
 
@@ -522,6 +614,7 @@ evaluate_suite(void)
   tcase_add_test(same, ppo_full);
   tcase_add_test(same, all_dimensions);
   tcase_add_test(same, experts_over_tp);
+  tcase_add_test(same, gathered);
   tcase_add_test(same, grpo);
   tcase_add_test(same, lagging);
   tcase_add_test(same, in_trips);
