@@ -32,6 +32,9 @@
  *
  * gap          --only=gap: branch and bound among sampled lengths, 8 GPUs
  * warm         --only=warm: preparation with the costs of an earlier one
+ * today        --only=today: evaluations of plans that people run
+ * equal        --only=equal tests/data/search_today.tsv [CASE]: strategies'
+ *              plans, tables against simulate
  *
  * Bars on speed are in units of work (bench/figure.h).  In November 2026 two
  * shared cores of a server CPU at 2 to 3 GHz, where a unit is 0.12 s, made
@@ -57,8 +60,11 @@
 #include "base/rng.h"
 #include "bench/figure.h"
 #include "bench/search_quality.h"
+#include "graph/input/plan_write.h"
+#include "search/family/strategy.h"
 #include "search/mcmc.h"
-#include "study/setup.h"
+#include "sim/breakdown.h"
+#include "study/replay.h"
 
 enum { N_ITERATIONS = 5, SEED = 1, N_POINTS = 256, N_CHOICES = 24 };
 
@@ -309,12 +315,274 @@ is_wanted(const char *argument, const char *kind, guint n_gpus)
          strcmp(argument, name) == 0;
 }
 
-/* --only=gap or warm. */
-static gboolean
-only_drawn(const char *argument, GError **error)
+/* --- plans that people run --- */
+
+enum { LISTED_ITERATIONS = 3, N_LEARNT = 8, N_ROUNDS = 16 };
+
+/* A case of tests/data/search_today.tsv. */
+typedef struct {
+  RaSetup *setup;
+  RaSpace *space;
+  RaCostTable *costs;
+  RaEvaluator *evaluator;
+  RaPoint points[RA_N_STRATEGIES];
+  char *texts[RA_N_STRATEGIES];
+  guint n_points;
+  RaUntil over; /* costs are asked one by one */
+} Listed;
+
+static void
+listed_close(Listed *c)
 {
+  ra_evaluator_free(c->evaluator);
+  ra_cost_table_free(c->costs);
+  ra_space_free(c->space);
+  for (guint i = 0; i < c->n_points; i++)
+    g_free(c->texts[i]);
+  ra_setup_free(c->setup);
+}
+
+/* The setup has the workload that is searched: with mean lengths where the
+ * order of streamed sequences would not be known.  @is_empty: only plans that
+ * are added are points. */
+static gboolean
+listed_open(Listed *c, const char *workload, const char *cluster,
+            const char *const *changes, RaSpaceKind kind, gboolean is_empty,
+            GError **error)
+{
+  RaSetupFlags flags = {
+      .workload = workload, .cluster = cluster, .sets = changes};
+  RaSpaceOptions options = {
+      .kind = (int)kind, .n_iterations = LISTED_ITERATIONS, .seed = SEED};
+
+  memset(c, 0, sizeof *c);
+  c->over = (RaUntil){NULL, 1};
+  options.until = is_empty ? &c->over : NULL;
+  c->setup = ra_setup_load_pair(&flags, error);
+  if (!c->setup)
+    return FALSE;
+  if (!ra_space_accepts(c->setup->workload, NULL)) {
+    RaLength *prompt = &c->setup->workload->prompt_length;
+    RaLength *response = &c->setup->workload->response_length;
+
+    *prompt = ra_length_at_mean(prompt);
+    *response = ra_length_at_mean(response);
+  }
+  c->space =
+      ra_space_new(c->setup->workload, c->setup->cluster, &options, error);
+  if (c->space)
+    c->space->options.until = &c->over;
+  return c->space != NULL;
+}
+
+static gboolean
+listed_cost(Listed *c, GError **error)
+{
+  c->costs = ra_cost_table_new(c->space, c->setup->estimator, 0, error);
+  if (c->costs)
+    c->evaluator = ra_evaluator_new(c->costs);
+  return c->costs != NULL;
+}
+
+/* --- equal to the simulator --- */
+
+/* The plans that `reallot plan` writes, as points. */
+static void
+add_strategies(Listed *c)
+{
+  for (guint kind = 0; kind < RA_N_STRATEGIES; kind++) {
+    RaStrategyOptions options = {.kind = (RaStrategyKind)kind};
+    g_autoptr(RaDraft) draft =
+        ra_strategy_plan(c->setup->workload, c->setup->cluster,
+                         c->setup->estimator, &options, NULL);
+    g_autofree char *text =
+        draft ? ra_draft_write(draft, "x.workload", "x.cluster", NULL, NULL)
+              : NULL;
+
+    if (text && ra_setup_read_plan(c->setup, "x.plan", text, NULL) &&
+        ra_space_add(c->space, c->setup->plan, &c->points[c->n_points]))
+      c->texts[c->n_points++] = g_steal_pointer(&text);
+  }
+}
+
+/* As `simulate --fidelity=call` of the plan prints it; NAN with @error. */
+static double
+simulate_s(Listed *c, const char *text, GError **error)
+{
+  RaReplayOptions options = {.n_iterations = LISTED_ITERATIONS,
+                             .fidelity = RA_FIDELITY_CALL,
+                             .seed = SEED};
+  g_autoptr(RaReplay) replay = NULL;
+  g_autoptr(RaBreakdown) breakdown = NULL;
+
+  if (ra_setup_read_plan(c->setup, "x.plan", text, error))
+    replay = ra_replay_new(c->setup, &options, error);
+  if (!replay)
+    return (double)NAN;
+  breakdown = ra_breakdown_new(replay->sim, replay->graph);
+  return breakdown->iteration_s;
+}
+
+static gboolean
+count_equal(Listed *c, guint *out_n, guint *out_n_equal, GError **error)
+{
+  for (guint i = 0; i < c->n_points; i++) {
+    double expected_s = simulate_s(c, c->texts[i], error);
+    RaScore score;
+
+    if (isnan(expected_s))
+      return FALSE;
+    ra_evaluate(c->evaluator, &c->points[i], &score);
+    *out_n += 1;
+    *out_n_equal +=
+        memcmp(&score.iteration_s, &expected_s, sizeof expected_s) == 0;
+  }
+  return TRUE;
+}
+
+static gboolean
+compare_case(char **fields, guint *out_n, guint *out_n_equal, GError **error)
+{
+  g_autofree char *workload = g_strdup_printf("%s.workload", fields[2]);
+  g_autofree char *cluster = g_strdup_printf("%s.cluster", fields[3]);
+  g_auto(GStrv) changes =
+      g_strsplit(g_str_equal(fields[4], "-") ? "" : fields[4], ";", -1);
+  double begin_s = bench_cpu_s();
+  guint n = 0, n_equal = 0;
+  Listed c;
+
+  if (!listed_open(&c, workload, cluster, (const char *const *)changes,
+                   RA_SPACE_COMMON, TRUE, error))
+    return FALSE;
+  add_strategies(&c);
+  if (!listed_cost(&c, error) || !count_equal(&c, &n, &n_equal, error))
+    return FALSE;
+  listed_close(&c);
+  printf("%s\t%u\t%u\t%.1f\n", fields[1], n, n_equal, bench_cpu_s() - begin_s);
+  fflush(stdout);
+  *out_n += n;
+  *out_n_equal += n_equal;
+  return TRUE;
+}
+
+static gboolean
+print_equal(const char *path, const char *only, GError **error)
+{
+  g_autofree char *text = NULL;
+  g_auto(GStrv) lines = NULL;
+  guint n = 0, n_equal = 0;
+
+  if (!g_file_get_contents(path, &text, NULL, error))
+    return FALSE;
+  lines = g_strsplit(text, "\n", -1);
+  printf("#case\tplans\tequal\tcpu_s\n");
+  for (guint i = 0; lines[i]; i++) {
+    g_auto(GStrv) fields = g_strsplit(lines[i], "\t", -1);
+
+    if (g_strv_length(fields) == 5 && g_str_equal(fields[0], "search") &&
+        (!only || g_str_equal(only, fields[1])) &&
+        !compare_case(fields, &n, &n_equal, error))
+      return FALSE;
+  }
+  bench_bar("equal-plans", n_equal, BENCH_AT_LEAST, n);
+  return TRUE;
+}
+
+/* --- evaluations of today's plans --- */
+
+/* Random choices of which the costs are known, then plans of these. */
+static void
+draw_points(Listed *c, RaRng *rng, RaPoint *out)
+{
+  RaChoice choices[RA_POINT_MAX][N_LEARNT];
+  const RaWorkload *w = c->setup->workload;
+
+  for (guint call = 0; call < w->n_calls; call++)
+    for (guint i = 0; i < N_LEARNT; i++) {
+      const RaSpaceCall *k = &c->space->calls[call];
+      RaChoice choice = {(uint32_t)ra_rng_below(rng, k->n), 0};
+
+      choice.position = (uint32_t)ra_rng_below(
+          rng, k->candidates[choice.candidate].n_positions);
+      ra_cost_table_call_s(c->costs, call, choice.candidate);
+      choices[call][i] = choice;
+    }
+  for (guint i = 0; i < N_POINTS; i++) {
+    RaScore score;
+
+    memset(&out[i], 0, sizeof out[i]);
+    for (guint call = 0; call < w->n_calls; call++)
+      out[i].calls[call] = choices[call][ra_rng_below(rng, N_LEARNT)];
+    ra_evaluate(c->evaluator, &out[i], &score); /* asks what moves cost */
+  }
+}
+
+static double
+evaluations_per_s(Listed *c, const RaPoint *points)
+{
+  double least_s = (double)INFINITY;
+  RaScore scores[RA_LANES];
+
+  for (guint round = 0; round < N_ROUNDS; round++) {
+    double begin_s = bench_cpu_s();
+
+    for (guint i = 0; i < 16 * N_POINTS; i += RA_LANES) {
+      for (guint lane = 0; lane < RA_LANES; lane++)
+        ra_evaluator_set(c->evaluator, lane, &points[(i + lane) % N_POINTS]);
+      ra_evaluator_run(c->evaluator, RA_LANES, scores);
+    }
+    least_s = MIN(least_s, bench_cpu_s() - begin_s);
+  }
+  return 16 * N_POINTS / least_s;
+}
+
+static gboolean
+print_today_rate(GError **error)
+{
+  static const struct {
+    const char *name, *workload;
+    RaSpaceKind kind;
+  } sets[] = {{"real", "ppo-llama2-7b.workload", RA_SPACE_REAL},
+              {"today", "grpo-qwen2.5-32b-async.workload", RA_SPACE_COMMON},
+              {"tools", "grpo-tools-qwen2.5-7b.workload", RA_SPACE_COMMON}};
+  const char *changes[] = {"cluster.nodes=8", NULL};
+  double per_s[G_N_ELEMENTS(sets)];
+
+  printf("#set\tworkload\tnodes\tevaluations_per_s\n");
+  for (guint i = 0; i < G_N_ELEMENTS(sets); i++) {
+    g_autofree RaPoint *points = g_new(RaPoint, N_POINTS);
+    RaRng rng = ra_rng_init(SEED, 0);
+    Listed c;
+
+    if (!listed_open(&c, sets[i].workload, "h100-16n.cluster", changes,
+                     sets[i].kind, FALSE, error) ||
+        !listed_cost(&c, error))
+      return FALSE;
+    draw_points(&c, &rng, points);
+    per_s[i] = evaluations_per_s(&c, points);
+    printf("%s\t%s\t%u\t%.0f\n", sets[i].name, sets[i].workload,
+           ra_evaluator_n_nodes(c.evaluator, 0), per_s[i]);
+    listed_close(&c);
+  }
+  bench_bar("today-64 evaluations of real's", per_s[1] / per_s[0],
+            BENCH_AT_LEAST, 0.5);
+  bench_bar("tools-64 evaluations of real's", per_s[2] / per_s[0],
+            BENCH_AT_LEAST, 0.5);
+  return TRUE;
+}
+
+/* --only=gap, warm, today, or equal, with a list and perhaps a case of it. */
+static gboolean
+only_drawn(char **arguments, GError **error)
+{
+  const char *argument = arguments[1];
+
   if (g_strcmp0(argument, "--only=gap") == 0)
     return ra_search_gaps(error);
+  if (g_strcmp0(argument, "--only=today") == 0)
+    return print_today_rate(error);
+  if (g_strcmp0(argument, "--only=equal") == 0 && arguments[2])
+    return print_equal(arguments[2], arguments[3], error);
   return g_strcmp0(argument, "--only=warm") != 0 || ra_search_warm(error);
 }
 
@@ -348,7 +616,7 @@ main(int argc, char **argv)
       print_case(&cases[n], sizes[i], kinds[k]);
       case_clear(&cases[n]);
     }
-  if (!only_drawn(argv[1], &error)) {
+  if (!only_drawn(argv, &error)) {
     fprintf(stderr, "%s\n", error->message);
     return 1;
   }

@@ -2,19 +2,26 @@
 # What search finds beside the placement strategies, on what people run today,
 # and what tune makes of published configurations.
 #
-#     bench/search_today.sh [BUILD] [SECONDS]      BUILD: build, SECONDS: 20
+#     bench/search_today.sh [BUILD] [EFFORT] [CASE ...]
 #
-# A line a case of the list below: the best plan that was found and the
-# best strategy, op by op, mean of 5 samples, and the first over the second; for
-# a configuration an iteration then and now.  At the end `search-today-behind`,
-# cases in which found is more than 0.1 % slower, `search-today-none`, those
-# without a plan, and the geometric means.  Bars: 0, 0, 0.93.
+# BUILD: build.  EFFORT: --time=20, or --steps=N, of which a busy machine finds
+# the same (tune has its time alone).  CASE: a word of the list,
+# tests/data/search_today.tsv, to run these lines only; all take hours of a CPU.
+#
+# A line a case: the best plan that was found and the best strategy that fits,
+# op by op, mean of 5 samples, the first over the second, and CPU seconds; for a
+# configuration that is tuned, an iteration then and now.  At the end
+# `search-today-behind`, cases in which found is more than 0.1 % slower or, as a
+# strategy is the answer, fits in none of the finalists, `search-today-none`,
+# those without a plan, and the geometric means.  Bars: 0, 0, 0.93.
 set -u
 here=$(dirname "$0")
 reallot=${1:-build}/reallot
-seconds=${2:-20}
-out=$(mktemp) || exit 99
-trap 'rm -f "$out"' EXIT
+effort=${2:---time=20}
+shift $(($# < 2 ? $# : 2))
+folder=$(mktemp -d) || exit 99
+trap 'rm -rf "$folder"' EXIT
+out=$folder/out
 
 # FOUND FAMILY of the finalists that fit; - : none.  Equal plans are one
 # finalist: a family that was found again counts for both.
@@ -22,12 +29,12 @@ of_finalists() {
   awk -F'\t' '/^# / { on = $0 ~ /^# plans/ ? 1 : $0 ~ /^# finalists/ ? 2 : 0
       head = on; next }
     on && head { for (i = 1; i <= NF; i++) at[$i] = i; head = 0; next }
-    on == 1 && NF > 1 { plan[$1] = $at["iteration_s"] }
+    on == 1 && NF > 1 { plan[$1] = $at["iteration_s"]
+      if ($1 ~ /^search/) again[$at["iteration_s"]] = 1 }
     on == 2 && $at["note"] !~ /fit/ && NF > 1 {
       s = $at["iteration_s"]
-      if (plan[$1] == plan["search"] && (!found || s < found)) found = s
-      if ($1 ~ /^search/) { if (!found || s < found) found = s }
-      else if (!family || s < family) family = s
+      if (again[plan[$1]] && (!found || s < found)) found = s
+      if ($1 !~ /^search/ && (!family || s < family)) family = s
     }
     END { print found ? found : "-", family ? family : "-" }' "$out"
 }
@@ -38,62 +45,62 @@ of_tuning() {
     END { print note ~ /fit/ || !then ? "-" : then, now ? now : "-" }' "$out"
 }
 
-# search or tune, a name, arguments; separated by tabs.
-read -r -d '' cases <<'CASES'
-search	grpo-7b-4	--workload=grpo-qwen2.5-7b.workload --cluster=h100-4n.cluster
-search	grpo-7b-16	--workload=grpo-qwen2.5-7b.workload --cluster=h100-16n.cluster
-search	grpo-32b-async-16	--workload=grpo-qwen2.5-32b-async.workload --cluster=h100-16n.cluster
-search	grpo-32b-async-8	--workload=grpo-qwen2.5-32b-async.workload --cluster=h100-16n.cluster --set cluster.nodes=8
-search	grpo-32b-4	--workload=grpo-qwen2.5-32b.workload --cluster=h100-4n.cluster
-search	grpo-32b-16	--workload=grpo-qwen2.5-32b.workload --cluster=h100-16n.cluster
-search	grpo-32b-tails-4	--workload=grpo-qwen2.5-32b.workload --cluster=h100-4n.cluster --set "workload.response-length=lognormal(4000, 3500, 16384)"
-search	grpo-lora-32b-4	--workload=grpo-lora-qwen2.5-32b.workload --cluster=h100-4n.cluster
-search	grpo-30b-a3b-4	--workload=grpo-qwen3-30b-a3b.workload --cluster=h100-4n.cluster
-search	grpo-30b-a3b-16	--workload=grpo-qwen3-30b-a3b.workload --cluster=h100-16n.cluster
-search	grpo-tools-7b-4	--workload=grpo-tools-qwen2.5-7b.workload --cluster=h100-4n.cluster
-search	grpo-long-7b-4	--workload=grpo-long-qwen2.5-7b.workload --cluster=h100-4n.cluster
-search	dapo-32b-16	--workload=dapo-qwen2.5-32b.workload --cluster=h100-16n.cluster
-search	ppo-70b-16	--workload=ppo-llama3-70b.workload --cluster=h100-16n.cluster
-search	ppo-7b-1	--workload=ppo-llama2-7b.workload --cluster=h100-1n.cluster
-search	rloo-8b-4	--workload=rloo-llama3-8b.workload --cluster=h100-4n.cluster
-search	remax-7b-4	--workload=remax-llama2-7b.workload --cluster=h100-4n.cluster
-search	sft-mixtral-4	--workload=sft-mixtral-8x7b-32k.workload --cluster=h100-4n.cluster
-search	dpo-70b-b200-8	--workload=dpo-llama3-70b.workload --cluster=b200-8n.cluster
-search	sft-mixtral-16	--workload=sft-mixtral-8x7b-32k.workload --cluster=h100-16n.cluster
-search	grpo-7b-a40	--workload=grpo-qwen2.5-7b.workload --cluster=h100-4n.cluster --set cluster.gpu=a40 --set cluster.nodes=2 --set cluster.nics-per-node=2 --set workload.mini-batches=8
-tune	verl-qwen2-7b	verl-grpo-qwen2-7b.sh
-tune	verl-megatron	verl-grpo-megatron.sh
-tune	verl-qwen2.5-32b	verl-ppo-qwen2.5-32b.sh
-tune	verl-arrays	verl-arrays.sh
-tune	verl-submit	verl-submit.sh
-tune	nemo-rl-math-8b	grpo_math_8B.yaml
-tune	nemo-rl-math-1b	grpo_math_1B.yaml
-tune	nemo-rl-30b-a3b	grpo-qwen3-30ba3b-4n8g.yaml
-tune	openrlhf-hybrid	openrlhf-ppo-hybrid.sh
-tune	openrlhf-70b	openrlhf-ppo-70b.sh
-tune	openrlhf-async	openrlhf-reinforce-async.sh
-tune	openrlhf-dotted	openrlhf-dotted.sh
-tune	slime-qwen3-8b	slime-grpo-qwen3-8b.sh
-CASES
+# search WORKLOAD CLUSTER [OPTION ...]
+search() {
+  "$reallot" search --workload="$1" --cluster="$2" "${@:3}" --no-cache \
+    "$effort" --threads=2 --draws=5 --format=tsv >"$out" 2>/dev/null
+}
 
-printf 'what\tcase\tfound_s\tbeside_s\tratio\tseconds\n'
-while IFS=$'\t' read -r what case arguments; do
+# run WHAT FILE CLUSTER CHANGES
+run() {
+  local sets=() given
+  local import=$here/../tests/data/import/$2
+  case $1 in
+  search)
+    [ "$4" = - ] || IFS=';' read -ra given <<<"$4"
+    for change in "${given[@]}"; do sets+=("--set=$change"); done
+    search "$2.workload" "$3.cluster" "${sets[@]}"
+    ;;
+  imported)
+    "$reallot" import "$import" --name=x --force -o "$folder" >/dev/null 2>&1 &&
+      search "$folder/x.workload" "$folder/x.cluster"
+    ;;
+  tune)
+    case $effort in --time=*) sets=("$effort") ;; *) sets=(--time=20) ;; esac
+    "$reallot" tune "$import" "${sets[@]}" --threads=2 --format=tsv >"$out" \
+      2>/dev/null
+    ;;
+  esac
+}
+
+is_wanted() {
+  local words=" $1 " word
+  shift
+  [ $# -eq 0 ] && return 0
+  for word; do case $words in *" $word "*) return 0 ;; esac; done
+  return 1
+}
+
+printf 'what\tcase\tfound_s\tbeside_s\tratio\tcpu_s\n'
+TIMEFORMAT=%U
+while IFS=$'\t' read -r what case file cluster changes; do
   case $what in '#'* | '') continue ;; esac
-  begin=$(date +%s.%N)
-  if [ "$what" = search ]; then
-    eval "$reallot search $arguments --no-cache --time=$seconds --threads=2 --draws=5 --format=tsv" >"$out" 2>/dev/null
-    read -r found beside < <(of_finalists)
-  else
-    eval "$reallot tune $here/../tests/data/import/$arguments --time=$seconds --threads=2 --format=tsv" >"$out" 2>/dev/null
+  is_wanted "$what $case $file" "$@" || continue
+  : >"$out"
+  cpu_s=$({ time run "$what" "$file" "$cluster" "$changes"; } 2>&1)
+  if [ "$what" = tune ]; then
     read -r found beside < <(of_tuning)
+  else
+    read -r found beside < <(of_finalists)
   fi
   awk -v what="$what" -v name="$case" -v f="$found" -v b="$beside" \
-    -v begin="$begin" -v end="$(date +%s.%N)" 'BEGIN {
+    -v cpu_s="$cpu_s" 'BEGIN {
       ratio = f == "-" || b == "-" ? "-" : sprintf("%.4f", f / b)
-      printf "%s\t%s\t%s\t%s\t%s\t%.1f\n", what, name, f, b, ratio, end - begin }'
-done <<<"$cases" | tee /dev/stderr | awk -F'\t' '{
+      printf "%s\t%s\t%s\t%s\t%s\t%.1f\n", what, name, f, b, ratio, cpu_s }'
+done <"$here/../tests/data/search_today.tsv" | tee /dev/stderr | awk -F'\t' '{
     if ($5 != "-") { sum[$1] += log($5); n[$1]++; behind += $5 > 1.001 }
     if ($3 == "-" && $4 == "-") none++
+    else if ($3 == "-" && $1 != "tune") behind++
   }
   END {
     print "search-today-behind " behind + 0

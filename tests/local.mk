@@ -160,6 +160,7 @@ tests_estimator_check_kinds_SOURCES = %D%/estimator/check_kinds.c %D%/support/se
 check_programs += %D%/base/check_keyfile
 check_programs += %D%/base/check_line_diff
 check_programs += %D%/traces/check_kineto
+EXTRA_DIST += %D%/data/search_today.tsv
 EXTRA_DIST += %D%/data/kineto %D%/torch/kineto.py
 check_programs += %D%/graph/check_layout
 check_programs += %D%/exec/check_learn
