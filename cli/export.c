@@ -68,6 +68,10 @@ run(int argc, char **argv, GError **error)
       options.help)
     return 0;
   flags = ra_options_setup(&options);
+  if (to && ra_export_check(to, error) == RA_N_FRAMEWORKS) {
+    g_prefix_error(error, "--to: ");
+    return 0;
+  }
   if (ra_file_kind_expect(options.files[0], RA_FILE_PLAN, error))
     setup = ra_setup_load(options.files[0], RA_FILE_PLAN, &flags, error);
   if (setup)

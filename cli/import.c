@@ -175,9 +175,13 @@ import(const RaOptions *options, const Texts *texts, GError **error)
   g_autoptr(RaImported) files = NULL;
   g_autoptr(GPtrArray) tables =
       g_ptr_array_new_with_free_func((GDestroyNotify)ra_table_free);
-  RaRecipeOptions wanted = {name,          source,          texts->gpu,
-                            texts->prompt, texts->response, texts->model,
-                            path};
+  RaRecipeOptions wanted = {.name = name,
+                            .source = source,
+                            .gpu = texts->gpu,
+                            .prompt_length = texts->prompt,
+                            .response_length = texts->response,
+                            .models = texts->model,
+                            .script = path};
   RaFramework framework;
 
   if (!settings || !refuse_nodes(texts, error) ||

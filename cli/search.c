@@ -16,6 +16,7 @@
 #include "cli/search_report.h"
 #include "cli/world.h"
 #include "study/contest/rejected.h"
+#include "study/convert/export.h"
 #include "study/plot/convergence.h"
 #include "study/sweep/deal.h"
 
@@ -33,7 +34,8 @@
 /* The flags of this command as they are typed; owned, nullable. */
 typedef struct {
   char *space, *time, *steps, *prove, *seed, *threads, *curve;
-  char *objective, *within, *nodes, *top, *draws, *plot, *launch, *rejected;
+  char *target, *objective, *within, *nodes, *top, *draws, *plot, *launch,
+      *rejected;
   char *pins;
   char **limits;
   gboolean explain, no_cache;
@@ -49,6 +51,7 @@ texts_clear(Texts *texts)
   g_free(texts->seed);
   g_free(texts->threads);
   g_free(texts->curve);
+  g_free(texts->target);
   g_free(texts->objective);
   g_free(texts->within);
   g_free(texts->nodes);
@@ -122,6 +125,35 @@ read_final(const Texts *texts, RaContestOptions *contest,
   return TRUE;
 }
 
+/* The framework is known, and nothing else says which plans there are. */
+static gboolean
+check_target(const Texts *texts, GError **error)
+{
+  const struct {
+    const char *flag;
+    gboolean on;
+  } others[] = {{"--limit", texts->limits != NULL},
+                {"--pins", texts->pins != NULL},
+                {"--prove", texts->prove != NULL},
+                {"--space=real", g_strcmp0(texts->space, "real") == 0}};
+
+  if (!texts->target)
+    return TRUE;
+  if (ra_export_check(texts->target, error) == RA_N_FRAMEWORKS) {
+    g_prefix_error(error, "--for: ");
+    return FALSE;
+  }
+  for (guint i = 0; i < G_N_ELEMENTS(others); i++)
+    if (others[i].on) {
+      g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
+                  "--for and %s exclude each "
+                  "other",
+                  others[i].flag);
+      return FALSE;
+    }
+  return TRUE;
+}
+
 static gboolean
 read_options(const Texts *texts, RaSizingOptions *sizing,
              RaFinalOptions *finals, uint32_t *nodes, GError **error)
@@ -157,8 +189,10 @@ read_options(const Texts *texts, RaSizingOptions *sizing,
   out->n_threads = (guint)threads;
   out->limits = (const char *const *)texts->limits;
   out->pins = texts->pins;
+  out->target = texts->target;
   sizing->nodes = nodes;
-  return read_objective(texts, sizing, nodes, error) &&
+  return check_target(texts, error) &&
+         read_objective(texts, sizing, nodes, error) &&
          read_final(texts, out, finals, error);
 }
 
@@ -186,6 +220,7 @@ command_of(const RaOptions *options, const Texts *texts, const RaSizing *sizing,
   append_flag(words, "--space=", texts->space);
   append_flag(words, "--steps=", texts->steps);
   append_flag(words, "--launch=", texts->launch);
+  append_flag(words, "--for=", texts->target);
   append_flag(words, "--objective=", texts->objective);
   append_flag(words, "--within=", texts->within);
   append_flag(words, "--nodes=", texts->nodes);
@@ -277,6 +312,11 @@ search(const RaOptions *options, const Texts *texts, RaSizingOptions *sizing,
   contest->whole = &finals->until;
   if (!world)
     contest->give_up = ra_interrupt_late();
+  if (world && contest->target) {
+    g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
+                "--for is of one process, expected no mpirun");
+    return 0;
+  }
   if (world) {
     peers.asked = contest->stop;
     contest->stop = &peers.stop;
@@ -325,6 +365,16 @@ reject(const RaOptions *options, const Texts *texts,
   return ra_output_tables(tables, options->format, error) ? 0 : 1;
 }
 
+static gboolean
+has_pair(const RaOptions *options, GError **error)
+{
+  if (options->workload && options->cluster)
+    return TRUE;
+  g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
+              "expected 'reallot search --workload=FILE --cluster=FILE'");
+  return FALSE;
+}
+
 static int
 run(int argc, char **argv, GError **error)
 {
@@ -356,6 +406,10 @@ run(int argc, char **argv, GError **error)
        "Seed of the chains and of sampled lengths (default: 0)", "N"},
       {"threads", 0, 0, G_OPTION_ARG_FILENAME, &texts.threads,
        "Number of threads (default: one per processor)", "N"},
+      {"for", 0, 0, G_OPTION_ARG_FILENAME, &texts.target,
+       "Only plans that 'reallot export --to=' can say whole: verl, nemo-rl, "
+       "openrlhf, slime",
+       "NAME[@VERSION]"},
       {"objective", 0, 0, G_OPTION_ARG_FILENAME, &texts.objective,
        "time, tokens-per-gpu, cost, gpus (the fewest), regret (over worlds of "
        "the model's errors), p95 (of samples) (default: time)",
@@ -379,13 +433,9 @@ run(int argc, char **argv, GError **error)
       {.long_name = NULL}};
 
   if (!ra_options_parse(&options, &ra_command_search, own, argc, argv, error) ||
-      options.help || !read_options(&texts, &sizing, &finals, nodes, error))
+      options.help || !read_options(&texts, &sizing, &finals, nodes, error) ||
+      !has_pair(&options, error))
     return 0;
-  if (!options.workload || !options.cluster) {
-    g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
-                "expected 'reallot search --workload=FILE --cluster=FILE'");
-    return 0;
-  }
   return texts.rejected ? reject(&options, &texts, &sizing.contest, error)
                         : search(&options, &texts, &sizing, &finals, error);
 }
@@ -411,6 +461,9 @@ const RaCommand ra_command_search = {
                "  reallot search --workload=ppo-llama3-70b.workload "
                "--cluster=h100-16n.cluster \\\n"
                "    --objective=gpus --within='60 s' --explain --plot=-\n"
+               "  reallot search --workload=grpo-qwen2.5-7b.workload "
+               "--cluster=h100-4n.cluster \\\n"
+               "    --for=verl@2026-01 -o verl.plan\n"
                "  reallot search --workload=ppo-llama2-7b.workload "
                "--cluster=h100-1n.cluster \\\n"
                "    --space=full --rejected=actor_train --format=tsv\n",

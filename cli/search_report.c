@@ -64,10 +64,12 @@ append_head(GString *out, const RaSearchReport *report, const RaSize *size)
   if (contest->searched)
     g_string_append_printf(
         out,
-        "search: 10^%.1f plans, layouts prepared in %.1f s, %.3g MCMC "
-        "proposals in %.1f s\n",
+        "search: 10^%.1f plans, layouts prepared in %.1f s, %.3g %s in %.1f "
+        "s\n",
         contest->round.log10_points, contest->round.prepare_s,
-        (double)contest->round.found.n_steps, contest->round.found.seconds);
+        (double)contest->round.found.n_steps,
+        report->contest->target ? "plans weighed" : "MCMC proposals",
+        contest->round.found.seconds);
   g_string_append_c(out, '\n');
 }
 

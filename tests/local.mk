@@ -319,6 +319,7 @@ check_programs += %D%/graph/check_slab_plan
 tests_graph_check_slab_plan_SOURCES = %D%/graph/check_slab_plan.c %D%/support/plan_text.c \
 	%D%/support/plan_text.h
 check_programs += %D%/study/check_odds
+check_programs += %D%/study/check_sayable
 check_programs += %D%/search/check_space
 check_programs += %D%/exec/check_comm_groups
 check_programs += %D%/study/check_spread

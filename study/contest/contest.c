@@ -46,6 +46,7 @@ contender_clear(gpointer data)
   g_free(c->name);
   g_free(c->refusal);
   g_free(c->text);
+  g_free(c->unsaid);
   ra_doubt_clear(&c->doubt);
 }
 
@@ -60,28 +61,6 @@ enter(RaContest *contest, const char *name)
 
 /* --- a round of the search --- */
 
-/* Families, and what was found before, are where chains begin.  A limit forbids
- * candidates, so then they do not add theirs. */
-static void
-add_starts(RaField *field, RaContest *contest)
-{
-  field->starts = g_array_new(FALSE, FALSE, sizeof(RaPoint));
-  field->whose = g_array_new(FALSE, FALSE, sizeof(guint));
-  for (guint i = 0; !contest->limited && i < contest->contenders->len; i++) {
-    RaContender *c = at(contest, i);
-    RaPoint point;
-
-    if (!c->text || !ra_setup_read_plan(field->setup, c->name, c->text, NULL) ||
-        !ra_space_add(field->space, field->setup->plan, &point))
-      continue;
-    c->is_start = TRUE;
-    c->point = point;
-    g_array_unref(ra_space_add_beside(field->space, &point));
-    g_array_append_val(field->starts, point);
-    g_array_append_val(field->whose, i);
-  }
-}
-
 static void
 say(const RaContestOptions *options, const char *phase)
 {
@@ -89,6 +68,30 @@ say(const RaContestOptions *options, const char *phase)
 
   if (options->progress)
     options->progress(&news, options->data);
+}
+
+/* Families, and what was found before, are where chains begin.  A limit forbids
+ * candidates, so then they do not add theirs. */
+static void
+add_starts(RaField *field, RaContest *contest, const RaContestOptions *options)
+{
+  field->starts = g_array_new(FALSE, FALSE, sizeof(RaPoint));
+  field->whose = g_array_new(FALSE, FALSE, sizeof(guint));
+  for (guint i = 0; !contest->limited && i < contest->contenders->len; i++) {
+    RaContender *c = at(contest, i);
+    RaPoint point;
+
+    if (!c->text || c->unsaid ||
+        !ra_setup_read_plan(field->setup, c->name, c->text, NULL) ||
+        !ra_space_add(field->space, field->setup->plan, &point))
+      continue;
+    c->is_start = TRUE;
+    c->point = point;
+    if (!options->target)
+      g_array_unref(ra_space_add_beside(field->space, &point));
+    g_array_append_val(field->starts, point);
+    g_array_append_val(field->whose, i);
+  }
 }
 
 /* Whom chains tell how far they are. */
@@ -184,6 +187,13 @@ run_chains(RaContestRound *round, const RaField *field,
       .progress = options->progress ? tell : NULL,
       .data = &watcher};
 
+  if (field->says) {
+    ra_contest_target_descend(field, limit_s, options,
+                              options->progress ? tell : NULL, &watcher,
+                              &round->found);
+    round->bound_s = watcher.bound_s;
+    return;
+  }
   fill_residency(field, RA_RESIDENCY_RELEASE, residency);
   ra_mcmc_search(field->costs, &chains, &round->found);
   fill_residency(field, RA_RESIDENCY_HOST, residency);
@@ -243,14 +253,17 @@ enter_point(RaContest *contest, const char *name, const RaField *field,
                        .cluster = options->cluster,
                        .system = options->system};
   RaContender *c = enter(contest, name);
-  RaPlan *plan = ra_space_plan_new(field->space, point);
+  RaPlan *plan;
 
-  plan->cluster = field->cluster; /* whose nodes may be wider */
   c->is_found = TRUE;
   c->point = *point;
+  c->call_s = call_s;
+  if (field->says && (c->text = ra_sayable_text(field->says, point)))
+    return TRUE;
+  plan = ra_space_plan_new(field->space, point);
+  plan->cluster = field->cluster; /* whose nodes may be wider */
   c->text = ra_plan_write(plan, &words, error);
   ra_space_plan_free(plan);
-  c->call_s = call_s;
   return c->text != NULL;
 }
 
@@ -260,7 +273,9 @@ enter_near(RaContest *contest, const char *from, const RaField *field,
            const RaPoint *point, guint n, const RaContestOptions *options,
            GError **error)
 {
-  g_autoptr(GArray) near = ra_neighbours(field->costs, point, n);
+  g_autoptr(GArray) near =
+      field->says ? ra_sayable_near(field->says, field->costs, point, n)
+                  : ra_neighbours(field->costs, point, n);
 
   for (guint i = 0; i < near->len; i++) {
     const RaNeighbour *one = &g_array_index(near, RaNeighbour, i);
@@ -448,7 +463,7 @@ descend_by_replay(RaContest *contest, const RaField *field,
 
     if (ra_until_is_over(&half))
       return TRUE;
-    if (at(contest, best)->is_start)
+    if (at(contest, best)->is_start && !field->says)
       know_beside(field, &point);
     if (!enter_near(contest, name, field, &point, REPLAY_NEAR, options,
                     error) ||
@@ -526,8 +541,10 @@ prepare(RaContest *contest, RaField *field, const RaContestOptions *options,
   if (!ra_field_open(field, options, error))
     return FALSE;
   contest->candidates = ra_rejected_counts(field->space);
-  add_starts(field, contest);
-  if (!has_candidates(field, error))
+  add_starts(field, contest, options);
+  if (!has_candidates(field, error) ||
+      (options->target &&
+       !ra_contest_target_open(contest, field, options, error)))
     return FALSE;
   if (options->keeps_costs)
     field->kept = ra_kept_costs_new(NULL, field->setup, options->n_iterations,
@@ -646,6 +663,8 @@ run(RaContest *contest, RaSetup *setup, const RaContestOptions *options,
   if (!ra_contest_families(contest, setup, options, &until, error))
     return FALSE;
   contest->is_cut = ra_until_is_over(&until);
+  if (options->target)
+    ra_contest_target_ask(contest, setup, options);
   if (options->families_only)
     return TRUE;
   /* Half of what is left is for the chains. */
@@ -663,7 +682,8 @@ ra_contest_may_win(const RaContest *contest, uint32_t i)
 {
   const RaContender *c = at(contest, i);
 
-  return c->text && c->fits && (c->is_found || !contest->limited) &&
+  return c->text && c->fits && !c->unsaid &&
+         (c->is_found || !contest->limited) &&
          isfinite(ra_objective_value(&contest->objective, &c->worth));
 }
 

@@ -42,10 +42,14 @@ typedef struct {
   RaSpaceKind kind;          /* candidates of a call */
   const char *const *limits; /* nullable, NULL-terminated: ra_limits_add() */
   const char *pins;          /* nullable: a file of limits: ra_limits_read() */
-  RaObjective objective;     /* criterion of the winner */
-  gboolean families_only;    /* no search */
-  uint32_t n_gpus; /* searched plans use only the first n_gpus; 0: all */
-  gboolean eager;  /* decode steps are launched op by op, not as a graph */
+  const char *target;     /* nullable: of ra_export_plan(): only plans that the
+                         framework can be told whole; no limits, no peers */
+  const char *given;      /* nullable: text of a plan that a search for @target
+                         begins with too */
+  RaObjective objective;  /* criterion of the winner */
+  gboolean families_only; /* no search */
+  uint32_t n_gpus;        /* searched plans use only the first n_gpus; 0: all */
+  gboolean eager; /* decode steps are launched op by op, not as a graph */
   guint n_near; /* number of neighbours, which differ from the found plan in one
                    call */
   uint32_t n_iterations; /* >= 2, per replay */
@@ -89,6 +93,8 @@ typedef struct {
   char *refusal;     /* owned, nullable: why there is no plan, or why it was not
                     replayed; then only name and text are valid */
   char *text;        /* owned, nullable: text of the plan */
+  char *unsaid;      /* owned, nullable: what the target cannot say of the plan:
+                        it may not win */
   gboolean is_found; /* by the search, not by a family */
   gboolean is_start; /* starting point of some search */
   RaPoint point;     /* of the space, if found or a start */

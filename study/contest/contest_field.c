@@ -10,6 +10,7 @@
 void
 ra_field_clear(RaField *field)
 {
+  ra_sayable_free(field->says);
   ra_cost_table_free(field->costs);
   ra_kept_costs_free(field->kept);
   ra_space_free(field->space);

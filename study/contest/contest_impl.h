@@ -11,6 +11,7 @@
 
 #include "study/contest/contest.h"
 #include "study/contest/kept_costs.h"
+#include "study/contest/sayable.h"
 
 /* Plans the families, in their order, as contenders and measures them.  A
  * family that is refused gets the reason, which is @until where it is over. */
@@ -29,6 +30,7 @@ typedef struct {
   RaSpace *space;           /* owned */
   RaCostTable *costs;       /* owned */
   RaKeptCosts *kept;        /* owned, nullable: of earlier searches */
+  RaSayable *says;          /* owned, nullable: the target's plans */
   GArray *starts;           /* (RaPoint), owned */
   GArray *whose;            /* (guint) contender of each start; owned */
   RaPoint best;             /* the fastest start that fits by the tables */
@@ -49,6 +51,22 @@ gboolean ra_field_open(RaField *field, const RaContestOptions *options,
 double ra_field_bound_s(const RaField *field);
 void ra_field_clear(RaField *field);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(RaField, ra_field_clear)
+
+/* Asks what the target cannot say of each contender with a plan. */
+void ra_contest_target_ask(RaContest *contest, RaSetup *setup,
+                           const RaContestOptions *options);
+
+/* Makes the target's plans of the field's space, which has no costs yet. */
+gboolean ra_contest_target_open(const RaContest *contest, RaField *field,
+                                const RaContestOptions *options,
+                                GError **error);
+
+/* Instead of chains; @limit_s 0: no limit. */
+void ra_contest_target_descend(const RaField *field, double limit_s,
+                               const RaContestOptions *options,
+                               void (*progress)(double best_s, uint64_t n_steps,
+                                                void *data),
+                               void *data, RaMcmcResult *out_result);
 
 /* Shares the result of process 0, and the costs in its table, with all
  * processes. */

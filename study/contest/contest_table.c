@@ -59,6 +59,13 @@ ra_contest_table(const RaContest *contest)
     ra_table_real(table, c->worth.tokens_per_s);
     ra_table_real(table, c->worth.usd);
     ra_table_real(table, c->peak_bytes);
+    if (c->unsaid) {
+      g_autofree char *note =
+          g_strconcat("not exported whole: ", c->unsaid, NULL);
+
+      ra_table_text(table, note);
+      continue;
+    }
     ra_table_text(table, i == contest->winner ? "winner" : note_of(contest, c));
   }
   return table;

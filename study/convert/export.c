@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/quote.h"
 #include "graph/input/length.h"
+#include "graph/input/plan_write.h"
 #include "graph/input/turns.h"
 #include "study/convert/export_impl.h"
 #include "study/convert/model_name.h"
@@ -46,6 +47,7 @@ ra_export_free(RaExport *export)
   g_ptr_array_unref(export->pairs);
   if (export->lost)
     ra_table_free(export->lost);
+  g_free(export->first_lost);
   g_free(export);
 }
 
@@ -93,6 +95,15 @@ ra_export_lose(RaExport *export, const char *where, const char *key,
 {
   RaTable *table = export->lost;
 
+  if (!export->first_lost)
+    export->first_lost =
+        !g_str_equal(key, "call")
+            ? g_strdup_printf("%s %s: %s would be %s", where, key,
+                              plan ? plan : "none",
+                              exported ? exported : "none")
+            : g_strdup_printf("its iteration has %s %s",
+                              plan ? "no call" : "a further call",
+                              plan ? plan : exported);
   ra_table_row(table);
   ra_table_text(table, where);
   ra_table_text(table, key);
@@ -376,8 +387,34 @@ find_writer(const char *target, guint *out_version, GError **error)
   }
   all = all_targets();
   g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
-              "--to: unknown '%s', expected one of %s", target, all);
+              "unknown '%s', expected one of %s", target, all);
   return NULL;
+}
+
+/* The configuration of @from, not yet read back. */
+static RaExport *
+write_export(const RaExportSource *from, const char *target,
+             RaExportRoles *out_roles, GError **error)
+{
+  guint version;
+  const RaExportWriter *writer = find_writer(target, &version, error);
+  RaExport *export;
+  const char *name;
+
+  if (!writer)
+    return NULL;
+  *out_roles = roles_of(from->plan->workload);
+  name = ra_framework_names[writer->framework];
+  if (out_roles->call[RA_RECIPE_GENERATE] == RA_NONE ||
+      out_roles->call[RA_RECIPE_ACTOR_TRAIN] == RA_NONE) {
+    g_set_error(error, RA_ERROR, RA_ERROR_NEGATIVE,
+                "%s: no model both generates and is trained, as %s requires",
+                from->plan_path, name);
+    return NULL;
+  }
+  export = new_export(from->plan_path, name, writer->versions[version]);
+  writer->put(export, from, out_roles, version);
+  return export;
 }
 
 RaExport *
@@ -385,33 +422,127 @@ ra_export_plan(const RaExportSource *from, const char *target, GError **error)
 {
   g_return_val_if_fail(from != NULL && from->plan != NULL, NULL);
 
-  RaExportRoles roles = roles_of(from->plan->workload);
-  guint version;
-  const RaExportWriter *writer = find_writer(target, &version, error);
-  g_autoptr(RaExport) export = NULL;
+  RaExportRoles roles;
+  g_autoptr(RaExport) export = write_export(from, target, &roles, error);
   g_autofree char *script = NULL;
   GError *cause = NULL;
-  const char *name;
 
-  if (!writer)
+  if (!export)
     return NULL;
-  name = ra_framework_names[writer->framework];
-  if (roles.call[RA_RECIPE_GENERATE] == RA_NONE ||
-      roles.call[RA_RECIPE_ACTOR_TRAIN] == RA_NONE) {
-    g_set_error(error, RA_ERROR, RA_ERROR_NEGATIVE,
-                "%s: no model both generates and is trained, as %s requires",
-                from->plan_path, name);
-    return NULL;
-  }
-  export = new_export(from->plan_path, name, writer->versions[version]);
-  writer->put(export, from, &roles, version);
   script = ra_export_script(export);
   if (!ra_export_compare(export, from, &roles, script, &cause)) {
     g_set_error(error, RA_ERROR, RA_ERROR_NEGATIVE,
                 "%s: %s cannot run the closest configuration: %s",
-                from->plan_path, name, cause->message);
+                from->plan_path, export->framework, cause->message);
     g_error_free(cause);
     return NULL;
   }
   return g_steal_pointer(&export);
+}
+
+RaFramework
+ra_export_check(const char *target, GError **error)
+{
+  guint version;
+  const RaExportWriter *writer = find_writer(target, &version, error);
+
+  return writer ? writer->framework : RA_N_FRAMEWORKS;
+}
+
+/* ---- The closest plan ---------------------------------------------------- */
+
+/* (transfer full) (nullable): the first key of call @name in @x that @y has
+ * otherwise; @is_back: @x is what comes back. */
+static char *
+difference_of(const RaKeyFile *x, const RaKeyFile *y, const char *name,
+              gboolean is_back)
+{
+  int at = ra_key_file_find_group(x, "call", name);
+  int other = ra_key_file_find_group(y, "call", name);
+  const char *key;
+
+  for (guint i = 0;
+       at >= 0 && other >= 0 && (key = ra_key_file_key(x, (guint)at, i)); i++) {
+    const char *one = ra_key_file_value(x, (guint)at, i);
+    const char *two = ra_key_file_get(y, (guint)other, key);
+
+    if (g_strcmp0(one, two) != 0)
+      return g_strdup_printf("%s of %s would be %s", key, name,
+                             is_back ? one
+                             : two   ? two
+                                     : "the default");
+  }
+  return NULL;
+}
+
+/* (transfer full): the first key in which plans differ, as the one writer has
+ * them. */
+static char *
+first_difference(const RaWorkload *workload, const char *mine, const char *back)
+{
+  g_autoptr(RaKeyFile) a = ra_key_file_parse("plan", mine, strlen(mine), NULL);
+  g_autoptr(RaKeyFile) b = ra_key_file_parse("plan", back, strlen(back), NULL);
+  char *found = NULL;
+
+  for (uint32_t i = 0; a && b && !found && i < workload->n_calls; i++) {
+    const char *name = workload->calls[workload->order[i]].name;
+
+    found = difference_of(a, b, name, FALSE);
+    if (!found)
+      found = difference_of(b, a, name, TRUE);
+  }
+  return found ? found : g_strdup("a call would be another");
+}
+
+char *
+ra_export_closest(const RaExportSource *from, const char *target,
+                  const RaPlanWords *words, char **out_differs, GError **error)
+{
+  g_return_val_if_fail(from != NULL && from->plan != NULL, NULL);
+
+  RaExportRoles roles;
+  g_autoptr(RaExport) export = write_export(from, target, &roles, error);
+  g_autofree char *script = NULL, *raw = NULL, *mine = NULL, *text = NULL;
+  g_autoptr(RaKeyFile) file = NULL;
+  RaPlan *plan = NULL;
+  GError *cause = NULL;
+
+  if (!export)
+    return NULL;
+  script = ra_export_script(export);
+  raw = ra_export_read_back(export, from, &roles, script, &cause);
+  if (raw && export->first_lost)
+    g_set_error(&cause, RA_ERROR, RA_ERROR_NEGATIVE, "%s", export->first_lost);
+  else if (raw)
+    file = ra_key_file_parse("exported", raw, strlen(raw), &cause);
+  if (file)
+    plan =
+        ra_plan_load(file, from->plan->workload, from->plan->cluster, &cause);
+  if (plan)
+    text = ra_plan_write(plan, words, &cause);
+  if (text)
+    mine = ra_plan_write(from->plan, words, &cause);
+  if (mine && strcmp(mine, text) != 0)
+    *out_differs = first_difference(from->plan->workload, mine, text);
+  ra_plan_free(plan);
+  if (cause) {
+    g_propagate_error(error, cause);
+    return NULL;
+  }
+  return g_steal_pointer(&text);
+}
+
+GPtrArray *
+ra_export_sets(const RaExport *export)
+{
+  GPtrArray *sets = g_ptr_array_new_with_free_func(g_free);
+
+  for (guint i = 0; i < export->pairs->len; i++) {
+    const RaExportPair *pair = export->pairs->pdata[i];
+
+    if (pair->value)
+      g_ptr_array_add(sets, g_strconcat(pair->is_added ? "++" : "", pair->key,
+                                        "=", pair->value, NULL));
+  }
+  return sets;
 }

@@ -23,6 +23,7 @@ struct _RaExport {
   gboolean is_apart;     /* generation has GPUs of its own */
   GPtrArray *pairs;      /* (element-type RaExportPair) owned, in order */
   RaTable *lost;         /* owned until it is taken */
+  char *first_lost;      /* owned, nullable: its first row in words */
 };
 
 /* Calls of a workload by the kinds of a recipe; %RA_NONE: no such call. */
@@ -95,5 +96,13 @@ double ra_export_memory_frac(const RaPlan *plan, uint32_t c);
 gboolean ra_export_compare(RaExport *export, const RaExportSource *from,
                            const RaExportRoles *roles, const char *script,
                            GError **error);
+
+/* Reads @script back, with the laws of lengths of the workload, and adds a row
+ * for what differs and decides learning.  Returns (transfer full) the text of
+ * the plan for the workload and the cluster of @from; %NULL with @error: it is
+ * no plan. */
+char *ra_export_read_back(RaExport *export, const RaExportSource *from,
+                          const RaExportRoles *roles, const char *script,
+                          GError **error);
 
 #endif

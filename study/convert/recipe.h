@@ -222,6 +222,8 @@ typedef struct {
   const char *models;          /* nullable: `CONFIG` or `actor=CONFIG,...` */
   const char *script; /* nullable: the configuration's file, to whose folder
                          paths of models relate */
+  double gpu_bytes;   /* memory of the GPU, for whoever knows it; 0: as its
+                         profile says, which is then read */
 } RaRecipeOptions;
 
 /* The three files. */

@@ -583,7 +583,9 @@ static char *
 write_plan(RaRecipe *recipe, const RaRecipeOptions *options,
            const RaWorkload *workload, const RaCluster *cluster, GError **error)
 {
-  double device_bytes = device_bytes_of(cluster, error);
+  double device_bytes = options->gpu_bytes > 0
+                            ? options->gpu_bytes
+                            : device_bytes_of(cluster, error);
   g_autofree char *draft = NULL, *head = NULL;
   g_autofree char *workload_name =
       g_strconcat(options->name, ".workload", NULL);

@@ -304,4 +304,29 @@ END
   fails "expected 'reallot search --workload=FILE" search --cluster=h100-1n.cluster
 }
 
+# For a framework: what is found is exported whole, but for types and times that
+# are the workload's; a family that is not is
+# marked and does not win.
+tiny="--workload=grpo-tiny.workload --cluster=h100-1n.cluster"
+# shellcheck disable=SC2086 # words
+works search $tiny --for=verl --steps=1 --draws=1 -o for.plan --format=tsv
+awk -F'\t' '/^plan\t/ { for (i = 1; i <= NF; i++) if ($i == "note") at = i; next }
+  $at ~ /^not exported whole: / { n++ }
+  $1 == "search" && $at == "winner" { won = 1 }
+  END { exit !(n > 0 && won) }' out
+result $? "for verl: families are marked, what is found wins"
+works export for.plan --to=verl -o for.sh --format=tsv
+! grep '^\[call' out | grep -vE '	(dtype|grad-dtype|host-time)	'
+result $? "and it is exported whole"
+# shellcheck disable=SC2086 # words
+run search $tiny --for=slime --steps=1
+[ "$rc" -eq 1 ] && grep -q 'a further call' out && grep -q '^No plan fits' out
+result $? "a framework that trains otherwise has no plan, and why"
+# shellcheck disable=SC2086 # words
+{
+  fails "--for: unknown 'verl@1', expected one of verl@" search $tiny --for=verl@1
+  fails "--for and --limit exclude each other" search $tiny --for=verl \
+    --limit=all.tp=1
+}
+
 echo "1..$n"
