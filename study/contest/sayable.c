@@ -208,8 +208,8 @@ start_from(RaSayable *says, const RaPlan *plan)
     add_start(says, text);
     return TRUE;
   }
-  g_free(says->refusal);
-  says->refusal = g_strdup(error->message);
+  if (!says->refusal)
+    says->refusal = g_strdup(error->message);
   return FALSE;
 }
 

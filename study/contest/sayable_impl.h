@@ -32,7 +32,7 @@ struct _RaSayable {
   GArray *moves;           /* (RaSayableMove), owned */
   GArray *strangers; /* (RaPoint): found not to be the framework's, owned */
   GHashTable *texts; /* of the images that were added, owned */
-  char *refusal;     /* owned, nullable: why the last plan is not said */
+  char *refusal;     /* owned, nullable: why the first plan is not said */
 };
 
 /* The layout whose GPUs the calls of @point have; the number of layouts: none.

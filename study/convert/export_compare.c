@@ -419,6 +419,8 @@ ra_export_read_back(RaExport *export, const RaExportSource *from,
 {
   g_autofree char *system =
       from->system_path ? g_path_get_basename(from->system_path) : NULL;
+  g_autofree char *own =
+      system ? g_strndup(system, strcspn(system, ".")) : NULL;
   g_auto(Back) back = {NULL, NULL, NULL};
   g_autoptr(RaKeyFile) mine = NULL, theirs = NULL;
 
@@ -431,7 +433,7 @@ ra_export_read_back(RaExport *export, const RaExportSource *from,
   compare_learning(export, from->plan, back.workload, roles);
   compare_roles(export, roles, theirs);
   if (is_own_system(export, system) && back.system &&
-      g_strcmp0(system, back.system) != 0)
-    ra_export_lose(export, "[plan]", "system", system, back.system);
+      g_strcmp0(own, back.system) != 0)
+    ra_export_lose(export, "[plan]", "system", own, back.system);
   return rename_calls(export, from, roles, mine, theirs);
 }
