@@ -13,6 +13,7 @@
 #include "cli/commands.h"
 #include "cli/interrupt.h"
 #include "cli/output.h"
+#include "study/contest/tune_key.h"
 #include "study/contest/tune_size.h"
 #include "study/report/tune_page.h"
 
@@ -23,7 +24,7 @@
 /* As they are typed; owned, nullable. */
 typedef struct {
   char *from, *gpu, *prompt, *response, *model, *time, *seed, *threads;
-  char *report, *nodes, *gpus;
+  char *report, *nodes, *gpus, *allow;
   char **sets, **keeps;
 } Texts;
 
@@ -41,17 +42,35 @@ texts_clear(Texts *texts)
   g_free(texts->report);
   g_free(texts->nodes);
   g_free(texts->gpus);
+  g_free(texts->allow);
   g_strfreev(texts->sets);
   g_strfreev(texts->keeps);
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Texts, texts_clear)
 
 static void
-show_news(guint n_tried, double now_s, double best_s, void *data)
+show_news(const RaTuneNews *news, void *data)
 {
   (void)data;
-  fprintf(stderr, "\r\033[Ktuning: %u configurations, now %.4g s, best %.4g s",
-          n_tried, now_s, best_s);
+  fprintf(stderr, "\r\033[K%s: %u configurations, now %.4g s, best %.4g s",
+          news->phase, news->n_tried, news->now_s, news->best_s);
+}
+
+/* Parts of the learning that may change, as bits. */
+static gboolean
+read_allows(const char *text, guint *out, GError **error)
+{
+  g_auto(GStrv) words = g_strsplit(text ? text : "", ",", -1);
+
+  for (guint i = 0; words[i]; i++) {
+    int which = 0;
+
+    if (!ra_option_word("--allow", words[i], ra_tune_learning_names + 1, &which,
+                        error))
+      return FALSE;
+    *out |= 1u << (which + 1);
+  }
+  return TRUE;
 }
 
 static gboolean
@@ -63,6 +82,7 @@ read_texts(const Texts *texts, RaTuneOptions *out, GError **error)
 
   if ((texts->from && !ra_option_word("--from", texts->from, ra_framework_names,
                                       &framework, error)) ||
+      !read_allows(texts->allow, &out->allows, error) ||
       !ra_option_seconds("--time", texts->time, &seconds, error) ||
       !ra_option_uint64("--seed", texts->seed, 0, UINT64_MAX, &out->seed,
                         error) ||
@@ -139,9 +159,10 @@ print_text(const Result *result, GError **error)
   g_autoptr(RaTable) path = ra_tune_path_table(tune);
   g_autofree char *sentence = ra_tune_sentence(tune);
   g_autofree char *title =
-      g_strdup_printf("An iteration on %u node%s, now and then (op fidelity)",
+      g_strdup_printf("An iteration on %u node%s, now and then (%s fidelity)",
                       tune->setup->cluster->n_nodes,
-                      tune->setup->cluster->n_nodes == 1 ? "" : "s");
+                      tune->setup->cluster->n_nodes == 1 ? "" : "s",
+                      tune->is_stage ? "stage" : "op");
   g_autoptr(GString) out = g_string_new(NULL);
 
   if (result->is_sized) {
@@ -273,6 +294,10 @@ run(int argc, char **argv, GError **error)
        "NAME"},
       {"keep", 0, 0, G_OPTION_ARG_FILENAME_ARRAY, &texts.keeps,
        "Keys that stay as they are, such as '*offload' (repeatable)", "KEY"},
+      {"allow", 0, 0, G_OPTION_ARG_FILENAME, &texts.allow,
+       "What of the learning may change: staleness, mini-batches, "
+       "rollout-dtype (default: nothing)",
+       "WHAT[,WHAT]"},
       {"set", 0, 0, G_OPTION_ARG_STRING_ARRAY, &texts.sets,
        "Override a key or a variable of the script first (repeatable)",
        "KEY=VALUE"},
@@ -304,9 +329,13 @@ run(int argc, char **argv, GError **error)
     return 0;
   how.config = options.files[0];
   source = g_path_get_basename(how.config);
-  how.recipe =
-      (RaRecipeOptions){"tune",         source,      texts.gpu, texts.prompt,
-                        texts.response, texts.model, how.config};
+  how.recipe = (RaRecipeOptions){.name = "tune",
+                                 .source = source,
+                                 .gpu = texts.gpu,
+                                 .prompt_length = texts.prompt,
+                                 .response_length = texts.response,
+                                 .models = texts.model,
+                                 .script = how.config};
   return tune(&options, &texts, &how, error);
 }
 
@@ -319,19 +348,21 @@ const RaCommand ra_command_tune = {
         "slime.  It is\n"
         "imported and simulated, and its keys are changed for as long as an "
         "iteration gets\n"
-        "faster.\n"
-        "Batch, lengths, staleness, optimizer steps and GPUs stay; --nodes "
-        "has other sizes.\n"
-        "The changed configuration, of the fastest size, goes to --output.  "
-        "If nothing fits,\n"
-        "the least hardware that would do is sought, and the exit status is "
-        "1.  Ctrl-C ends it\n"
-        "with the best so far.\n\n"
+        "faster: one by one, then as a search for the framework's plans "
+        "finds.\n"
+        "Batch, lengths, staleness, optimizer steps and GPUs stay; --allow and "
+        "--nodes have\n"
+        "others.  The changed configuration, of the fastest size, goes to "
+        "--output.  If\n"
+        "nothing fits, the least hardware that would do is sought, and the "
+        "exit status is 1.\n"
+        "Ctrl-C ends it with the best so far.\n\n"
         "Examples:\n"
         "  reallot tune run_qwen2-7b.sh -o faster.sh\n"
         "  reallot tune grpo_math_8B.yaml --set cluster.num_nodes=4 "
         "--keep='*memory_utilization' \\\n"
         "    --response-length='lognormal(700, 500, 3968)'\n"
+        "  reallot tune run_qwen2-7b.sh --allow=mini-batches,rollout-dtype\n"
         "  reallot tune run_qwen2-7b.sh --nodes=1,2,4 --report=sizes.html\n",
     .groups = RA_OPTIONS_FORMAT | RA_OPTIONS_OUTPUT,
     .n_files = 1,

@@ -657,11 +657,13 @@ run(RaContest *contest, RaSetup *setup, const RaContestOptions *options,
   RaUntil until = {options->stop, end_us};
   GError *cause = NULL;
 
-  for (guint kind = 0; kind < RA_N_STRATEGIES; kind++)
+  for (guint kind = 0; !options->given && kind < RA_N_STRATEGIES; kind++)
     enter(contest, ra_strategy_names[kind]);
-  say(options, "planning strategies");
-  if (!ra_contest_families(contest, setup, options, &until, error))
-    return FALSE;
+  if (!options->given) {
+    say(options, "planning strategies");
+    if (!ra_contest_families(contest, setup, options, &until, error))
+      return FALSE;
+  }
   contest->is_cut = ra_until_is_over(&until);
   if (options->target)
     ra_contest_target_ask(contest, setup, options);

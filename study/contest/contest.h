@@ -45,7 +45,7 @@ typedef struct {
   const char *target;     /* nullable: of ra_export_plan(): only plans that the
                          framework can be told whole; no limits, no peers */
   const char *given;      /* nullable: text of a plan that a search for @target
-                         begins with too */
+                        begins with, instead of the families' */
   RaObjective objective;  /* criterion of the winner */
   gboolean families_only; /* no search */
   uint32_t n_gpus;        /* searched plans use only the first n_gpus; 0: all */

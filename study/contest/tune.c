@@ -1,247 +1,62 @@
 /* Tuning of a configuration: attempts, descent, and what each change gains. */
 #include "config.h"
 
-#include <glib/gstdio.h>
 #include <inttypes.h>
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
 #include "base/jobs.h"
 #include "base/text.h"
-#include "graph/input/plan_service.h"
-#include "sim/breakdown.h"
-#include "sim/path_share.h"
-#include "study/contest/tune.h"
-#include "study/contest/tune_key.h"
-#include "study/memory_verdict.h"
+#include "study/contest/tune_impl.h"
+#include "study/contest/tune_search.h"
 #include "study/odds.h"
-#include "study/replay.h"
 
-#define ITERATIONS 3
 /* Less is no gain: a digit that the tables do not show. */
 #define GAIN_FRAC 1e-3
-/* Cost of a plan that does not fit: above any time in seconds. */
-#define LACKS_S 1e9
-
-/* Values of the keys that are changed; NULL: as in the configuration. */
-typedef char **Values;
-
-typedef struct {
-  Values values; /* (n_keys) owned */
-  double cost;   /* seconds, or what is lacking; infinite: refused */
-} Attempt;
-
-typedef struct {
-  const RaTuneOptions *options;
-  RaTune *tune;
-  const RaTuneKey *keys; /* (n_keys) */
-  guint n_keys;
-  char **now;       /* (n_keys) values in the configuration, owned; NULL:
-                            not tried */
-  gboolean *is_set; /* (n_keys) the configuration has the key */
-  char *workload, *cluster; /* texts of the import as given, owned */
-  char *learning;           /* of its plan, owned */
-  uint32_t n_nodes;         /* wanted */
-  RaUntil until;            /* the options', or before it while nothing fits */
-  Attempt best;
-  GMutex lock;       /* of: */
-  GHashTable *known; /* plan text -> cost (double), owned */
-} Tuner;
-
-static Values
-values_copy(const Tuner *t, const Values values)
-{
-  Values copy = g_new0(char *, t->n_keys + 1);
-
-  for (guint i = 0; i < t->n_keys; i++)
-    copy[i] = g_strdup(values[i]);
-  return copy;
-}
-
-static void
-values_free(const Tuner *t, Values values)
-{
-  for (guint i = 0; values && i < t->n_keys; i++)
-    g_free(values[i]);
-  g_free(values);
-}
-
-/* --- one configuration --- */
-
-/* (transfer full) (element-type utf8): the user's overrides and @values. */
-static GPtrArray *
-list_sets(const Tuner *t, const Values values)
-{
-  GPtrArray *sets = g_ptr_array_new_with_free_func(g_free);
-
-  for (guint i = 0; t->options->sets && t->options->sets[i]; i++)
-    g_ptr_array_add(sets, g_strdup(t->options->sets[i]));
-  for (guint i = 0; i < t->tune->n_sizes; i++) {
-    const RaTuneChange *c = &g_array_index(t->tune->changes, RaTuneChange, i);
-
-    g_ptr_array_add(sets, g_strdup_printf("%s=%s", c->key, c->after));
-  }
-  for (guint i = 0; values && i < t->n_keys; i++)
-    if (values[i])
-      g_ptr_array_add(sets,
-                      g_strdup_printf("%s=%s", t->keys[i].key, values[i]));
-  g_ptr_array_add(sets, NULL);
-  return sets;
-}
-
-static RaImported *
-import(const Tuner *t, const Values values, RaSettings **out_settings,
-       GError **error)
-{
-  const char *path = t->options->config;
-  g_autoptr(GPtrArray) sets = list_sets(t, values);
-  g_autoptr(RaSettings) settings =
-      ra_settings_load_with(path, (const char *const *)sets->pdata, error);
-  g_autoptr(RaRecipe) recipe = NULL;
-  RaImported *files;
-
-  if (!settings || !ra_settings_compose(settings, path, error))
-    return NULL;
-  if (t->tune->framework == RA_N_FRAMEWORKS)
-    t->tune->framework = ra_framework_guess(settings);
-  if (t->tune->framework == RA_N_FRAMEWORKS) {
-    g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
-                "%s: unknown framework, expected --from=NAME", path);
-    return NULL;
-  }
-  recipe = ra_recipe_read(settings, t->tune->framework, error);
-  files = recipe ? ra_recipe_make(recipe, &t->options->recipe, error) : NULL;
-  if (files && out_settings)
-    *out_settings = g_steal_pointer(&settings);
-  return files;
-}
-
-/* The part of a plan that decides learning. */
-static char *
-learning_of(const RaPlan *plan)
-{
-  GString *out = g_string_new(NULL);
-
-  for (guint c = 0; c < plan->workload->n_calls; c++) {
-    const RaCallPlan *p = &plan->calls[c];
-
-    g_string_append_printf(out, "%u %d %u %g,", p->n_mini_batches, p->service,
-                           ra_plan_sync_interval(p), p->tail.over_sample);
-  }
-  return g_string_free(out, FALSE);
-}
-
-/* The critical path by cause, scaled to an iteration of the steady state. */
-static GArray *
-path_of(const RaSetup *setup, const RaReplay *run, double iteration_s)
-{
-  GArray *shares =
-      ra_critical_path_shares(run->sim, run->graph, setup->estimator);
-  double scale = iteration_s / ra_sim_result(run->sim)->makespan_s;
-
-  for (guint i = 0; i < shares->len; i++)
-    g_array_index(shares, RaPathShare, i).time_s *= scale;
-  return shares;
-}
-
-/* Reads @text into a setup that shares all but the plan, and replays it;
- * @out_learning: (nullable).  Op by op it has its critical path. */
-static gboolean
-replay(const Tuner *t, const char *text, RaFidelity fidelity, uint64_t seed,
-       char **out_learning, RaTuneScore *out, GError **error)
-{
-  RaSetup setup = *t->tune->setup;
-  RaReplayOptions options = {
-      .n_iterations = ITERATIONS, .fidelity = fidelity, .seed = seed};
-  RaReplay *run = NULL;
-
-  setup.plan = NULL;
-  setup.plan_path = NULL;
-  if (ra_setup_read_plan(&setup, "the plan", text, error))
-    run = ra_replay_new(&setup, &options, error);
-  if (run) {
-    g_autoptr(RaBreakdown) b = ra_breakdown_new(run->sim, run->graph);
-    g_autoptr(RaMemoryVerdict) fit = ra_memory_verdict_new(&setup, NULL, run);
-
-    out->worth = (RaWorth){b->iteration_s, b->tokens_per_s, b->usd, b->n_gpus};
-    out->peak_bytes = fit->peak_bytes;
-    out->fits = fit->fits;
-    if (fidelity == RA_FIDELITY_OP)
-      out->path = path_of(&setup, run, b->iteration_s);
-    if (out_learning)
-      *out_learning = learning_of(setup.plan);
-  }
-  ra_replay_free(run);
-  ra_plan_free(setup.plan);
-  g_free(setup.plan_path);
-  return run != NULL;
-}
-
-static double
-cost_of(const RaTuneScore *score)
-{
-  return score->fits ? score->worth.iteration_s : LACKS_S + score->peak_bytes;
-}
-
-/* Cost of @values: infinite where they are no configuration, or another
- * training. */
-static double
-try_values(Tuner *t, const Values values)
-{
-  g_autoptr(RaImported) files = import(t, values, NULL, NULL);
-  g_autofree char *learning = NULL;
-  RaTuneScore score = {0};
-  double cost = (double)INFINITY;
-  double *known;
-
-  if (!files || strcmp(files->workload, t->workload) != 0 ||
-      strcmp(files->cluster, t->cluster) != 0)
-    return cost;
-  g_mutex_lock(&t->lock);
-  known = g_hash_table_lookup(t->known, files->plan);
-  if (known)
-    cost = *known;
-  g_mutex_unlock(&t->lock);
-  if (known)
-    return cost;
-  if (replay(t, files->plan, RA_FIDELITY_STAGE, t->options->seed, &learning,
-             &score, NULL) &&
-      strcmp(learning, t->learning) == 0)
-    cost = cost_of(&score);
-  g_mutex_lock(&t->lock);
-  t->tune->n_tried++;
-  g_hash_table_insert(t->known, g_strdup(files->plan),
-                      g_memdup2(&cost, sizeof cost));
-  g_mutex_unlock(&t->lock);
-  return cost;
-}
+/* Share of the time for the first descent, and of what is left then for the
+ * search; plans of the search that are tried: chosen. */
+#define DESCENT_FRAC 0.5
+#define SEARCH_FRAC 0.7
+#define FOUND_MAX 4
+/* Time at the end, in replays at stage fidelity: two op by op take some ten of
+ * these, and each change is weighed by one; and its largest share: chosen. */
+#define LAST_REPLAYS 20
+#define LAST_FRAC 0.25
 
 /* --- attempts --- */
 
 static gboolean
-stays(const Tuner *t, guint i)
+stays(const RaTuner *t, guint i)
 {
   const char *const *keeps = t->options->keeps;
 
   for (guint k = 0; keeps && keeps[k]; k++)
-    if (g_pattern_match_simple(keeps[k], t->keys[i].key))
+    if (g_pattern_match_simple(keeps[k], ra_tuner_key(t, i)->key))
       return TRUE;
   return FALSE;
 }
 
+/* FALSE: it changes what is learned. */
+static gboolean
+may_change(const RaTuner *t, const char *key)
+{
+  RaTuneLearning learning = ra_tune_learns(key);
+
+  return learning == RA_TUNE_LEARNS_ALIKE || ra_tuner_allows(t, learning);
+}
+
 static const char *
-value_of(const Tuner *t, guint i)
+value_of(const RaTuner *t, guint i)
 {
   return t->best.values[i] ? t->best.values[i] : t->now[i];
 }
 
 static void
-add_attempt(const Tuner *t, GArray *attempts, guint i, const char *value,
+add_attempt(const RaTuner *t, GArray *attempts, guint i, const char *value,
             guint k, const char *other)
 {
-  Attempt one = {values_copy(t, t->best.values), (double)INFINITY};
+  RaTuneAttempt one = {ra_tuner_copy(t, t->best.values), (double)INFINITY};
 
   g_free(one.values[i]);
   one.values[i] = g_strdup(value);
@@ -264,7 +79,7 @@ are_neighbours(const char *a, const char *b)
 
 /* Degree @i doubled and degree @k halved. */
 static void
-add_pair(const Tuner *t, GArray *attempts, guint i, guint k)
+add_pair(const RaTuner *t, GArray *attempts, guint i, guint k)
 {
   gint64 a = g_ascii_strtoll(value_of(t, i), NULL, 10);
   gint64 b = g_ascii_strtoll(value_of(t, k), NULL, 10);
@@ -276,22 +91,22 @@ add_pair(const Tuner *t, GArray *attempts, guint i, guint k)
 }
 
 static GArray *
-list_attempts(const Tuner *t)
+list_attempts(const RaTuner *t)
 {
-  GArray *attempts = g_array_new(FALSE, FALSE, sizeof(Attempt));
+  GArray *attempts = g_array_new(FALSE, FALSE, sizeof(RaTuneAttempt));
 
   for (guint i = 0; i < t->n_keys; i++) {
     g_autoptr(GPtrArray) values = NULL;
 
     if (!t->now[i])
       continue;
-    values = ra_tune_key_values(&t->keys[i], value_of(t, i));
+    values = ra_tune_key_values(ra_tuner_key(t, i), value_of(t, i));
     for (guint v = 0; v < values->len; v++)
       add_attempt(t, attempts, i, values->pdata[v], t->n_keys, NULL);
     for (guint k = 0; k < t->n_keys; k++)
-      if (k != i && t->now[k] && t->keys[i].kind == RA_TUNE_DEGREE &&
-          t->keys[k].kind == RA_TUNE_DEGREE &&
-          are_neighbours(t->keys[i].key, t->keys[k].key))
+      if (k != i && t->now[k] && ra_tuner_key(t, i)->kind == RA_TUNE_DEGREE &&
+          ra_tuner_key(t, k)->kind == RA_TUNE_DEGREE &&
+          are_neighbours(ra_tuner_key(t, i)->key, ra_tuner_key(t, k)->key))
         add_pair(t, attempts, i, k);
   }
   return attempts;
@@ -300,27 +115,29 @@ list_attempts(const Tuner *t)
 /* --- the descent --- */
 
 typedef struct {
-  Tuner *tuner;
+  RaTuner *tuner;
   GArray *attempts;
 } Round;
 
 static void
-say(const Tuner *t)
+say(const RaTuner *t)
 {
+  RaTuneNews news = {t->phase, t->tune->n_tried, t->tune->now.worth.iteration_s,
+                     t->best.cost < RA_TUNE_LACKS_S ? t->best.cost
+                                                    : (double)NAN};
+
   if (t->options->progress)
-    t->options->progress(t->tune->n_tried, t->tune->now.worth.iteration_s,
-                         t->best.cost < LACKS_S ? t->best.cost : (double)NAN,
-                         t->options->data);
+    t->options->progress(&news, t->options->data);
 }
 
 static void
 try_one(guint i, guint thread, gpointer data)
 {
   Round *round = data;
-  Attempt *one = &g_array_index(round->attempts, Attempt, i);
+  RaTuneAttempt *one = &g_array_index(round->attempts, RaTuneAttempt, i);
 
   if (!ra_until_is_over(&round->tuner->until))
-    one->cost = try_values(round->tuner, one->values);
+    one->cost = ra_tuner_try(round->tuner, one->values);
   if (thread == 0)
     say(round->tuner);
 }
@@ -328,7 +145,7 @@ try_one(guint i, guint thread, gpointer data)
 static int
 compare_attempts(const void *a, const void *b)
 {
-  const Attempt *x = a, *y = b;
+  const RaTuneAttempt *x = a, *y = b;
 
   return (x->cost > y->cost) - (x->cost < y->cost);
 }
@@ -337,21 +154,21 @@ static gboolean
 is_gain(double cost, double before)
 {
   return cost < before &&
-         (before >= LACKS_S || cost < before * (1 - GAIN_FRAC));
+         (before >= RA_TUNE_LACKS_S || cost < before * (1 - GAIN_FRAC));
 }
 
 static void
-take(Tuner *t, const Values values, double cost)
+take(RaTuner *t, const RaTuneValues values, double cost)
 {
-  values_free(t, t->best.values);
-  t->best = (Attempt){values_copy(t, values), cost};
+  ra_tuner_drop(t, t->best.values);
+  t->best = (RaTuneAttempt){ra_tuner_copy(t, values), cost};
 }
 
 /* The best so far with what @one changes of @base; (transfer full). */
-static Values
-merge(const Tuner *t, const Values base, const Values one)
+static RaTuneValues
+merge(const RaTuner *t, const RaTuneValues base, const RaTuneValues one)
 {
-  Values merged = values_copy(t, t->best.values);
+  RaTuneValues merged = ra_tuner_copy(t, t->best.values);
 
   for (guint i = 0; i < t->n_keys; i++)
     if (g_strcmp0(base[i], one[i]) != 0) {
@@ -363,81 +180,221 @@ merge(const Tuner *t, const Values base, const Values one)
 
 /* Takes what helps, the best first, each if it still does.  FALSE: nothing. */
 static gboolean
-take_attempts(Tuner *t, GArray *attempts)
+take_attempts(RaTuner *t, GArray *attempts)
 {
-  Values base = values_copy(t, t->best.values);
+  RaTuneValues base = ra_tuner_copy(t, t->best.values);
   double before = t->best.cost;
 
   g_array_sort(attempts, compare_attempts);
   for (guint i = 0; i < attempts->len; i++) {
-    const Attempt *one = &g_array_index(attempts, Attempt, i);
-    Values merged;
+    const RaTuneAttempt *one = &g_array_index(attempts, RaTuneAttempt, i);
+    RaTuneValues merged;
     double cost;
 
     if (!is_gain(one->cost, before) || (i > 0 && ra_until_is_over(&t->until)))
       break;
     merged = merge(t, base, one->values);
-    cost = i == 0 ? one->cost : try_values(t, merged);
+    cost = i == 0 ? one->cost : ra_tuner_try(t, merged);
     if (is_gain(cost, t->best.cost))
       take(t, merged, cost);
-    values_free(t, merged);
+    ra_tuner_drop(t, merged);
     say(t);
   }
-  values_free(t, base);
+  ra_tuner_drop(t, base);
   return t->best.cost < before;
 }
 
 /* While nothing fits, half of the time: the rest is for more hardware. */
 static void
-set_until(Tuner *t, gint64 begin_us)
+set_until(RaTuner *t, gint64 begin_us)
 {
-  gint64 end_us = t->options->until.end_us;
-
-  t->until = t->options->until;
-  if (t->best.cost >= LACKS_S && end_us > 0)
-    t->until.end_us = begin_us + (end_us - begin_us) / 2;
+  t->until = (RaUntil){t->options->until.stop, t->end_us};
+  if (t->best.cost >= RA_TUNE_LACKS_S && t->end_us > 0)
+    t->until.end_us = begin_us + (t->end_us - begin_us) / 2;
 }
 
 static void
-descend(Tuner *t)
+attempts_free(const RaTuner *t, GArray *attempts)
+{
+  for (guint i = 0; i < attempts->len; i++)
+    ra_tuner_drop(t, g_array_index(attempts, RaTuneAttempt, i).values);
+  g_array_unref(attempts);
+}
+
+/* From the best so far, until @end_us. */
+static void
+descend(RaTuner *t, gint64 end_us)
 {
   gboolean helps = TRUE;
   gint64 begin_us = g_get_monotonic_time();
 
+  t->phase = "tuning";
+  t->end_us = end_us;
   set_until(t, begin_us);
   while (helps && !ra_until_is_over(&t->until) &&
-         !(t->options->until_fits && t->best.cost < LACKS_S)) {
+         !(t->options->until_fits && t->best.cost < RA_TUNE_LACKS_S)) {
     GArray *attempts = list_attempts(t);
     Round round = {t, attempts};
 
     ra_jobs_run(attempts->len, t->options->n_threads, try_one, &round);
     helps = take_attempts(t, attempts);
-    for (guint i = 0; i < attempts->len; i++)
-      values_free(t, g_array_index(attempts, Attempt, i).values);
-    g_array_unref(attempts);
+    attempts_free(t, attempts);
     set_until(t, begin_us);
   }
+}
+
+/* --- what a search finds --- */
+
+/* Index of @key, which is added where it is not among the keys. */
+static guint
+enter_key(RaTuner *t, RaSettings *settings, const char *key)
+{
+  gboolean is_added = g_str_has_prefix(key, "++");
+  RaTuneKey one = {.key = g_intern_string(key + (is_added ? 2 : 0)),
+                   .kind = RA_TUNE_WHOLE};
+  const char *value;
+  guint i = 0;
+
+  while (i < t->n_keys && !g_str_equal(ra_tuner_key(t, i)->key, one.key))
+    i++;
+  if (i < t->n_keys) {
+    t->is_added[i] |= is_added;
+    return i;
+  }
+  value = ra_settings_get(settings, one.key);
+  g_array_append_val(t->keys, one);
+  t->n_keys++;
+  t->now = g_renew(char *, t->now, t->n_keys + 1);
+  t->is_set = g_renew(gboolean, t->is_set, t->n_keys + 1);
+  t->is_added = g_renew(gboolean, t->is_added, t->n_keys + 1);
+  t->best.values = g_renew(char *, t->best.values, t->n_keys + 1);
+  t->now[i] = stays(t, i) || !may_change(t, one.key)
+                  ? NULL
+                  : g_strdup(value ? value : "");
+  t->is_set[i] = value != NULL;
+  t->is_added[i] = is_added;
+  t->best.values[i] = NULL;
+  return i;
+}
+
+/* Sets what @sets says, but for keys that stay and those that say so already.
+ */
+static void
+apply_sets(RaTuner *t, char *const *sets, RaTuneValues values)
+{
+  for (guint k = 0; sets[k]; k++) {
+    const char *value = strchr(sets[k], '=');
+    g_autofree char *key = g_strndup(sets[k], (gsize)(value - sets[k]));
+    guint i = enter_key(t, NULL, key);
+
+    if (!t->now[i])
+      continue;
+    g_free(values[i]);
+    values[i] = t->is_set[i] && g_str_equal(t->now[i], value + 1)
+                    ? NULL
+                    : g_strdup(value + 1);
+  }
+}
+
+static void
+say_found(double best_s, void *data)
+{
+  RaTuner *t = data;
+
+  if (best_s < t->best.cost || t->best.cost >= RA_TUNE_LACKS_S) {
+    RaTuneNews news = {t->phase, t->tune->n_tried,
+                       t->tune->now.worth.iteration_s, best_s};
+
+    t->options->progress(&news, t->options->data);
+    return;
+  }
+  say(t);
+}
+
+/* Tries what a search until @end_us finds beside the best so far, and takes the
+ * best of it. */
+static void
+search(RaTuner *t, RaSettings *settings, gint64 end_us)
+{
+  RaUntil until = {t->options->until.stop, end_us};
+  g_autoptr(RaImported) files = ra_tuner_import(t, t->best.values, NULL, NULL);
+  g_autoptr(GPtrArray) found = NULL;
+  RaTuneValues base;
+
+  t->phase = "searching";
+  say(t);
+  found =
+      ra_tune_search(t->options, t->tune, files ? files->plan : NULL, &until,
+                     FOUND_MAX, t->options->progress ? say_found : NULL, t);
+  for (guint i = 0; i < found->len; i++)
+    for (char **set = found->pdata[i]; *set; set++) {
+      g_autofree char *key = g_strndup(*set, strcspn(*set, "="));
+
+      enter_key(t, settings, key);
+    }
+  base = ra_tuner_copy(t, t->best.values);
+  for (guint i = 0; i < found->len; i++) {
+    RaTuneValues values = ra_tuner_copy(t, base);
+    double cost;
+
+    apply_sets(t, found->pdata[i], values);
+    cost = ra_tuner_try(t, values);
+    if (is_gain(cost, t->best.cost))
+      take(t, values, cost);
+    ra_tuner_drop(t, values);
+  }
+  ra_tuner_drop(t, base);
+}
+
+/* A part of the time that is left for this; 0: there is no end. */
+static gint64
+part_us(const RaTuner *t, double frac)
+{
+  gint64 now_us = g_get_monotonic_time(), end_us = t->options->until.end_us;
+
+  return end_us == 0
+             ? 0
+             : now_us + (gint64)(frac * (double)(end_us - t->last_us - now_us));
+}
+
+/* Down, then wherever a search leads, and down from there. */
+static void
+find(RaTuner *t, RaSettings *settings)
+{
+  gboolean searches = !t->options->until_fits && t->options->until.end_us > 0;
+
+  descend(t, part_us(t, searches ? DESCENT_FRAC : 1));
+  if (!searches || ra_until_is_over(&t->options->until))
+    return;
+  search(t, settings, part_us(t, SEARCH_FRAC));
+  descend(t, part_us(t, 1)); /* the first may have been cut short, too */
 }
 
 /* --- what is left of it --- */
 
 /* The key back at its value, if it is as good without; else its own gain. */
 static gboolean
-weigh(Tuner *t, guint i, double *out_gain)
+weigh(RaTuner *t, guint i, double *out_gain)
 {
-  g_autofree char *value = g_steal_pointer(&t->best.values[i]);
-  double without = try_values(t, t->best.values);
+  g_autofree char *value = NULL;
+  double without;
 
-  if (without <= t->best.cost * (1 + GAIN_FRAC / 2) && without < LACKS_S)
+  if (ra_until_is_over(&t->options->until))
+    return TRUE;
+  value = g_steal_pointer(&t->best.values[i]);
+  without = ra_tuner_try(t, t->best.values);
+  if (without <= t->best.cost * (1 + GAIN_FRAC / 2) &&
+      without < RA_TUNE_LACKS_S)
     return FALSE;
   t->best.values[i] = g_steal_pointer(&value);
-  *out_gain = without < LACKS_S ? without / t->best.cost - 1 : (double)NAN;
+  *out_gain =
+      without < RA_TUNE_LACKS_S ? without / t->best.cost - 1 : (double)NAN;
   return TRUE;
 }
 
 /* A key that grew with the nodes and was then changed is one change. */
 static gboolean
-set_again(Tuner *t, const char *key, const char *value)
+set_again(RaTuner *t, const char *key, const char *value)
 {
   for (guint i = 0; i < t->tune->n_sizes; i++) {
     RaTuneChange *c = &g_array_index(t->tune->changes, RaTuneChange, i);
@@ -452,74 +409,48 @@ set_again(Tuner *t, const char *key, const char *value)
 }
 
 static void
-list_changes(Tuner *t)
+list_changes(RaTuner *t)
 {
   for (guint i = 0; i < t->n_keys; i++) {
     RaTuneChange change = {.gain_frac = (double)NAN};
 
     if (!t->best.values[i] || !weigh(t, i, &change.gain_frac))
       continue;
-    if (set_again(t, t->keys[i].key, t->best.values[i]))
+    if (set_again(t, ra_tuner_key(t, i)->key, t->best.values[i]))
       continue;
-    change.key = g_strdup(t->keys[i].key);
+    change.key = g_strdup(ra_tuner_key(t, i)->key);
     change.before = t->is_set[i] ? g_strdup(t->now[i]) : NULL;
     change.after = g_strdup(t->best.values[i]);
+    change.is_added = t->is_added[i];
     g_array_append_val(t->tune->changes, change);
   }
 }
 
 /* --- the configuration as given --- */
 
-/* Workload, cluster and system of the import, from a folder that is gone
- * afterwards. */
-static RaSetup *
-load_setup(const RaImported *files, GError **error)
-{
-  static const char *const names[] = {"tune.workload", "tune.cluster",
-                                      "tune.plan"};
-  const char *texts[] = {files->workload, files->cluster, files->plan};
-  g_autofree char *folder = g_dir_make_tmp("reallot-XXXXXX", error);
-  g_autofree char *paths[G_N_ELEMENTS(names)] = {NULL};
-  RaSetupFlags flags = {0};
-  RaSetup *setup = NULL;
-  gboolean ok = folder != NULL;
-
-  for (guint i = 0; ok && i < G_N_ELEMENTS(names); i++) {
-    paths[i] = g_build_filename(folder, names[i], NULL);
-    ok = g_file_set_contents(paths[i], texts[i], -1, error);
-  }
-  if (ok)
-    setup = ra_setup_load(paths[2], RA_FILE_PLAN, &flags, error);
-  for (guint i = 0; i < G_N_ELEMENTS(names); i++) {
-    if (paths[i])
-      g_unlink(paths[i]);
-    if (i > 0)
-      g_free(paths[i]);
-  }
-  if (folder)
-    g_rmdir(folder);
-  return setup;
-}
-
-/* Values of the keys that may be tried. */
+/* RaTuneValues of the keys that may be tried. */
 static void
-read_values(Tuner *t, RaSettings *settings)
+read_values(RaTuner *t, RaSettings *settings)
 {
-  t->keys = ra_tune_keys(t->tune->framework, &t->n_keys);
+  const RaTuneKey *keys = ra_tune_keys(t->tune->framework, &t->n_keys);
+
+  t->keys = g_array_new(FALSE, FALSE, sizeof(RaTuneKey));
+  g_array_append_vals(t->keys, keys, t->n_keys);
+  t->is_added = g_new0(gboolean, t->n_keys + 1);
   t->now = g_new0(char *, t->n_keys + 1);
   t->is_set = g_new0(gboolean, t->n_keys + 1);
   t->best.values = g_new0(char *, t->n_keys + 1);
   for (guint i = 0; i < t->n_keys; i++) {
-    const char *value = ra_settings_get(settings, t->keys[i].key);
+    const char *value = ra_settings_get(settings, ra_tuner_key(t, i)->key);
 
     t->is_set[i] = value != NULL;
-    if (!stays(t, i))
-      t->now[i] = g_strdup(value ? value : t->keys[i].standard);
+    if (!stays(t, i) && may_change(t, ra_tuner_key(t, i)->key))
+      t->now[i] = g_strdup(value ? value : ra_tuner_key(t, i)->standard);
   }
 }
 
 static gboolean
-fail_nodes(const Tuner *t, const char *why, GError **error)
+fail_nodes(const RaTuner *t, const char *why, GError **error)
 {
   uint32_t n_gpus = t->options->n_gpus;
 
@@ -532,7 +463,7 @@ fail_nodes(const Tuner *t, const char *why, GError **error)
 
 /* Nodes that are wanted; all of them whole. */
 static gboolean
-read_size(Tuner *t, GError **error)
+read_size(RaTuner *t, GError **error)
 {
   const RaCluster *cluster = t->tune->setup->cluster;
   uint32_t n_gpus = t->options->n_gpus, each = cluster->gpus_per_node;
@@ -546,7 +477,7 @@ read_size(Tuner *t, GError **error)
 
 /* Keys of nodes times the nodes that are wanted over those that it has. */
 static gboolean
-list_sizes(Tuner *t, RaSettings *settings, GError **error)
+list_sizes(RaTuner *t, RaSettings *settings, GError **error)
 {
   uint32_t n_now = t->tune->setup->cluster->n_nodes;
   gboolean has_standard;
@@ -577,14 +508,14 @@ list_sizes(Tuner *t, RaSettings *settings, GError **error)
 
 /* The import with as many nodes as are wanted, and its setup. */
 static RaImported *
-import_sized(Tuner *t, RaSettings **out_settings, GError **error)
+import_sized(RaTuner *t, RaSettings **out_settings, GError **error)
 {
   g_autoptr(RaSettings) settings = NULL;
-  g_autoptr(RaImported) files = import(t, NULL, &settings, error);
+  g_autoptr(RaImported) files = ra_tuner_import(t, NULL, &settings, error);
   RaTune *tune = t->tune;
 
   if (files)
-    tune->setup = load_setup(files, error);
+    tune->setup = ra_tuner_load(files, error);
   if (!tune->setup || !read_size(t, error))
     return NULL;
   if (t->n_nodes != tune->setup->cluster->n_nodes) {
@@ -593,9 +524,9 @@ import_sized(Tuner *t, RaSettings **out_settings, GError **error)
     g_clear_pointer(&files, ra_imported_free);
     g_clear_pointer(&settings, ra_settings_free);
     g_clear_pointer(&tune->setup, ra_setup_free);
-    files = import(t, NULL, &settings, error);
+    files = ra_tuner_import(t, NULL, &settings, error);
     if (files)
-      tune->setup = load_setup(files, error);
+      tune->setup = ra_tuner_load(files, error);
     if (!tune->setup)
       return NULL;
     if (tune->setup->cluster->n_nodes != t->n_nodes) {
@@ -608,22 +539,28 @@ import_sized(Tuner *t, RaSettings **out_settings, GError **error)
 }
 
 static gboolean
-begin(Tuner *t, GError **error)
+begin(RaTuner *t, RaSettings **out_settings, GError **error)
 {
-  g_autoptr(RaSettings) settings = NULL;
-  g_autoptr(RaImported) files = import_sized(t, &settings, error);
+  g_autoptr(RaImported) files = import_sized(t, out_settings, error);
+  gint64 begin_us, end_us, left_us;
 
   if (!files)
     return FALSE;
   t->workload = g_strdup(files->workload);
   t->cluster = g_strdup(files->cluster);
-  if (!replay(t, files->plan, RA_FIDELITY_STAGE, t->options->seed, &t->learning,
-              &t->tune->now, error))
+  t->system = ra_tuner_system(files->plan);
+  begin_us = g_get_monotonic_time();
+  if (!ra_tuner_replay(t, t->tune->setup, files->plan, RA_FIDELITY_STAGE,
+                       &t->learning, &t->tune->now, error))
     return FALSE;
+  end_us = g_get_monotonic_time();
+  left_us = t->options->until.end_us - end_us;
+  t->last_us = MIN(LAST_REPLAYS * (end_us - begin_us),
+                   (gint64)(LAST_FRAC * (double)MAX(0, left_us)));
   t->tune->now.plan = g_strdup(files->plan);
   t->tune->n_tried = 1;
-  read_values(t, settings);
-  t->best.cost = cost_of(&t->tune->now);
+  read_values(t, *out_settings);
+  t->best.cost = ra_tuner_cost(&t->tune->now);
   say(t);
   return TRUE;
 }
@@ -635,10 +572,9 @@ score_clear(RaTuneScore *score)
   g_clear_pointer(&score->path, g_array_unref);
 }
 
-/* Both ends op by op.  What then does not fit, or is not faster, is none. */
 /* The share of worlds in which the changed configuration is slower. */
 static double
-slower_frac(Tuner *t)
+slower_frac(RaTuner *t)
 {
   const RaTune *tune = t->tune;
   RaSetup setup = *tune->setup;
@@ -646,33 +582,56 @@ slower_frac(Tuner *t)
 
   setup.plan = NULL;
   setup.plan_path = NULL;
-  if (!tune->now.fits || tune->changes->len == tune->n_sizes ||
+  if (!tune->now.fits || tune->changes->len == tune->n_sizes || tune->changed ||
       !ra_odds_risk(&setup, tune->now.plan, tune->then.plan, t->options->seed,
-                    NULL, &frac, NULL))
+                    &t->options->until, &frac, NULL))
     frac = (double)NAN;
   ra_plan_free(setup.plan);
   g_free(setup.plan_path);
   return frac;
 }
 
+/* Both ends at @fidelity. */
 static gboolean
-finish(Tuner *t, GError **error)
+replay_both(RaTuner *t, const char *then, RaFidelity fidelity, GError **error)
 {
   RaTune *tune = t->tune;
-  g_autoptr(RaImported) files = import(t, t->best.values, NULL, error);
 
-  if (!files ||
-      !replay(t, tune->now.plan, RA_FIDELITY_OP, t->options->seed, NULL,
-              &tune->now, error) ||
-      !replay(t, files->plan, RA_FIDELITY_OP, t->options->seed, NULL,
-              &tune->then, error))
+  return ra_tuner_replay(t, tune->setup, tune->now.plan, fidelity, NULL,
+                         &tune->now, error) &&
+         ra_tuner_replay(t, tune->changed ? tune->changed : tune->setup, then,
+                         fidelity, NULL, &tune->then, error);
+}
+
+/* Both ends op by op, or as they were tried if the time is up.  What then does
+ * not fit, or is not faster, is none. */
+static gboolean
+finish(RaTuner *t, GError **error)
+{
+  RaTune *tune = t->tune;
+  g_autoptr(RaImported) files = ra_tuner_import(t, t->best.values, NULL, error);
+  g_autoptr(GError) cause = NULL;
+
+  if (files && strcmp(files->workload, t->workload) != 0)
+    tune->changed = ra_tuner_load(files, NULL);
+  if (!files)
     return FALSE;
+  if (!replay_both(t, files->plan, RA_FIDELITY_OP, &cause)) {
+    tune->is_stage = ra_until_is_over(&t->options->until);
+    if (!tune->is_stage) {
+      g_propagate_error(error, g_steal_pointer(&cause));
+      return FALSE;
+    }
+    if (!replay_both(t, files->plan, RA_FIDELITY_STAGE, error))
+      return FALSE;
+  }
   tune->then.plan = g_strdup(files->plan);
-  if (cost_of(&tune->then) <= cost_of(&tune->now)) {
+  if (ra_tuner_cost(&tune->then) <= ra_tuner_cost(&tune->now)) {
     tune->slower_frac = slower_frac(t);
     return TRUE;
   }
   g_array_set_size(tune->changes, tune->n_sizes);
+  g_clear_pointer(&tune->changed, ra_setup_free);
   score_clear(&tune->then);
   tune->then = tune->now;
   tune->then.plan = g_strdup(tune->now.plan);
@@ -691,17 +650,22 @@ change_clear(gpointer data)
 }
 
 static void
-tuner_clear(Tuner *t)
+tuner_clear(RaTuner *t)
 {
   for (guint i = 0; i < t->n_keys; i++)
     g_free(t->now[i]);
-  values_free(t, t->best.values);
+  ra_tuner_drop(t, t->best.values);
   g_free(t->now);
   g_free(t->is_set);
+  g_free(t->is_added);
+  if (t->keys)
+    g_array_unref(t->keys);
   g_free(t->workload);
   g_free(t->cluster);
+  g_free(t->system);
   g_free(t->learning);
   g_hash_table_unref(t->known);
+  g_hash_table_unref(t->setups);
   g_mutex_clear(&t->lock);
 }
 
@@ -709,7 +673,8 @@ RaTune *
 ra_tune_new(const RaTuneOptions *options, GError **error)
 {
   RaTune *tune = g_new0(RaTune, 1);
-  Tuner t = {.options = options, .tune = tune};
+  RaTuner t = {.options = options, .tune = tune};
+  g_autoptr(RaSettings) settings = NULL;
   gboolean ok;
 
   tune->framework = (RaFramework)options->framework;
@@ -718,9 +683,13 @@ ra_tune_new(const RaTuneOptions *options, GError **error)
   g_array_set_clear_func(tune->changes, change_clear);
   g_mutex_init(&t.lock);
   t.known = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
-  ok = begin(&t, error);
+  t.setups = g_hash_table_new_full(g_str_hash, g_str_equal, g_free,
+                                   (GDestroyNotify)ra_setup_free);
+  t.phase = "importing";
+  ok = begin(&t, &settings, error);
   if (ok) {
-    descend(&t);
+    find(&t, settings);
+    t.phase = "comparing";
     list_changes(&t);
     ok = finish(&t, error);
   }
@@ -737,6 +706,7 @@ ra_tune_free(RaTune *tune)
   if (!tune)
     return;
   ra_setup_free(tune->setup);
+  ra_setup_free(tune->changed);
   g_array_unref(tune->changes);
   score_clear(&tune->now);
   score_clear(&tune->then);

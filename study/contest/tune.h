@@ -29,11 +29,19 @@
 #include "study/objective.h"
 #include "study/setup.h"
 
+/* How far a tuning is. */
+typedef struct {
+  const char *phase;    /* static: "searching", "tuning", "comparing" */
+  guint n_tried;        /* configurations that were simulated */
+  double now_s, best_s; /* of an iteration; best NAN: nothing fits */
+} RaTuneNews;
+
 typedef struct {
   const char *config;       /* path */
   const char *const *sets;  /* nullable: overrides KEY=VALUE that stay */
   const char *const *keeps; /* nullable: globs of keys that stay */
-  int framework;            /* RaFramework; RA_N_FRAMEWORKS: by its keys */
+  guint allows;  /* bits of RaTuneLearning: what of the learning may change */
+  int framework; /* RaFramework; RA_N_FRAMEWORKS: by its keys */
   RaRecipeOptions recipe;   /* as for an import */
   uint32_t n_nodes, n_gpus; /* keys of its nodes are changed first to have as
                                many; 0: as given; at most one is set */
@@ -41,9 +49,8 @@ typedef struct {
   uint64_t seed;            /* of sampled lengths */
   guint n_threads;          /* 0: as many as processors */
   RaUntil until;            /* when over, the best so far is the result */
-  void (*progress)(guint n_tried, double now_s, double best_s,
-                   void *data); /* nullable */
-  void *data;                   /* argument of progress */
+  void (*progress)(const RaTuneNews *news, void *data); /* nullable */
+  void *data; /* argument of progress */
 } RaTuneOptions;
 
 /* Figures of a configuration. */
@@ -57,20 +64,25 @@ typedef struct {
 } RaTuneScore;
 
 typedef struct {
-  char *key;        /* owned */
-  char *before;     /* owned, nullable: not set */
-  char *after;      /* owned */
-  double gain_frac; /* its own: by how much longer an iteration is without it;
+  char *key;         /* owned */
+  char *before;      /* owned, nullable: not set */
+  char *after;       /* owned */
+  double gain_frac;  /* its own: by how much longer an iteration is without it;
                        NAN: it does not fit without it, or is refused, or
                        the number of nodes needs it */
+  gboolean is_added; /* a version's configuration may lack the key: `++key` */
 } RaTuneChange;
 
 typedef struct {
   RaFramework framework;
-  RaSetup *setup;  /* owned: without a plan */
-  GArray *changes; /* (RaTuneChange) owned: those of nodes first */
-  guint n_sizes;   /* of the changes: of nodes, which now and then have */
+  RaSetup *setup;   /* owned: without a plan */
+  RaSetup *changed; /* owned, nullable: the same with the workload that then
+                       has, where that was allowed to change */
+  GArray *changes;  /* (RaTuneChange) owned: those of nodes first */
+  guint n_sizes;    /* of the changes: of nodes, which now and then have */
   RaTuneScore now, then;
+  gboolean is_stage;  /* now and then are at stage fidelity, as the time was up
+                         before they were replayed op by op */
   guint n_tried;      /* configurations that were simulated */
   double slower_frac; /* share of the worlds that the model's errors allow in
                           which then is slower than now (study/odds.h); NAN: not

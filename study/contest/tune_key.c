@@ -6,6 +6,9 @@
 
 #include "study/contest/tune_key.h"
 
+const char *const ra_tune_learning_names[] = {"-", "staleness", "mini-batches",
+                                              "rollout-dtype", NULL};
+
 #define ACTOR "actor_rollout_ref.actor."
 #define ROLLOUT "actor_rollout_ref.rollout."
 #define REF "actor_rollout_ref.ref."
@@ -23,6 +26,10 @@
   }
 
 static const RaTuneKey verl[] = {
+    {"async_training.staleness_threshold", RA_TUNE_COUNT, NULL},
+    {ACTOR "ppo_mini_batch_size", RA_TUNE_COUNT, NULL},
+    {"critic.ppo_mini_batch_size", RA_TUNE_COUNT, NULL},
+    {ROLLOUT "quantization", RA_TUNE_FP8, "null"},
     {ROLLOUT "tensor_model_parallel_size", RA_TUNE_DEGREE, "2"},
     {ROLLOUT "gpu_memory_utilization", RA_TUNE_FRAC, "0.5"},
     {ROLLOUT "max_num_seqs", RA_TUNE_COUNT, "256"},
@@ -63,6 +70,9 @@ static const RaTuneKey verl[] = {
 #define MCORE "policy.megatron_cfg."
 
 static const RaTuneKey nemo_rl[] = {
+    {"grpo.async_grpo.max_trajectory_age_steps", RA_TUNE_COUNT, NULL},
+    {"policy.train_global_batch_size", RA_TUNE_COUNT, NULL},
+    {VLLM "precision", RA_TUNE_FP8, NULL},
     {VLLM "tensor_parallel_size", RA_TUNE_DEGREE, "1"},
     {VLLM "pipeline_parallel_size", RA_TUNE_DEGREE, NULL},
     {VLLM "expert_parallel_size", RA_TUNE_DEGREE, NULL},
@@ -89,6 +99,10 @@ static const RaTuneKey nemo_rl[] = {
 };
 
 static const RaTuneKey openrlhf[] = {
+    {"train.async_queue_size", RA_TUNE_COUNT, NULL},
+    {"async_queue_size", RA_TUNE_COUNT, NULL},
+    {"train.batch_size", RA_TUNE_COUNT, NULL},
+    {"train_batch_size", RA_TUNE_COUNT, NULL},
     {"vllm.tensor_parallel_size", RA_TUNE_DEGREE, NULL},
     {"vllm.num_engines", RA_TUNE_DEGREE, NULL},
     {"vllm.gpu_memory_utilization", RA_TUNE_FRAC, NULL},
@@ -109,6 +123,7 @@ static const RaTuneKey openrlhf[] = {
 
 /* Switches of slime have no value that could be replaced, so they stay. */
 static const RaTuneKey slime[] = {
+    {"global-batch-size", RA_TUNE_COUNT, NULL},
     {"rollout-num-gpus-per-engine", RA_TUNE_DEGREE, "1"},
     {"sglang-ep-size", RA_TUNE_DEGREE, NULL},
     {"sglang-mem-fraction-static", RA_TUNE_FRAC, NULL},
@@ -123,6 +138,29 @@ static const RaTuneKey slime[] = {
     {"max-tokens-per-gpu", RA_TUNE_COUNT, NULL},
     {"log-probs-max-tokens-per-gpu", RA_TUNE_COUNT, NULL},
 };
+
+RaTuneLearning
+ra_tune_learns(const char *key)
+{
+  static const struct {
+    const char *end; /* of the key */
+    RaTuneLearning learning;
+  } ends[] = {{"staleness_threshold", RA_TUNE_STALENESS},
+              {"max_trajectory_age_steps", RA_TUNE_STALENESS},
+              {"async_queue_size", RA_TUNE_STALENESS},
+              {"ppo_mini_batch_size", RA_TUNE_MINI_BATCHES},
+              {"train_global_batch_size", RA_TUNE_MINI_BATCHES},
+              {"train.batch_size", RA_TUNE_MINI_BATCHES},
+              {"train_batch_size", RA_TUNE_MINI_BATCHES},
+              {"global-batch-size", RA_TUNE_MINI_BATCHES},
+              {"rollout.quantization", RA_TUNE_ROLLOUT_DTYPE},
+              {"vllm_cfg.precision", RA_TUNE_ROLLOUT_DTYPE}};
+
+  for (guint i = 0; i < G_N_ELEMENTS(ends); i++)
+    if (g_str_has_suffix(key, ends[i].end))
+      return ends[i].learning;
+  return RA_TUNE_LEARNS_ALIKE;
+}
 
 const RaTuneKey *
 ra_tune_keys(RaFramework framework, guint *out_n)
@@ -223,6 +261,12 @@ ra_tune_key_values(const RaTuneKey *key, const char *now)
     add_whole(out, 2 * n);
     if (n % 2 == 0)
       add_whole(out, n / 2);
+    break;
+  case RA_TUNE_FP8:
+    if (g_ascii_strcasecmp(now, "fp8") != 0)
+      g_ptr_array_add(out, g_strdup("fp8"));
+    break;
+  case RA_TUNE_WHOLE:
     break;
   }
   return out;

@@ -104,7 +104,8 @@ change_script(const char *text, const RaTuneChange *change, gboolean hydra)
   if (!place)
     return NULL;
   indent = g_strnfill(n_indent, ' ');
-  line = hydra ? g_strdup_printf("%s%s=%s \\\n", indent, change->key,
+  line = hydra ? g_strdup_printf("%s%s%s=%s \\\n", indent,
+                                 change->is_added ? "++" : "", change->key,
                                  change->after)
                : g_strdup_printf("%s--%s %s \\\n", indent, change->key,
                                  change->after);
@@ -142,6 +143,59 @@ find_in_yaml(const char *text, const char *key)
   return NULL;
 }
 
+/* The line behind the one at which a mapping's key stands, and the indent of
+ * its entries; %NULL: no entries follow in blocks. */
+static const char *
+behind_mapping(const char *at, gsize *out_indent)
+{
+  const char *end = at + strcspn(at, "\n");
+
+  while (at < end && *at == ' ')
+    at++;
+  if (*end == '\0' || (at < end && *at != '#'))
+    return NULL;
+  for (const char *line = end + 1; *line;) {
+    gsize indent = strspn(line, " ");
+
+    if (line[indent] != '#' && line[indent] != '\n' && line[indent] != '-') {
+      *out_indent = indent;
+      return indent > 0 ? end + 1 : NULL;
+    }
+    line += strcspn(line, "\n");
+    line += *line != '\0';
+  }
+  return NULL;
+}
+
+/* @text with a line for @change in the innermost mapping of its path that is
+ * there, with what lacks of the path; (transfer full) (nullable). */
+static char *
+insert_yaml(const char *text, const RaTuneChange *change)
+{
+  g_auto(GStrv) parts = g_strsplit(change->key, ".", -1);
+  guint n = g_strv_length(parts);
+
+  for (guint depth = n - 1; depth > 0; depth--) {
+    g_autoptr(GString) path = g_string_new(parts[0]);
+    g_autoptr(GString) lines = g_string_new(NULL);
+    const char *at, *place;
+    gsize indent = 0;
+
+    for (guint i = 1; i < depth; i++)
+      g_string_append_printf(path, ".%s", parts[i]);
+    at = find_in_yaml(text, path->str);
+    place = at ? behind_mapping(at, &indent) : NULL;
+    if (!place)
+      continue;
+    for (guint i = depth; i < n; i++)
+      g_string_append_printf(
+          lines, "%*s%s:%s%s\n", (int)(indent + 2 * (i - depth)), "", parts[i],
+          i + 1 < n ? "" : " ", i + 1 < n ? "" : change->after);
+    return replaced(text, place, 0, lines->str);
+  }
+  return NULL;
+}
+
 static char *
 change_yaml(const char *text, const RaTuneChange *change)
 {
@@ -149,7 +203,7 @@ change_yaml(const char *text, const RaTuneChange *change)
   gsize n;
 
   if (!value)
-    return NULL;
+    return insert_yaml(text, change);
   while (*value == ' ')
     value++;
   n = strcspn(value, "\n#");

@@ -36,10 +36,10 @@ put_figures(GString *out, const RaTune *tune)
 }
 
 static gboolean
-put_run(GString *out, const RaTune *tune, const char *title, const char *plan,
+put_run(GString *out, const RaSetup *base, const char *title, const char *plan,
         uint64_t seed, GError **error)
 {
-  RaSetup setup = *tune->setup; /* with this plan */
+  RaSetup setup = *base; /* with this plan */
   RaReplayOptions options = {.n_iterations = ITERATIONS,
                              .fidelity = RA_FIDELITY_STAGE,
                              .seed = seed,
@@ -100,9 +100,10 @@ ra_report_tuning(const RaTune *tune, const char *config, const char *diff,
                     "The critical path of an iteration by cause, op by op, now "
                     "and then: what saves or costs most first.");
   ra_report_table(out, path);
-  if (!put_run(out, tune, "Now", tune->now.plan, seed, error) ||
+  if (!put_run(out, tune->setup, "Now", tune->now.plan, seed, error) ||
       (tune->changes->len > 0 &&
-       !put_run(out, tune, "Then", tune->then.plan, seed, error)))
+       !put_run(out, tune->changed ? tune->changed : tune->setup, "Then",
+                tune->then.plan, seed, error)))
     return NULL;
   ra_report_close(out);
   return g_string_free(g_steal_pointer(&out), FALSE);

@@ -122,6 +122,24 @@ grep -q "^rollout-num-gpus-per-engine	2	4	" out &&
   awk -v a="$now" -v b="$then" 'BEGIN { exit !(b < a) }'
 result $? "slime: engines of four GPUs, $now s, then $then s"
 
+# What changes the learning is tried only where it is allowed: with half as many
+# optimizer steps an iteration reads weights and reduces gradients half as
+# often.  The fault: without the flag the key is not changed.
+learns='--keep=*.rollout.* --keep=*.ref.* --keep=*micro* --keep=*ulysses* --keep=*checkpointing --keep=*offload --keep=*model*'
+# shellcheck disable=SC2086
+works tune "$verl" $learns --threads=1 --format=tsv
+! grep -q 'ppo_mini_batch_size	256' out
+result $? "optimizer steps stay"
+# shellcheck disable=SC2086
+works tune "$verl" $learns --threads=1 --format=tsv --allow=mini-batches \
+  -o steps.sh
+then=$(cell then iteration_s)
+grep -q '^actor_rollout_ref.actor.ppo_mini_batch_size	256	' out &&
+  [ "$(runs steps.sh steps)" = "$then" ]
+result $? "where it is allowed they change, and the script runs as the table says"
+fails "--allow: unknown value 'batch', expected one of staleness, mini-batches" \
+  tune "$verl" --allow=batch
+
 fails "no training program is started" tune "$data/verl-keys.tsv"
 fails "is not a whole number" tune "$verl" --threads=x
 # No keys of TRL's are known: it says that there is nothing to try.
