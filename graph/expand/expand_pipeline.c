@@ -39,6 +39,7 @@ ra_call_shard(const RaPlan *plan, uint32_t call)
                    .groups_experts = plan->cluster->device.groups_experts != 0,
                    .dtype = (uint8_t)ra_call_plan_dtype(p, m),
                    .kv_dtype = (uint8_t)(1 + ra_call_plan_kv_dtype(p, m)),
+                   .by_block = p->dtype > 0,
                    .recompute = (uint8_t)p->recompute,
                    .attention = (uint8_t)p->attention,
                    .cross_entropy = (uint8_t)p->cross_entropy,

@@ -154,8 +154,8 @@ static const RaKeySpec call_keys[] = {
    .doc = "train: gradient reduction overlaps with the last backward pass"},
   {"dtype", RA_KEY_ENUM, G_STRUCT_OFFSET(CallKeys, dtype),
    .names = dtype_words,
-   .doc = "generate: of the weights, quantised as they arrive; default: the "
-          "model's"},
+   .doc = "generate: of the weights, quantised as they arrive, fp8 by blocks "
+          "of 128; default: the model's"},
   {"kv-dtype", RA_KEY_ENUM, G_STRUCT_OFFSET(CallKeys, kv_dtype),
    .names = dtype_words,
    .doc = "generate: of cached keys and values; default: the model's"},

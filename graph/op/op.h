@@ -201,6 +201,7 @@ typedef struct {
   uint8_t dtype;             /* RaDtype of parameters; see ra_op_dtype() */
   uint8_t kv_dtype;          /* 1 + RaDtype of cached keys and values; 0: that
                                 of parameters */
+  uint8_t by_block;          /* 0 or 1: fp8 products have %RA_OP_BLOCK */
   uint8_t recompute;         /* RaRecompute of graph/input/plan.h */
   uint8_t attention;         /* RaAttention of graph/input/plan.h */
   uint8_t cross_entropy;     /* RaCrossEntropy of graph/input/plan.h */

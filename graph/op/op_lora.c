@@ -8,9 +8,14 @@ void
 ra_op_add(RaOpBuilder *b, RaOpKind kind, uint64_t d0, uint64_t d1, uint64_t d2,
           uint64_t d3)
 {
+  gboolean by_block = b->shard->by_block &&
+                      (kind == RA_OP_GEMM || kind == RA_OP_EXPERTS) &&
+                      b->shard->dtype == RA_DTYPE_FP8;
+
   g_assert(b->n_ops < RA_OP_LIST_MAX);
   b->ops[b->n_ops++] = (RaOp){.kind = (uint8_t)kind,
                               .dtype = ra_op_dtype(kind, b->shard->dtype),
+                              .flags = by_block ? RA_OP_BLOCK : 0,
                               .count = b->count,
                               .dim = {d0, d1, d2, d3}};
 }

@@ -34,7 +34,8 @@ make(const char *plan)
 }
 
 /* Bytes of the op list of a decode step of 8 sequences of 512 tokens, products
- * and attention apart. */
+ * and attention apart.  Products of 8 bits that a rollout chose itself have a
+ * scale a block. */
 static void
 step_bytes(const PlanText *t, double *out_products, double *out_attention)
 {
@@ -48,6 +49,8 @@ step_bytes(const PlanText *t, double *out_products, double *out_attention)
   for (guint i = 0; i < n; i++) {
     if (list[i].kind == RA_OP_GEMM) {
       ck_assert_int_eq(list[i].dtype, shard.dtype);
+      ck_assert_int_eq((list[i].flags & RA_OP_BLOCK) != 0,
+                       shard.dtype == RA_DTYPE_FP8);
       *out_products += list[i].count * ra_op_bytes(&list[i]);
     }
     if (list[i].kind == RA_OP_DECODE_ATTENTION)
