@@ -32,7 +32,8 @@
 #define FULL_FRAC 4.6e-4
 #define NODE_GPUS 8
 /* Prompts of a generation batch over those trained on, where groups are
- * filtered (verl, recipe/dapo/run_dapo_qwen2.5_32b.sh: gen_prompt_bsz). */
+ * filtered (verl, recipe/dapo/run_dapo_qwen2.5_32b.sh: gen_prompt_bsz; NeMo-RL,
+ * dapo-deepseek-v3-64n8g.yaml: batch_multiplier). */
 #define FILTER_FACTOR 3
 #define ENGINE_FRAC 0.9 /* of a GPU, where a framework's default is not known */
 #define DOMAIN_GPUS 64  /* of one NVLink domain of GB200 NVL72 */
@@ -59,6 +60,18 @@ static const struct {
     {"roll", RA_FRAMEWORK_ROLL, 256, 8192, 0, 0, 0.8, FALSE, TRUE, FALSE},
     {"openrlhf", RA_FRAMEWORK_OPENRLHF, 256, 0, 0, 0, 0.5, FALSE, TRUE, FALSE},
     {"areal", RA_FRAMEWORK_AREAL, 256, 8192, 0, 0, 0.9, FALSE, TRUE, FALSE},
+};
+
+/* What the recipes that notes name say of engines, and rows do not
+ * (NeMo-RL, examples/configs/recipes/llm/performance at v0.4.0 and v0.5.0). */
+static const struct {
+  const char *recipe;    /* how its file begins */
+  gboolean async_engine; /* vllm_cfg.async_engine beside training, too */
+  gboolean eager;        /* vllm_cfg.enforce_eager */
+} recipes[] = {
+    {"recipe grpo-deepseek-v3-", TRUE, FALSE},
+    {"recipe grpo-qwen3-235b-", TRUE, FALSE},
+    {"recipe dapo-deepseek-v3-", FALSE, TRUE},
 };
 
 /* A row on its way to a recipe. */
@@ -438,13 +451,46 @@ is_before(const Maker *m)
   return FALSE;
 }
 
+/* The row's recipe: index into recipes[], or their number. */
+static guint
+recipe_of(const Maker *m)
+{
+  guint i = 0;
+
+  while (i < G_N_ELEMENTS(recipes) &&
+         !says(m, RA_STEP_CELL_NOTES, recipes[i].recipe))
+    i++;
+  return i;
+}
+
+/* TRUE if the engine's scheduler has a process of its own. */
+static gboolean
+is_async_engine(const Maker *m)
+{
+  guint i = recipe_of(m);
+
+  return habits[m->habit].async_sequences > 0 &&
+         (m->own_gpus > 0 ||
+          (i < G_N_ELEMENTS(recipes) && recipes[i].async_engine));
+}
+
+static gboolean
+is_eager(const Maker *m)
+{
+  guint i = recipe_of(m);
+
+  return says(m, RA_STEP_CELL_ENGINE, "eager") ||
+         (i < G_N_ELEMENTS(recipes) && recipes[i].eager) ||
+         (is_before(m) && !says(m, RA_STEP_CELL_NOTES, "cuda graph"));
+}
+
 /* Engines. */
 static gboolean
 set_generate(Maker *m, GError **error)
 {
   const RaStepRow *row = m->row;
   RaRecipeCall *call = &m->recipe->calls[RA_RECIPE_GENERATE];
-  gboolean apart = m->own_gpus > 0 && habits[m->habit].async_sequences > 0;
+  gboolean is_async = is_async_engine(m);
   double most;
 
   call->is_there = TRUE;
@@ -460,18 +506,21 @@ set_generate(Maker *m, GError **error)
     return fail(error, "the GPUs of an engine are not published");
   if (call->n_gpus % call->tp != 0)
     return fail(error, "engines do not divide the GPUs of generation");
-  call->graph = !says(m, RA_STEP_CELL_ENGINE, "eager") &&
-                (!is_before(m) || says(m, RA_STEP_CELL_NOTES, "cuda graph"));
-  call->max_sequences = apart          ? habits[m->habit].async_sequences
+  call->graph = !is_eager(m);
+  call->max_sequences = is_async       ? habits[m->habit].async_sequences
                         : is_before(m) ? VLLM_SEQUENCES
                                        : habits[m->habit].max_sequences;
-  call->prefill_tokens =
-      apart ? habits[m->habit].async_tokens : habits[m->habit].prefill_tokens;
+  call->prefill_tokens = is_async ? habits[m->habit].async_tokens
+                                  : habits[m->habit].prefill_tokens;
   if (ra_phrase_number(cell_of(m, RA_STEP_CELL_ENGINE), "max_num_seqs ([0-9]+)",
                        &most))
     call->max_sequences = (uint32_t)most;
   call->prefix_sharing = TRUE;
-  if (says(m, RA_STEP_CELL_NOTES, "filter_groups on"))
+  if (says(m, RA_STEP_CELL_NOTES, "FP8 generation") ||
+      says(m, RA_STEP_CELL_MODEL, "FP8 rollout"))
+    m->recipe->rollout_dtype = g_strdup("fp8");
+  if (says(m, RA_STEP_CELL_NOTES, "filter_groups on") ||
+      says(m, RA_STEP_CELL_NOTES, "dynamic sampling"))
     m->recipe->trips.n_prompts = FILTER_FACTOR * m->recipe->n_prompts;
   return TRUE;
 }
@@ -492,6 +541,14 @@ set_async(Maker *m)
       strstr(cell, "staleness 0;"))
     lag = 0;
   r->staleness = (uint32_t)ceil(lag);
+  /* in_flight_weight_updates of all NeMo-RL's recipes of async_grpo, v0.4 and
+   * v0.5. */
+  if (r->staleness > 0 && m->own_gpus > 0 &&
+      habits[m->habit].framework == RA_FRAMEWORK_NEMO_RL) {
+    r->async = (RaRecipeAsync){
+        .is_service = TRUE, .in_flight = TRUE, .sync_interval = 1};
+    return;
+  }
   if (r->staleness == 0 || !strstr(cell, "fully"))
     return;
   r->async.is_service = r->async.interrupts = TRUE;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "graph/input/plan_service.h"
 #include "study/validate/step_row.h"
 #include "study/validate/step_text.h"
 #include "study/validate/validate.h"
@@ -244,6 +245,60 @@ START_TEST(test_level)
 }
 END_TEST
 
+/* NeMo-RL's engines of the recipes that notes name.  Beside training: 128
+ * sequences of AsyncLLM, and kernels in graphs; the DAPO recipe has neither,
+ * and generates 3 x 64 prompts a trip.  On GPUs of its own a new version takes
+ * over what runs; weights of 8 bits where the notes say so. */
+START_TEST(test_engines)
+{
+  static const struct {
+    const char *placement, *notes;
+    uint32_t most, trip;
+    RaLaunch launch;
+    RaServiceRefit service;
+    gboolean fp8;
+  } cases[] = {
+      {"colocated", "recipe grpo-other-8g.yaml", 1024, 0, RA_LAUNCH_GRAPH,
+       RA_SERVICE_NONE, FALSE},
+      {"colocated", "recipe grpo-qwen3-235b-16n8g.yaml", 128, 0,
+       RA_LAUNCH_GRAPH, RA_SERVICE_NONE, FALSE},
+      {"colocated", "dynamic sampling; recipe dapo-deepseek-v3-64n8g.yaml",
+       1024, 192, RA_LAUNCH_EAGER, RA_SERVICE_NONE, FALSE},
+      {"async 1-off (non-colocated)", "2 GPUs generate; 2 train", 128, 0,
+       RA_LAUNCH_GRAPH, RA_SERVICE_IN_FLIGHT, FALSE},
+      {"async 1-off (non-colocated)",
+       "FP8 generation and FP8 training; 2 GPUs generate; 2 train", 128, 0,
+       RA_LAUNCH_GRAPH, RA_SERVICE_IN_FLIGHT, TRUE},
+  };
+
+  for (guint i = 0; i < G_N_ELEMENTS(cases); i++) {
+    GError *error = NULL;
+    g_autofree char *text = g_strdup_printf(
+        "run,attributed,NeMo-RL,v0.5 (2026-01),GRPO,"
+        "Qwen/Qwen2.5-0.5B-Instruct,,4,H100-80GB,64,4,100,512,200,1024,"
+        "megatron,1,1,cp1,,,vllm,1,2,0.8,%s,32,mbs 1 (sequence packing on; "
+        "4096 tokens a bin x mbs),yes,full,no,no,,,,,,,,,,24,,A,%s\n",
+        cases[i].placement, cases[i].notes);
+    char *data = make_data(text);
+    g_autoptr(GArray) rows = ra_published_rows(data, &error);
+    g_autoptr(RaSetup) setup =
+        ra_published_setup(&g_array_index(rows, RaStepRow, 0), NULL, &error);
+    const RaCallPlan *call;
+
+    ck_assert_msg(setup != NULL, "%s", error ? error->message : "");
+    call =
+        &setup->plan
+             ->calls[ra_workload_find_call(setup->workload, "actor_generate")];
+    ck_assert_uint_eq(call->max_sequences, cases[i].most);
+    ck_assert_uint_eq(setup->workload->n_trip_prompts, cases[i].trip);
+    ck_assert_int_eq(call->launch, cases[i].launch);
+    ck_assert_int_eq(call->service, cases[i].service);
+    ck_assert_int_eq(call->dtype == 1 + RA_DTYPE_FP8, cases[i].fp8);
+    remove_data(data);
+  }
+}
+END_TEST
+
 static Suite *
 step_row_suite(void)
 {
@@ -254,6 +309,7 @@ step_row_suite(void)
   tcase_add_test(tcase, test_split);
   tcase_add_test(tcase, test_plan);
   tcase_add_test(tcase, test_link);
+  tcase_add_test(tcase, test_engines);
   tcase_add_test(tcase, test_times);
   tcase_add_test(tcase, test_level);
   suite_add_tcase(suite, tcase);
