@@ -82,6 +82,18 @@ static const RaGpu gpus[] = {
    40, 2, 300, FALSE, "a100-pcie-80gb",
    "NVIDIA A100 data sheet, 2021: 80 GB PCIe",
    {80 * GIB, 1935e9, 312e12, 0, 32e9, 32e9, LATENCY_S}},
+  {"gh200", "gh200", "h100", "h100-sxm", HOPPER, 132, 1980e6, 128, 50, 3, 1000,
+   FALSE, "gh200-96gb gh200-480gb",
+   "NVIDIA GH200 Grace Hopper Superchip data sheet, 2023: 96 GB of HBM3, "
+   "NVLink-C2C to the host",
+   {96 * GIB, 4000e9, 989e12, 1978e12, 450e9, 450e9, LATENCY_S}},
+  {"a6000", "a6000", "a100-pcie", "a40 a100-sxm", AMPERE, 84, 1800e6, 128, 6, 2,
+   300, FALSE, "rtx-a6000 rtx-a6000-48gb a6000-48gb",
+   "NVIDIA RTX A6000 data sheet, 2020: fp32 accumulation",
+   {48 * GIB, 768e9, 154.8e12, 0, 32e9, 32e9, LATENCY_S}},
+  {"l20", "l20", "a100-pcie", "l40s a40 a100-sxm h100-sxm", ADA, 92, 2520e6,
+   128, 96, 2, 275, FALSE, "l20-48gb", "NVIDIA L20 data sheet, 2023",
+   {48 * GIB, 864e9, 119.5e12, 239e12, 32e9, 32e9, LATENCY_S}},
 };
 /* clang-format on */
 

@@ -7,7 +7,7 @@
  *     const RaGpu *gpu = ra_gpu_find("NVIDIA H100 SXM");
  *     gpu->name -> "h100-sxm"
  *
- * Typical sizes: 16 classes.
+ * Typical sizes: 20 classes.
  */
 #ifndef RA_ESTIMATOR_CALIBRATE_GPU_H
 #define RA_ESTIMATOR_CALIBRATE_GPU_H

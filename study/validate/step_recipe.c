@@ -62,8 +62,8 @@ static const struct {
     {"areal", RA_FRAMEWORK_AREAL, 256, 8192, 0, 0, 0.9, FALSE, TRUE, FALSE},
 };
 
-/* What the recipes that notes name say of engines, and rows do not
- * (NeMo-RL, examples/configs/recipes/llm/performance at v0.4.0 and v0.5.0). */
+/* Engines of the recipes that notes name, where rows do not say (NeMo-RL,
+ * examples/configs/recipes/llm/performance at v0.4.0 and v0.5.0). */
 static const struct {
   const char *recipe;    /* how its file begins */
   gboolean async_engine; /* vllm_cfg.async_engine beside training, too */
