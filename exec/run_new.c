@@ -72,6 +72,8 @@ check_call(const RaPlan *plan, uint32_t call, const RaBackend *backend,
                   "sequences that are moved or over-sampled", error);
   if (p->balance != RA_BALANCE_SEQUENCES)
     return refuse(plan, call, backend, "balance = tokens", error);
+  if (p->padding != RA_PADDING_NONE || p->padded_length > 0)
+    return refuse(plan, call, backend, "padding", error);
   if (p->optimizer_residency == RA_RESIDENCY_CPU)
     return refuse(plan, call, backend, "optimizer-residency = cpu", error);
   if (p->dtype > 0 || p->kv_dtype > 0)

@@ -228,7 +228,7 @@ finish(RaArena *arena, uint32_t n, const uint32_t *prompt,
        const RaRollout *rollout)
 {
   RaSequenceSet *s = ra_arena_alloc(arena, 1, sizeof *s);
-  uint64_t *sums[4];
+  uint64_t *sums[4], longest = 0;
 
   for (guint i = 0; i < G_N_ELEMENTS(sums); i++)
     sums[i] = ra_arena_alloc(arena, (gsize)n + 1, sizeof **sums);
@@ -239,9 +239,10 @@ finish(RaArena *arena, uint32_t n, const uint32_t *prompt,
     sums[1][i + 1] = sums[1][i] + p * (p + 1) / 2;
     sums[2][i + 1] = sums[2][i] + whole;
     sums[3][i + 1] = sums[3][i] + whole * (whole + 1) / 2;
+    longest = MAX(longest, whole);
   }
-  *s = (RaSequenceSet){n,     prompt,  response, sums[0], sums[1],
-                       order, sums[2], sums[3],  turns,   rollout};
+  *s = (RaSequenceSet){n,       prompt,  response, sums[0], sums[1], order,
+                       sums[2], sums[3], longest,  turns,   rollout};
   return s;
 }
 
@@ -319,10 +320,10 @@ compare_lengths(const void *a, const void *b)
 }
 
 /* Each sequence, the longest first, goes to the batch with the fewest tokens,
- * of equal ones to the first. */
+ * of equal ones to the first; so a batch's first is its longest. */
 static void
 cut_evenly(const RaSequenceSet *set, uint32_t first, uint32_t n, uint32_t m,
-           RaBatch *out_batches)
+           RaBatch *out_batches, uint64_t *out_longest)
 {
   g_autofree RaEnding *ranked = g_new(RaEnding, n);
 
@@ -339,6 +340,8 @@ cut_evenly(const RaSequenceSet *set, uint32_t first, uint32_t n, uint32_t m,
     for (uint32_t k = 1; k < m; k++)
       if (out_batches[k].q_tokens < to->q_tokens)
         to = &out_batches[k];
+    if (to->n_sequences == 0)
+      out_longest[to - out_batches] = one.q_tokens;
     to->n_sequences += one.n_sequences;
     to->q_tokens += one.q_tokens;
     to->kv_tokens += one.kv_tokens;
@@ -346,19 +349,49 @@ cut_evenly(const RaSequenceSet *set, uint32_t first, uint32_t n, uint32_t m,
   }
 }
 
+/* Tokens of the longest of [@first, @last). */
+static uint64_t
+longest_of(const RaSequenceSet *set, uint32_t first, uint32_t last)
+{
+  uint64_t longest = 0;
+
+  for (uint32_t i = first; i < last; i++)
+    longest = MAX(longest, set->tokens[i + 1] - set->tokens[i]);
+  return longest;
+}
+
+/* @longest: tokens of the longest sequence of @batch. */
+static void
+pad(RaBatch *batch, uint64_t longest)
+{
+  batch->q_tokens = batch->kv_tokens = batch->n_sequences * longest;
+  batch->pairs = batch->n_sequences * (longest * (longest + 1) / 2);
+}
+
 void
 ra_sequence_set_cut(const RaSequenceSet *set, uint32_t first, uint32_t n,
-                    uint32_t m, int balance, RaBatch *out_batches)
+                    uint32_t m, const RaCallPlan *how, RaBatch *out_batches)
 {
-  g_return_if_fail(m > 0 && n >= m);
+  gboolean pads = how->padding != RA_PADDING_NONE || how->padded_length > 0;
+  g_autofree uint64_t *longest = NULL;
+  uint32_t share;
 
-  if (balance == RA_BALANCE_TOKENS) {
-    cut_evenly(set, first, n, m, out_batches);
-    return;
+  g_return_if_fail(m > 0 && n >= m);
+  share = n / m;
+  longest = g_new0(uint64_t, m);
+  if (how->balance == RA_BALANCE_TOKENS)
+    cut_evenly(set, first, n, m, out_batches, longest);
+  for (uint32_t i = 0; i < m && how->balance != RA_BALANCE_TOKENS; i++) {
+    uint32_t begin = first + i * share, end = begin + share;
+
+    out_batches[i] = ra_sequence_set_batch(set, begin, end);
+    longest[i] = pads ? longest_of(set, begin, end) : 0;
   }
-  for (uint32_t i = 0; i < m; i++)
-    out_batches[i] = ra_sequence_set_batch(set, first + i * (n / m),
-                                           first + (i + 1) * (n / m));
+  for (uint32_t i = 0; i < m && pads; i++) {
+    if (how->padding == RA_PADDING_BATCH)
+      longest[i] = set->longest;
+    pad(&out_batches[i], MAX(longest[i], how->padded_length));
+  }
 }
 
 RaBatch

@@ -31,6 +31,7 @@ typedef struct {
       *tokens; /* (n_sequences + 1) of prompt + response, in order of arrival */
   const uint64_t
       *pairs; /* (n_sequences + 1) of s (s + 1) / 2, in order of arrival */
+  uint64_t longest;     /* tokens of a whole sequence */
   const RaTurns *turns; /* turns of the sequences, whose `response` then is all
                            that follows the prompt; NULL: one turn each */
   const RaRollout *rollout; /* generation by replica; NULL: each replica has its
@@ -75,13 +76,15 @@ RaBatch ra_sequence_set_batch(const RaSequenceSet *set, uint32_t first,
  * ra_sequence_set_cut:
  * @first, @n: the sequences of a replica, in order of arrival
  * @m: number of micro-batches, at most @n; by RA_BALANCE_SEQUENCES a divisor
- * @balance: RaBalance
- * @out_batches: (array length=m): the micro-batches
+ * @how: its balance and its padding count
+ * @out_batches: (array length=m): the micro-batches, with their padding
  *
- * Cost: O(m); by RA_BALANCE_TOKENS O(n (log n + m)).
+ * Cost: O(m), with RA_PADDING_MICRO_BATCH O(n); by RA_BALANCE_TOKENS
+ * O(n (log n + m)).
  */
 void ra_sequence_set_cut(const RaSequenceSet *set, uint32_t first, uint32_t n,
-                         uint32_t m, int balance, RaBatch *out_batches);
+                         uint32_t m, const RaCallPlan *how,
+                         RaBatch *out_batches);
 
 /* Batch of the prompts [@first, @last). */
 RaBatch ra_sequence_set_prompts(const RaSequenceSet *set, uint32_t first,

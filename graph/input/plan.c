@@ -15,6 +15,7 @@
 
 #define MAX_DEGREE 1048576.0 /* 2^20 GPUs along one axis */
 #define MAX_VIRTUAL 1000     /* no model has more layers to interleave */
+#define MAX_PADDED 1048576   /* tokens: 2^20, as lengths of workloads */
 
 typedef struct {
   const char *workload;
@@ -30,7 +31,9 @@ typedef struct {
   int dispatch;
   uint32_t micro_batches;
   int balance;
-  uint32_t mini_batches; /* 0: not given */
+  int padding;
+  uint32_t padded_length; /* 0: not given */
+  uint32_t mini_batches;  /* 0: not given */
   const char *schedule;
   gboolean sequence_parallel;
   int recompute;
@@ -72,6 +75,8 @@ static const char *const realloc_words[] = {"broadcast", "p2p", "all-gather",
 static const char *const optimizer_words[] = {"keep", "host", "cpu", NULL};
 static const char *const master_words[] = {"fp32", "remainders", NULL};
 static const char *const balance_words[] = {"sequences", "tokens", NULL};
+static const char *const padding_words[] = {"none", "micro-batch", "batch",
+                                            NULL};
 /* A prefix of RaDtype: gradients are never reduced in fp8. */
 static const char *const grad_dtype_words[] = {"bf16", "fp16", "fp32", NULL};
 static const char *const dtype_words[] = {"bf16", "fp16", "fp32", "fp8", NULL};
@@ -114,6 +119,13 @@ static const RaKeySpec call_keys[] = {
    .fallback = "sequences", .names = balance_words,
    .doc = "train, inference: micro-batches have equally many sequences, or "
           "about equally many tokens (dynamic batches)"},
+  {"padding", RA_KEY_ENUM, G_STRUCT_OFFSET(CallKeys, padding),
+   .fallback = "none", .names = padding_words,
+   .doc = "train, inference: sequences are as long as the longest of their "
+          "micro-batch, or of the whole batch"},
+  {"padded-length", RA_KEY_UINT32, G_STRUCT_OFFSET(CallKeys, padded_length),
+   .min = 1, .max = MAX_PADDED,
+   .doc = "train, inference: tokens of every sequence, those of padding too"},
   {"mini-batches", RA_KEY_UINT32, G_STRUCT_OFFSET(CallKeys, mini_batches),
    .min = 1, .max = MAX_DEGREE, .doc = "train: instead of the workload's"},
   {"schedule", RA_KEY_STRING, G_STRUCT_OFFSET(CallKeys, schedule),
@@ -383,11 +395,13 @@ check_kind(const RaPlan *plan, const RaCallPlan *to, const RaCall *call,
                               "'%s' of '%s', expected it on generate calls "
                               "only",
                               key, call->name);
-    if (call->kind == RA_CALL_GENERATE && g_str_equal(key, "balance"))
+    if (call->kind == RA_CALL_GENERATE &&
+        (g_str_equal(key, "balance") || g_str_equal(key, "padding") ||
+         g_str_equal(key, "padded-length")))
       return ra_key_file_fail(plan->file, to->group, key, error,
-                              "'balance' of the generate call '%s', expected "
-                              "it on train and inference calls",
-                              call->name);
+                              "'%s' of the generate call '%s', expected it on "
+                              "train and inference calls",
+                              key, call->name);
   }
   return TRUE;
 }
@@ -415,6 +429,8 @@ set_strategy(RaCallPlan *to, const CallKeys *keys, int dtype)
   to->residency = keys->residency;
   to->optimizer_residency = RA_RESIDENCY_KEEP + keys->optimizer_residency;
   to->balance = keys->balance;
+  to->padding = keys->padding;
+  to->padded_length = keys->padded_length;
   to->master_weights = keys->master_weights;
   to->realloc = keys->realloc;
 }

@@ -35,6 +35,8 @@
  *                                remainder to the middle stages
  *     residency = release        release | keep | host: see RaResidency
  *     balance = sequences        sequences | tokens: see RaBalance
+ *     padding = none             none | micro-batch | batch: see RaPadding
+ *     padded-length = 3072       tokens of every sequence; default: by padding
  *     optimizer-residency = keep keep | host | cpu: see RaResidency
  *     realloc = broadcast        broadcast | p2p | all-gather: how this layout
  *                                receives what training wrote in another
@@ -48,8 +50,8 @@
  * Only train calls have mini-batches, schedule, recompute, attention,
  * cross-entropy, scatter-sends, zero 1 and 2, grad-dtype, master-weights,
  * overlap-grad-reduce and optimizer-residency.  Only the other calls have
- * realloc, and all but generate balance.  A host call has a mesh or no group at
- * all.
+ * realloc, and all but generate balance, padding and padded-length.  A host
+ * call has a mesh or no group at all.
  *
  * Context parallelism cuts every sequence into 2 cp chunks.  Rank r has the
  * r-th and the r-th last (the balanced zig-zag of ring attention); cp ranks
@@ -76,7 +78,8 @@
  * generate and inference, 2 pp for train where pp > 1, else 1; schedule 1f1b;
  * recompute none; attention flash; cross-entropy fused; zero 0, zero-group dp;
  * grad-dtype the model's; launch eager; residency release; optimizer-residency
- * keep; realloc broadcast; balance sequences; master-weights fp32.
+ * keep; realloc broadcast; balance sequences; padding none; master-weights
+ * fp32.
  *
  * Invariants after ra_plan_load():
  * - dp tp pp cp = GPUs of the mesh; cp is 1 for generate;
@@ -195,6 +198,14 @@ typedef enum { RA_GATHERS_AHEAD, RA_GATHERS_IN_TURN } RaGathers;
  */
 typedef enum { RA_BALANCE_SEQUENCES, RA_BALANCE_TOKENS } RaBalance;
 
+/* Length to which sequences of a micro-batch are padded, where a framework does
+ * not pack them.  All that a layer does it does to padding too. */
+typedef enum {
+  RA_PADDING_NONE,        /* packed one behind the other */
+  RA_PADDING_MICRO_BATCH, /* the longest of the micro-batch */
+  RA_PADDING_BATCH        /* the longest of the step's sequences */
+} RaPadding;
+
 /* Batching of a generate call, that is, which sequences step together:
  * graph/input/plan_batching.h. */
 typedef enum { RA_BATCHING_STATIC, RA_BATCHING_CONTINUOUS } RaBatchingKind;
@@ -225,6 +236,8 @@ typedef struct {
   uint8_t axis[RA_N_AXES];    /* RaAxis, innermost first */
   uint32_t n_micro_batches;   /* per replica and mini-batch (train) or part */
   int balance;                /* RaBalance; train and inference */
+  int padding;                /* RaPadding; train and inference */
+  uint32_t padded_length;     /* tokens of a sequence at least; 0: by padding */
   uint32_t n_mini_batches;    /* train: replaces the workload's number; 0: the
                                  workload's, which is never repeated here */
   int schedule;               /* RaScheduleKind; train only */

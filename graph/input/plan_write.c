@@ -146,6 +146,13 @@ append_call(GString *out, const RaPlan *plan, uint32_t index)
                          to->dp, to->tp, to->pp, to->n_micro_batches);
   if (to->balance == RA_BALANCE_TOKENS)
     g_string_append(out, "balance = tokens\n");
+  if (to->padding != RA_PADDING_NONE)
+    g_string_append_printf(out, "padding = %s\n",
+                           to->padding == RA_PADDING_BATCH ? "batch"
+                                                           : "micro-batch");
+  if (to->padded_length > 0)
+    g_string_append_printf(out, "padded-length = %" PRIu32 "\n",
+                           to->padded_length);
   if (to->cp > 1)
     g_string_append_printf(out, "cp = %" PRIu32 "\n", to->cp);
   if (ra_call_plan_ep(to) > 1)
@@ -225,6 +232,7 @@ call_equal(const RaCallPlan *a, const RaCallPlan *b)
          a->dispatch == b->dispatch &&
          memcmp(a->axis, b->axis, sizeof a->axis) == 0 &&
          a->n_micro_batches == b->n_micro_batches && a->balance == b->balance &&
+         a->padding == b->padding && a->padded_length == b->padded_length &&
          a->n_mini_batches == b->n_mini_batches && a->schedule == b->schedule &&
          a->n_virtual == b->n_virtual &&
          memcmp(a->stage_layers, b->stage_layers,

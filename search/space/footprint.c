@@ -27,8 +27,9 @@ typedef struct {
   uint32_t call, dp, n_micro_batches, n_mini_batches;
   RaBatching batching; /* max_sequences 0: static */
   uint32_t kv_block;
-  gboolean drops; /* keys and values during tools */
-  int balance;    /* of micro-batches */
+  gboolean drops;       /* keys and values during tools */
+  int balance, padding; /* of micro-batches */
+  uint32_t padded_length;
 } Key;
 
 static guint
@@ -61,7 +62,8 @@ key_equal(gconstpointer a, gconstpointer b)
          x->n_mini_batches == y->n_mini_batches &&
          same_batching(&x->batching, &y->batching) &&
          x->kv_block == y->kv_block && x->drops == y->drops &&
-         x->balance == y->balance;
+         x->balance == y->balance && x->padding == y->padding &&
+         x->padded_length == y->padded_length;
 }
 
 RaLoads *
@@ -176,7 +178,9 @@ ra_loads_of(RaLoads *loads, const RaPlan *plan, uint32_t call)
              .n_mini_batches = p->n_mini_batches,
              .kv_block = p->kv_block,
              .drops = p->tool_kv_drops,
-             .balance = p->balance};
+             .balance = p->balance,
+             .padding = p->padding,
+             .padded_length = p->padded_length};
   RaCallLoad *load, made;
 
   if (loads->workload->calls[call].kind == RA_CALL_GENERATE)

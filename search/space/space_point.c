@@ -51,6 +51,7 @@ same_strategy(const RaCallPlan *a, const RaCallPlan *b)
          a->launch == b->launch && a->realloc == b->realloc &&
          a->attention == b->attention && a->cross_entropy == b->cross_entropy &&
          a->scatter_sends == b->scatter_sends && a->balance == b->balance &&
+         a->padding == b->padding && a->padded_length == b->padded_length &&
          a->master_weights == b->master_weights &&
          ra_plan_same_batching(a, b) &&
          memcmp(a->stage_layers, b->stage_layers,

@@ -55,6 +55,8 @@ set_call(RaRecipe *recipe, RaRecipeKind kind, const RaPlan *plan, uint32_t c)
       .ep = MAX(1, how->ep),
       .etp = how->ep > 1 ? ra_call_plan_expert_tp(how) : 0,
       .n_virtual = how->n_virtual > 1 ? how->n_virtual : 0,
+      .padding = how->padding,
+      .padded_length = how->padded_length,
       .zero = (uint32_t)how->zero,
       .sequence_parallel = how->sequence_parallel,
       .full_recompute = how->recompute == RA_RECOMPUTE_FULL,

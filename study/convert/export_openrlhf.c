@@ -100,6 +100,8 @@ put_micro(const Writer *w)
         train->micro_batch);
     put(w, "rollout.micro_batch_size", "micro_rollout_batch_size",
         MAX(1, infer->micro_batch));
+    put_if(w, train->padding == RA_PADDING_NONE, "ds.packing_samples",
+           "packing_samples");
     return;
   }
   put_if(w, TRUE, "train.dynamic_batch_enable", "use_dynamic_batch");

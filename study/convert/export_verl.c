@@ -214,6 +214,18 @@ put_fsdp(const Writer *w, const RaCallPlan *how, const char *prefix,
                   WORD(how->optimizer_residency == RA_RESIDENCY_HOST));
 }
 
+/* @how computes on padding; FSDP's key is below @model. */
+static void
+put_padding(const Writer *w, const RaCallPlan *how, const char *prefix,
+            const char *model)
+{
+  if (!w->is_megatron && how->padded_length > 0)
+    ra_export_put(w->export, model, "use_remove_padding", "False");
+  if (w->is_megatron && how->padding == RA_PADDING_MICRO_BATCH &&
+      w->version != V2025_07)
+    ra_export_put(w->export, prefix, "megatron.use_remove_padding", "False");
+}
+
 /* ---- The parts ----------------------------------------------------------- */
 
 /* Nodes and GPUs of the mesh of @how, for a pool of verl. */
@@ -434,6 +446,7 @@ put_actor(const Writer *w)
 
   ra_export_put_model(x, MODEL, "path", w->plan, c);
   put_lora(w, RA_RECIPE_ACTOR_TRAIN, MODEL);
+  put_padding(w, how, ACTOR, MODEL);
   if (w->is_megatron) {
     put_megatron(w, how, ACTOR, TRUE);
     put_stages(w, how, model->model->n_layers);
@@ -466,6 +479,7 @@ put_critic(const Writer *w)
     return;
   ra_export_put_model(x, "critic.", "model.path", w->plan, c);
   put_lora(w, RA_RECIPE_CRITIC_TRAIN, "critic.model.");
+  put_padding(w, how, "critic.", "critic.model.");
   if (w->is_megatron) {
     put_megatron(w, how, "critic.", TRUE);
     put_recompute(w, how, "+critic.");

@@ -97,6 +97,9 @@ const RaMeaning ra_meanings_verl[] = {
 
     /* Time. */
     RA_MEANS_LOST(TIME, "trainer.device", "cuda", "a GPU of CUDA"),
+    RA_MEANS_CODE("actor_rollout_ref.model.use_remove_padding"),
+    RA_MEANS_CODE("*.megatron.use_remove_padding"),
+    RA_MEANS_CODE("critic.model.use_remove_padding"),
     RA_MEANS_LOST(TIME, "*.use_remove_padding", "true", "no padding"),
     RA_MEANS_LOST(TIME, "*.use_rmpad", "true", "no padding"),
     RA_MEANS_LOST(TIME, "*.pad_to_length", "off", "no padding"),
@@ -131,8 +134,6 @@ const RaMeaning ra_meanings_verl[] = {
     RA_MEANS_LOST(TIME, "*.tiled_mlp.enabled", "off", "no tiles"),
     RA_MEANS_NOTHING("*.tiled_mlp.*"),
     RA_MEANS_LOST(TIME, "critic.ppo_epochs", "1", "the actor's"),
-    RA_MEANS_LOST(TIME, "critic.model.use_remove_padding", "true",
-                  "no padding"),
     RA_MEANS_LOST(TIME, "async_resources.*", "off",
                   "all calls are on the GPUs of trainer.*"),
     RA_MEANS_LOST(TIME, "trainer.v1.trainer_mode", "sync|separate_async",

@@ -79,6 +79,8 @@ typedef struct {
   uint32_t n_micro_batches;  /* both 0: the plan's default */
   uint32_t n_mini_batches;   /* train: optimizer steps; 0: the recipe's */
   uint32_t micro_tokens;     /* of a replica: micro_batch in tokens; or 0 */
+  int padding;               /* RaPadding of the plan; not generate */
+  uint32_t padded_length;    /* tokens of a sequence at least; 0: by padding */
   uint32_t zero, zero_group; /* zero_group 0: all of dp */
   gboolean sequence_parallel;
   gboolean full_recompute;

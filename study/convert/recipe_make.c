@@ -390,6 +390,17 @@ put_shards(RaRecipe *recipe, RaRecipeKind kind, GString *out)
     g_string_append(out, "gathers = in-turn\n");
 }
 
+static void
+put_padding(const RaRecipeCall *call, GString *out)
+{
+  if (call->padding != RA_PADDING_NONE)
+    g_string_append_printf(out, "padding = %s\n",
+                           call->padding == RA_PADDING_BATCH ? "batch"
+                                                             : "micro-batch");
+  if (call->padded_length > 0)
+    g_string_append_printf(out, "padded-length = %u\n", call->padded_length);
+}
+
 /* @name: the call's, or that of one with the same group. */
 static gboolean
 put_call(RaRecipe *recipe, RaRecipeKind kind, const char *name,
@@ -428,6 +439,8 @@ put_call(RaRecipe *recipe, RaRecipeKind kind, const char *name,
     g_string_append_printf(out, "micro-batches = %u\n", n);
   if (n > 1 && call->micro_tokens > 0 && kind != RA_RECIPE_GENERATE)
     g_string_append(out, "balance = tokens\n");
+  if (kind != RA_RECIPE_GENERATE)
+    put_padding(call, out);
   if (call->n_mini_batches > 0 &&
       call->n_mini_batches != recipe->n_mini_batches)
     g_string_append_printf(out, "mini-batches = %u\n", call->n_mini_batches);

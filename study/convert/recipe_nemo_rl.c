@@ -291,8 +291,12 @@ read_micro(RaRecipe *recipe, RaSettings *s, const char *model, gboolean train,
       !switch_at(s, model, "sequence_packing.enabled", FALSE, &packed, error))
     return FALSE;
   call->micro_batch = MAX(1, micro * times);
-  if (!dynamic && !packed)
+  if (!dynamic && !packed) {
+    /* batched_message_log_to_flat_message() pads to the longest of the step
+     * (nemo_rl/data/llm_message_utils.py). */
+    call->padding = RA_PADDING_BATCH;
     return TRUE;
+  }
   by = dynamic ? "dynamic_batching." : "sequence_packing.";
   tokens = g_strconcat(model, by,
                        train ? "train_mb_tokens" : "logprob_mb_tokens", NULL);

@@ -486,9 +486,12 @@ read_padding(RaRecipe *recipe, RaSettings *s)
 
   if (recipe->task == RA_RECIPE_DPO)
     ref->micro_batch = train->micro_batch;
-  if (!ra_settings_get(s, packed) && train->micro_tokens == 0 && train->cp == 1)
-    ra_recipe_note(recipe, "padding: none, though OpenRLHF pads what it does "
-                           "not pack");
+  if (ra_settings_get(s, packed) || train->micro_tokens > 0 || train->cp > 1)
+    return;
+  /* zero_pad_sequences() of a micro-batch (openrlhf/utils/seqlen_balancing.py
+   * and trainer/ppo_utils/replay_buffer.py). */
+  for (RaRecipeKind k = RA_RECIPE_ACTOR_INFERENCE; k < RA_N_RECIPE_CALLS; k++)
+    recipe->calls[k].padding = RA_PADDING_MICRO_BATCH;
 }
 
 static gboolean

@@ -91,6 +91,8 @@ static const RaMeaning meanings[] = {
     RA_MEANS_CODE("generator.max_input_length"),
 
     /* Time. */
+    RA_MEANS_CODE("trainer.remove_microbatch_padding"),
+    RA_MEANS_CODE("trainer.use_sample_packing"),
     RA_MEANS_LOST(TIME, "*remove_microbatch_padding", "true", "no padding"),
     RA_MEANS_LOST(TIME, "*use_sample_packing", "true", "no padding"),
     RA_MEANS_LOST(TIME, "use_sequence_packing", "true|off", "no padding"),
@@ -341,7 +343,7 @@ read_engine(RaRecipe *recipe, RaSettings *s, RaRecipeKind kind,
   gboolean is_train =
       kind == RA_RECIPE_ACTOR_TRAIN || kind == RA_RECIPE_CRITIC_TRAIN;
   RaRecipeCall *call = &recipe->calls[kind];
-  gboolean checkpoints;
+  gboolean checkpoints, megatron, packs;
   uint32_t tokens;
 
   if (!name)
@@ -351,7 +353,19 @@ read_engine(RaRecipe *recipe, RaSettings *s, RaRecipeKind kind,
   if (!ra_settings_bool(s, "trainer.gradient_checkpointing", TRUE, &checkpoints,
                         error))
     return FALSE;
-  if (g_str_equal(name, "megatron")) {
+  megatron = g_str_equal(name, "megatron");
+  if (!ra_settings_bool(s,
+                        ra_settings_get(s, "trainer.use_sample_packing")
+                            ? "trainer.use_sample_packing"
+                            : "trainer.remove_microbatch_padding",
+                        TRUE, &packs, error))
+    return FALSE;
+  /* The batch is padded to its longest; Megatron's workers cut that to the
+   * longest of the micro-batch (megatron_model_wrapper.py,
+   * remove_left_padding()). */
+  if (!packs)
+    call->padding = megatron ? RA_PADDING_MICRO_BATCH : RA_PADDING_BATCH;
+  if (megatron) {
     if (!read_megatron(s, prefix, call, error))
       return FALSE;
     call->full_recompute &= checkpoints;

@@ -121,6 +121,32 @@ read_micro(RaSettings *s, const Engine *engine, const RaRecipeCall *base,
   return TRUE;
 }
 
+/* Without use_remove_padding dp_actor.py computes on the whole of a batch that
+ * the driver padded to the longest prompt and answer that there may be;
+ * megatron_actor.py first cuts it to the longest of the micro-batch
+ * (verl/models/mcore/model_forward.py: remove_left_padding()). */
+static gboolean
+read_padding(const RaRecipe *recipe, RaSettings *s, const Engine *engine,
+             Backend backend, RaRecipeCall *call, GError **error)
+{
+  gboolean critic = g_str_has_prefix(engine->engine, "critic"), packs;
+  const char *key =
+      critic ? "critic.model.use_remove_padding" : MODEL "use_remove_padding";
+
+  if (g_str_has_prefix(engine->engine, "reward"))
+    return TRUE;
+  if (backend == MEGATRON)
+    key = one_of(s, at(engine->engine, "megatron.use_remove_padding"),
+                 critic ? NULL : ACTOR "megatron.use_remove_padding", NULL);
+  if (!ra_settings_bool(s, key, TRUE, &packs, error))
+    return FALSE;
+  if (!packs && backend == MEGATRON)
+    call->padding = RA_PADDING_MICRO_BATCH;
+  else if (!packs)
+    call->padded_length = recipe->max_prompt + recipe->max_response;
+  return TRUE;
+}
+
 /* A degree: @key of the engine, else of the one that it is like. */
 static gboolean
 read_degree(RaSettings *s, const char *own, const char *base, const char *key,
@@ -339,7 +365,8 @@ read_engine(RaRecipe *recipe, RaSettings *s, RaRecipeKind kind,
                           TRUE, &call->full_recompute, error))
       return FALSE;
   }
-  return read_micro(s, engine, &recipe->calls[base],
+  return read_padding(recipe, s, engine, backend, call, error) &&
+         read_micro(s, engine, &recipe->calls[base],
                     &recipe->calls[RA_RECIPE_ACTOR_TRAIN], call, error);
 }
 

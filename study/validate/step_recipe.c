@@ -301,6 +301,30 @@ set_micro(const Maker *m, RaRecipeCall *call, gboolean is_train)
     call->micro_batch = MAX(1, micro.global ? n / MAX(1, m->train_gpus) : n);
 }
 
+/* Padding of what is not packed, as the readers of study/convert have it: to
+ * the tokens that the row names, the longest prompt and answer (verl's FSDP),
+ * the longest of the micro-batch (Megatron's workers), or of the step. */
+static void
+set_padding(const Maker *m, RaRecipeCall *call)
+{
+  RaFramework framework = habits[m->habit].framework;
+  double tokens;
+
+  if (!g_str_has_prefix(cell_of(m, RA_STEP_CELL_PADDING), "no"))
+    return;
+  if (ra_phrase_number(cell_of(m, RA_STEP_CELL_MICRO),
+                       "(?:padded to |x )([0-9]+)", &tokens))
+    call->padded_length = (uint32_t)tokens;
+  else if (framework == RA_FRAMEWORK_NEMO_RL)
+    call->padding = RA_PADDING_BATCH;
+  else if (!m->sharded)
+    call->padding = RA_PADDING_MICRO_BATCH;
+  else if (framework == RA_FRAMEWORK_VERL)
+    call->padded_length = m->recipe->max_prompt + m->recipe->max_response;
+  else
+    call->padding = RA_PADDING_BATCH;
+}
+
 static void
 set_sharded(const Maker *m, RaRecipeCall *call)
 {
@@ -348,6 +372,7 @@ set_train(Maker *m, GError **error)
   /* slime's --optimizer-cpu-offload steps there. */
   call->cpu_optimizer = says(m, RA_STEP_CELL_OPTIMIZER_OFFLOAD, "CPU");
   set_micro(m, call, TRUE);
+  set_padding(m, call);
   return TRUE;
 }
 

@@ -201,13 +201,13 @@ result $? "a key that nobody knows is a line under --all"
 # What matters comes first: time, memory, learning; a default is no line.
 sed 's/ppo_micro_batch_size_per_gpu=16/& trainer.critic_warmup=5 \\\
   actor_rollout_ref.rollout.free_cache_engine=False \\\
-  actor_rollout_ref.model.use_remove_padding=False \\\
+  actor_rollout_ref.rollout.over_sample_rate=0.1 \\\
   actor_rollout_ref.rollout.enable_chunked_prefill=True \\\
   actor_rollout_ref.model.use_liger=false/' \
   "$data/verl-grpo-qwen2-7b.sh" >worst.sh
 run import worst.sh -o . --format=tsv
 [ "$(grep '^lost' out | cut -f2,4 | tr '\t\n' ' ,')" = \
-  "time actor_rollout_ref.model.use_remove_padding,memory actor_rollout_ref.rollout.free_cache_engine,learning trainer.critic_warmup," ]
+  "time actor_rollout_ref.rollout.over_sample_rate,memory actor_rollout_ref.rollout.free_cache_engine,learning trainer.critic_warmup," ]
 result $? "what changes time comes first, then memory, then learning"
 fails 'keys or assumptions are open, expected none under --strict' \
   import worst.sh -o . --force --strict

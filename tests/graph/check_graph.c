@@ -337,14 +337,25 @@ END_TEST
 
 /* Lengths 9, 7, 6, 5, 3, 3, 2, 1 in 3 micro-batches of even tokens: the longest
  * first, to the emptiest, gives 9 + 3, 7 + 3 + 2, 6 + 5 + 1, 12 each; in their
- * order, 3 batches of 2 of the first 6 have 16, 11 and 6. */
+ * order, 3 batches of 2 of the first 6 have 16, 11 and 6.  Padded to the
+ * longest of the micro-batch those are 2 x 9, 3 x 7, 3 x 6 and 2 x 9, 2 x 6,
+ * 2 x 3; to the longest of all, 9 each; to 4 tokens, only what is shorter
+ * grows. */
 START_TEST(test_even_cut)
 {
   static const char *const head =
       "[workload]\nformat = 1\nalgorithm = ppo\ndataset = prompts\n"
       "prompts = 32\nprompt-length = fixed(4)\nresponse-length = fixed(4)\n";
   const uint64_t tokens[] = {0, 9, 16, 22, 27, 30, 33, 35, 36};
-  const uint32_t in_order[] = {16, 11, 6};
+  const struct {
+    RaCallPlan how;
+    uint32_t tokens[3];
+  } in_order[] = {{{.padding = RA_PADDING_NONE}, {16, 11, 6}},
+                  {{.padding = RA_PADDING_MICRO_BATCH}, {18, 12, 6}},
+                  {{.padding = RA_PADDING_BATCH}, {18, 18, 18}},
+                  {{.padded_length = 4}, {18, 12, 8}}};
+  const uint32_t padded[] = {18, 21, 18};
+  RaCallPlan even = {.balance = RA_BALANCE_TOKENS};
   uint64_t pairs[9] = {0};
   PlanText *t = make(head, spread_plan, 1);
   g_autoptr(RaArena) arena = ra_arena_new(0);
@@ -359,7 +370,8 @@ START_TEST(test_even_cut)
   }
   s.tokens = tokens;
   s.pairs = pairs;
-  ra_sequence_set_cut(&s, 0, 8, 3, RA_BALANCE_TOKENS, out);
+  s.longest = 9;
+  ra_sequence_set_cut(&s, 0, 8, 3, &even, out);
   for (guint i = 0; i < 3; i++) {
     ck_assert_uint_eq(out[i].q_tokens, 12);
     n_pairs += out[i].pairs;
@@ -367,9 +379,16 @@ START_TEST(test_even_cut)
   ck_assert_uint_eq(out[0].n_sequences, 2);
   ck_assert_uint_eq(out[1].n_sequences, 3);
   ck_assert_uint_eq(n_pairs, pairs[8]); /* nothing is lost */
-  ra_sequence_set_cut(&s, 0, 6, 3, RA_BALANCE_SEQUENCES, out);
+  even.padding = RA_PADDING_MICRO_BATCH;
+  ra_sequence_set_cut(&s, 0, 8, 3, &even, out);
   for (guint i = 0; i < 3; i++)
-    ck_assert_uint_eq(out[i].q_tokens, in_order[i]);
+    ck_assert_uint_eq(out[i].q_tokens, padded[i]);
+  ck_assert_uint_eq(out[1].pairs, 3 * 28); /* of 7 tokens, with themselves */
+  for (guint k = 0; k < G_N_ELEMENTS(in_order); k++) {
+    ra_sequence_set_cut(&s, 0, 6, 3, &in_order[k].how, out);
+    for (guint i = 0; i < 3; i++)
+      ck_assert_uint_eq(out[i].q_tokens, in_order[k].tokens[i]);
+  }
   plan_text_free(t);
 }
 END_TEST

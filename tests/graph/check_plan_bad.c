@@ -55,6 +55,12 @@ static const RaFault faults[] = {
   {"launch = graph\n", "launch = graph\nbalance = tokens\n",
    "x.plan:11: 'balance' of the generate call 'generate', expected it on train "
    "and inference calls"},
+  {"launch = graph\n", "launch = graph\npadding = batch\n",
+   "x.plan:11: 'padding' of the generate call 'generate', expected it on train "
+   "and inference calls"},
+  {"launch = graph\n", "launch = graph\npadded-length = 9\n",
+   "x.plan:11: 'padded-length' of the generate call 'generate', expected it on "
+   "train and inference calls"},
   {"launch = graph\n", "launch = graph\nmaster-weights = remainders\n",
    "x.plan:11: 'master-weights' of 'generate', expected it on train calls "
    "only"},

@@ -50,7 +50,8 @@ static const char all[] =
     "prefix-sharing = true\ndtype = fp8\nkv-dtype = fp8\n"
     "[call score]\nmesh = node2:gpu[4-7]\ndp = 1\ntp = 2\npp = 1\n"
     "cp = 2\nep = 2\nexpert-tp = 1\ndispatch = once\nmicro-batches = 16\n"
-    "balance = tokens\nresidency = host\n"
+    "balance = tokens\npadding = micro-batch\npadded-length = 3072\n"
+    "residency = host\n"
     "[call verify]\nmesh = node3\n"
     "[call train]\nmesh = node[0-1]\ndp = 2\ntp = 4\npp = 2\n"
     "micro-batches = 6\nmini-batches = 2\nschedule = "
@@ -174,6 +175,9 @@ static const struct {
     {"optimizer-residency = host", "optimizer-residency = cpu"},
     {"master-weights = remainders\n", ""},
     {"balance = tokens\n", ""},
+    {"padding = micro-batch\n", ""},
+    {"padding = micro-batch", "padding = batch"},
+    {"padded-length = 3072\n", ""},
     {"[call verify]\nmesh = node3\n", ""},
 };
 

@@ -167,6 +167,50 @@ START_TEST(test_plan)
 }
 END_TEST
 
+/* Padding where nothing is packed: verl's FSDP workers to the longest prompt
+ * and answer, 512 + 1,024; to what the row names; NeMo-RL to the longest of the
+ * step; the fault: as the first whatever the framework. */
+START_TEST(test_padding)
+{
+  static const struct {
+    const char *framework, *micro, *packs;
+    int padding;
+    uint32_t length;
+  } cases[] = {
+      {"verl", "2 a GPU", "yes", RA_PADDING_NONE, 0},
+      {"verl", "2 a GPU", "no", RA_PADDING_NONE, 1536},
+      {"verl", "4 x 1200 padded", "no", RA_PADDING_NONE, 1200},
+      {"NeMo-RL", "mbs 2", "no", RA_PADDING_BATCH, 0},
+      {"SkyRL", "2", "no", RA_PADDING_BATCH, 0},
+  };
+
+  for (guint i = 0; i < G_N_ELEMENTS(cases); i++) {
+    g_autofree char *text = g_strdup_printf(
+        "run,attributed,%s,2026-01,GRPO (KL loss),Qwen/Qwen2.5-0.5B-Instruct,,"
+        "4,H100-80GB,64,4,100,512,200,1024,fsdp,,,,,4,vllm,1,4,0.5,colocated,"
+        "32,%s,%s,full,no,no,10,1,2,2,,,,8,,24,,A,made up\n",
+        cases[i].framework, cases[i].micro, cases[i].packs);
+    GError *error = NULL;
+    char *data = make_data(text);
+    g_autoptr(GArray) rows = ra_published_rows(data, &error);
+    g_autoptr(RaSetup) setup =
+        ra_published_setup(&g_array_index(rows, RaStepRow, 0), NULL, &error);
+
+    ck_assert_msg(setup != NULL, "%s", error ? error->message : "");
+    for (uint32_t c = 0; c < setup->workload->n_calls; c++) {
+      const RaCallPlan *how = &setup->plan->calls[c];
+      RaCallKind kind = setup->workload->calls[c].kind;
+
+      if (kind != RA_CALL_TRAIN && kind != RA_CALL_INFERENCE)
+        continue;
+      ck_assert_int_eq(how->padding, cases[i].padding);
+      ck_assert_uint_eq(how->padded_length, cases[i].length);
+    }
+    remove_data(data);
+  }
+}
+END_TEST
+
 /* NVLink of the exported kinds, one direction of 400 GB/s; a card on PCIe has
  * its profile's 32 GB/s, and so has an A100 its 300. */
 START_TEST(test_link)
@@ -310,6 +354,7 @@ step_row_suite(void)
   tcase_add_test(tcase, test_plan);
   tcase_add_test(tcase, test_link);
   tcase_add_test(tcase, test_engines);
+  tcase_add_test(tcase, test_padding);
   tcase_add_test(tcase, test_times);
   tcase_add_test(tcase, test_level);
   suite_add_tcase(suite, tcase);
