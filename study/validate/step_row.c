@@ -228,17 +228,31 @@ ra_published_gpu(const RaStepRow *row, GError **error)
   return NULL;
 }
 
-/* Kinds for export have NVLink of 400 GB/s in both directions (NVIDIA, data
- * sheets of A800 and H800) in place of 600 and 900, and are else the same. */
+/* Share of the links that large rings reach over PCIe: law all-reduce of
+ * a100-pcie.profile, high-bandwidth-8-frac. */
+#define NCCL_FRAC 0.74
+
+/* Beginnings of a GPU's name, the first that fits, and bytes/s to its peers.
+ * NVLink pairs: NCCL's 37 GB/s over four, in the notes of the rows.  Kinds for
+ * export have NVLink of 400 GB/s in both directions (NVIDIA, data sheets of
+ * A800 and H800) in place of 600 and 900, and are else the same. */
+static const struct {
+  const char *begins;
+  double bytes_per_s; /* 0: the profile's */
+} links[] = {
+    {"A800-80GB-PCIe (NVLink pairs)", 37e9 / NCCL_FRAC},
+    {"A800-80GB-PCIe", 0},
+    {"A800-80GB", 200e9},
+    {"H800-80GB-PCIe", 0},
+    {"H800-80GB", 200e9},
+};
+
 double
 ra_published_link(const RaStepRow *row)
 {
-  static const char *const kinds[] = {"A800-80GB", "H800-80GB"};
-  const char *gpu = row->cell[RA_STEP_CELL_GPU];
-
-  for (guint i = 0; i < G_N_ELEMENTS(kinds); i++) {
-    if (g_str_has_prefix(gpu, kinds[i]) && !strstr(gpu, "PCIe"))
-      return 200e9;
+  for (guint i = 0; i < G_N_ELEMENTS(links); i++) {
+    if (g_str_has_prefix(row->cell[RA_STEP_CELL_GPU], links[i].begins))
+      return links[i].bytes_per_s;
   }
   return 0;
 }
