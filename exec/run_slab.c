@@ -48,12 +48,14 @@ add_part(RaRankMemory *memory, const RaRunPart *part)
     g_array_append_vals(memory->parts, part, 1);
 }
 
-/* TRUE if @state of what @call reads is in host memory between calls. */
+/* TRUE if @state of what @call reads is not on its GPUs between calls. */
 static gboolean
-is_host(const RaPlan *plan, uint32_t call, RaParamsState state)
+is_away(const RaPlan *plan, uint32_t call, RaParamsState state)
 {
   const RaCallPlan *p = &plan->calls[call];
 
+  if (state == RA_STATE_GRADS)
+    return ra_residency_drops_gradients(plan, call);
   return (state == RA_STATE_OPTIMIZER ? p->optimizer_residency
                                       : p->residency) == RA_RESIDENCY_HOST;
 }
@@ -96,7 +98,7 @@ add_item(RaRank *rank, const RaMemoryItem *item, const RaMemoryBlock *block)
   RaRunPart part;
 
   if (item->kind == RA_ITEM_PACKED || item->first == RA_NONE ||
-      !is_host(run->plan, item->call, state))
+      !is_away(run->plan, item->call, state))
     return;
   node = &run->graph->augmented->nodes[item->first];
   part = part_of(rank, item->call, brought_by(rank, node, item->call, state),
@@ -130,7 +132,7 @@ add_lasting(RaRank *rank)
 
         /* versions other than the one that training writes are on the GPUs */
         if (whose != RA_NONE &&
-            (!is_host(run->plan, whose, (RaParamsState)state) ||
+            (!is_away(run->plan, whose, (RaParamsState)state) ||
              (c->is_own && v > 0))) {
           RaRunPart part =
               part_of(rank, call, c->params[v], (RaParamsState)state);

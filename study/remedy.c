@@ -157,6 +157,14 @@ try_host(Search *s, uint32_t call, gboolean optimizer)
     try_keys(s, call, TRUE, "residency=host");
 }
 
+static void
+try_grads(Search *s, uint32_t call)
+{
+  if (s->setup->workload->calls[call].kind == RA_CALL_TRAIN &&
+      !ra_residency_drops_gradients(s->setup->plan, call))
+    try_keys(s, call, FALSE, "grad-residency=release");
+}
+
 /* Data in host memory back on the GPUs. */
 static void
 try_device(Search *s, uint32_t call)
@@ -184,7 +192,7 @@ try_wider(Search *s, uint32_t call, gboolean pipeline)
   try_keys(s, call, FALSE, keys);
 }
 
-enum { N_KINDS = 13 };
+enum { N_KINDS = 14 };
 
 /* The @kind-th change of the list in the header. */
 static void
@@ -213,14 +221,17 @@ try_kind(Search *s, uint32_t call, guint kind)
                   kind == 5 ? RA_RECOMPUTE_SELECTIVE : RA_RECOMPUTE_FULL);
     break;
   case 7:
+    try_grads(s, call);
+    break;
   case 8:
-    try_host(s, call, kind == 8);
-    break;
   case 9:
-  case 10:
-    try_wider(s, call, kind == 10);
+    try_host(s, call, kind == 9);
     break;
+  case 10:
   case 11:
+    try_wider(s, call, kind == 11);
+    break;
+  case 12:
     try_zero(s, call, 3);
     break;
   default:

@@ -10,8 +10,9 @@
  *   3. micro-batches x 2, 4   smaller kernels; fewer or more in flight
  *   4. zero = 2               gradients are scattered every micro-batch
  *   5. recompute = selective, full   up to a third more FLOP
- *   6. residency = host of a model that nothing trains, then
- *      optimizer-residency = host    copies over the host's link
+ *   6. grad-residency = release, then residency = host of a model that
+ *      nothing trains, then optimizer-residency = host    gradients are set to
+ *                             0 anew; copies over the host's link
  *   7. tp x 2, pp x 2, with half the dp   more communication or bubble
  *   8. zero = 3               weights are gathered every pass
  *   9. residency = release, optimizer-residency = keep   where it is host

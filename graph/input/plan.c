@@ -52,6 +52,7 @@ typedef struct {
   const char *const *stage_layers;
   int residency;
   int optimizer_residency; /* RaResidency less 1 */
+  gboolean releases_grads;
   int realloc;
   RaBatchingKeys batching;
   int service;
@@ -73,6 +74,7 @@ static const char *const axis_words[] = {"tp", "cp", "dp", "pp", NULL};
 static const char *const realloc_words[] = {"broadcast", "p2p", "all-gather",
                                             NULL};
 static const char *const optimizer_words[] = {"keep", "host", "cpu", NULL};
+static const char *const grad_words[] = {"keep", "release", NULL};
 static const char *const master_words[] = {"fp32", "remainders", NULL};
 static const char *const balance_words[] = {"sequences", "tokens", NULL};
 static const char *const padding_words[] = {"none", "micro-batch", "batch",
@@ -186,6 +188,10 @@ static const RaKeySpec call_keys[] = {
    .names = optimizer_words,
    .doc = "train: location of the optimizer state between training calls; "
           "cpu: it stays there, and steps there"},
+  {"grad-residency", RA_KEY_ENUM, G_STRUCT_OFFSET(CallKeys, releases_grads),
+   .fallback = "keep", .names = grad_words,
+   .doc = "train: gradients between training calls; release: their memory is "
+          "free for other calls"},
   {"realloc", RA_KEY_ENUM, G_STRUCT_OFFSET(CallKeys, realloc),
    .fallback = "broadcast", .names = realloc_words,
    .doc = "generate, inference: collective that fetches trained weights"},
@@ -214,17 +220,13 @@ ra_plan_key_specs(const char *noun, gsize *out_n)
 }
 
 /* Keys that only train calls have. */
-static const char *const train_keys[] = {"mini-batches",
-                                         "schedule",
-                                         "recompute",
-                                         "attention",
-                                         "cross-entropy",
-                                         "scatter-sends",
-                                         "grad-dtype",
-                                         "overlap-grad-reduce",
-                                         "optimizer-residency",
-                                         "master-weights",
-                                         NULL};
+static const char *const train_keys[] = {
+    "mini-batches",        "schedule",
+    "recompute",           "attention",
+    "cross-entropy",       "scatter-sends",
+    "grad-dtype",          "overlap-grad-reduce",
+    "optimizer-residency", "grad-residency",
+    "master-weights",      NULL};
 
 gboolean
 ra_plan_files(RaKeyFile *file, const char **out_workload,
@@ -428,6 +430,7 @@ set_strategy(RaCallPlan *to, const CallKeys *keys, int dtype)
   to->launch = keys->launch;
   to->residency = keys->residency;
   to->optimizer_residency = RA_RESIDENCY_KEEP + keys->optimizer_residency;
+  to->releases_grads = keys->releases_grads;
   to->balance = keys->balance;
   to->padding = keys->padding;
   to->padded_length = keys->padded_length;

@@ -38,6 +38,8 @@
  *     padding = none             none | micro-batch | batch: see RaPadding
  *     padded-length = 3072       tokens of every sequence; default: by padding
  *     optimizer-residency = keep keep | host | cpu: see RaResidency
+ *     grad-residency = keep      keep | release: memory of gradients between
+ *                                training calls
  *     realloc = broadcast        broadcast | p2p | all-gather: how this layout
  *                                receives what training wrote in another
  *     dtype = fp8                generate: of the weights there, quantised as
@@ -49,9 +51,9 @@
  *
  * Only train calls have mini-batches, schedule, recompute, attention,
  * cross-entropy, scatter-sends, zero 1 and 2, grad-dtype, master-weights,
- * overlap-grad-reduce and optimizer-residency.  Only the other calls have
- * realloc, and all but generate balance, padding and padded-length.  A host
- * call has a mesh or no group at all.
+ * overlap-grad-reduce, optimizer-residency and grad-residency.  Only the other
+ * calls have realloc, and all but generate balance, padding and padded-length.
+ * A host call has a mesh or no group at all.
  *
  * Context parallelism cuts every sequence into 2 cp chunks.  Rank r has the
  * r-th and the r-th last (the balanced zig-zag of ring attention); cp ranks
@@ -78,7 +80,8 @@
  * generate and inference, 2 pp for train where pp > 1, else 1; schedule 1f1b;
  * recompute none; attention flash; cross-entropy fused; zero 0, zero-group dp;
  * grad-dtype the model's; launch eager; residency release; optimizer-residency
- * keep; realloc broadcast; balance sequences; padding none; master-weights
+ * and grad-residency keep; realloc broadcast; balance sequences; padding none;
+ * master-weights
  * fp32.
  *
  * Invariants after ra_plan_load():
@@ -263,6 +266,7 @@ typedef struct {
   int launch;                   /* RaLaunch */
   int residency;                /* RaResidency of the parameters */
   int optimizer_residency;      /* RaResidency but RELEASE; train only */
+  gboolean releases_grads;      /* they exist while the call runs; train only */
   int realloc;                  /* RaReallocScheme of graph/augment/realloc.h */
   int batching;                 /* RaBatchingKind; generate only, as below */
   uint32_t max_sequences;       /* continuous: running per replica */

@@ -112,7 +112,7 @@ append_train(GString *out, const RaCallPlan *call, int dtype)
     g_string_append(out, "overlap-grad-reduce = true\n");
 }
 
-/* Where parameters and optimizer state are between calls. */
+/* Where parameters, optimizer state and gradients are between calls. */
 static void
 append_residency(GString *out, const RaCallPlan *call)
 {
@@ -126,6 +126,8 @@ append_residency(GString *out, const RaCallPlan *call)
     g_string_append_printf(
         out, "optimizer-residency = %s\n",
         call->optimizer_residency == RA_RESIDENCY_CPU ? "cpu" : "host");
+  if (call->releases_grads)
+    g_string_append(out, "grad-residency = release\n");
   if (call->realloc != 0)
     g_string_append_printf(out, "realloc = %s\n", realloc_words[call->realloc]);
 }
@@ -248,8 +250,8 @@ call_equal(const RaCallPlan *a, const RaCallPlan *b)
          a->kv_dtype == b->kv_dtype && a->launch == b->launch &&
          a->residency == b->residency &&
          a->optimizer_residency == b->optimizer_residency &&
-         a->realloc == b->realloc && ra_plan_same_batching(a, b) &&
-         a->service == b->service &&
+         a->releases_grads == b->releases_grads && a->realloc == b->realloc &&
+         ra_plan_same_batching(a, b) && a->service == b->service &&
          ra_plan_sync_interval(a) == ra_plan_sync_interval(b) &&
          ra_plan_same_tail(a, b);
 }

@@ -117,7 +117,8 @@ gboolean
 ra_residency_drops_gradients(const RaPlan *plan, uint32_t call)
 {
   return plan->cluster->habits.drop_gradients ||
-         plan->calls[call].residency == RA_RESIDENCY_HOST;
+         plan->calls[call].residency == RA_RESIDENCY_HOST ||
+         plan->calls[call].releases_grads;
 }
 
 uint32_t

@@ -293,13 +293,17 @@ add_item(GArray *items, RaHold hold, uint32_t call, RaItemKind kind,
   g_array_append_val(items, item);
 }
 
-/* Gradients that exist while their call runs. */
+/* Gradients that exist while a call runs that trains the copy of @call. */
 static void
-add_brief_grads(const RaAugmented *a, uint32_t call, GArray *items)
+add_brief_grads(const RaMemory *memory, const RaAugmented *a, uint32_t call,
+                GArray *items)
 {
+  const RaCall *calls = memory->plan->workload->calls;
+
   for (uint32_t n = 0; n < a->n_nodes; n++)
-    if (a->nodes[n].kind == RA_NODE_CALL && a->nodes[n].call == call &&
-        a->nodes[n].part == 0)
+    if (a->nodes[n].kind == RA_NODE_CALL && a->nodes[n].part == 0 &&
+        calls[a->nodes[n].call].kind == RA_CALL_TRAIN &&
+        memory->calls[a->nodes[n].call].copy == memory->calls[call].copy)
       add_item(items, RA_HOLD_GRADS, call, RA_ITEM_GRADS, n,
                n + a->nodes[n].n_parts - 1);
 }
@@ -326,7 +330,7 @@ ra_memory_items(const RaMemory *memory, const RaAugmented *a)
     if (!memory->calls[i].has_grads)
       continue;
     if (ra_residency_drops_gradients(memory->plan, i))
-      add_brief_grads(a, i, items);
+      add_brief_grads(memory, a, i, items);
     else
       add_item(items, RA_HOLD_GRADS, i, RA_ITEM_GRADS, RA_NONE, RA_NONE);
   }

@@ -11,8 +11,8 @@
  *              the largest of a stage's ranks (a vocabulary may not divide).
  * gradients    One value of grad-dtype per parameter, between training calls
  *              too: Megatron-LM's DistributedDataParallel has them in one
- *              buffer.  They leave the GPU only together with parameters that
- *              live in host memory.
+ *              buffer.  With `grad-residency = release`, and with parameters
+ *              that live in host memory, they exist while training runs.
  * optimizer    AdamW: fp32 master weights and two moments, 12 bytes per
  *              parameter (arXiv 1910.02054, section 3.1); 8 if parameters are
  *              fp32.  None if the CPU steps.

@@ -23,13 +23,14 @@ ra_flat_graph_has_host(const RaSpace *space, const RaPoint *point)
   return FALSE;
 }
 
-/* Where the parameters and the optimizer of @call are between calls. */
+/* Where parameters, optimizer and gradients of @call are between calls. */
 static uint32_t
 places_of(const RaSpace *space, const RaPoint *point, uint32_t call)
 {
   const RaCandidate *k = ra_space_candidate(space, call, point->calls[call]);
 
-  return (uint32_t)ra_space_residency(space, point, call) << 2 |
+  return (uint32_t)(k->pins && k->plan.releases_grads) << 4 |
+         (uint32_t)ra_space_residency(space, point, call) << 2 |
          (uint32_t)k->plan.optimizer_residency;
 }
 
@@ -201,9 +202,12 @@ ra_flat_graph_place_call(const RaSpace *space, const RaPoint *point,
                       .cp = 1,
                       .n_virtual = 1,
                       .optimizer_residency = RA_RESIDENCY_KEEP};
-  if (candidate_of(space, point, call)->pins)
-    out->optimizer_residency =
-        candidate_of(space, point, call)->plan.optimizer_residency;
+  if (candidate_of(space, point, call)->pins) {
+    const RaCallPlan *pinned = &candidate_of(space, point, call)->plan;
+
+    out->optimizer_residency = pinned->optimizer_residency;
+    out->releases_grads = pinned->releases_grads;
+  }
   out->mesh.runs[0] = (RaNodeRun){stand, 1};
   if (space->workload->calls[call].model == RA_NONE)
     return;

@@ -140,7 +140,8 @@ choose(RaSpace *space, uint32_t call, const RaCallPlan *plan, gboolean pins,
 
     if (c->n_gpus != n_gpus || c->pins != pins ||
         (pins && (c->plan.residency != plan->residency ||
-                  c->plan.optimizer_residency != plan->optimizer_residency)) ||
+                  c->plan.optimizer_residency != plan->optimizer_residency ||
+                  c->plan.releases_grads != plan->releases_grads)) ||
         !same_strategy(&c->plan, plan))
       continue;
     position = ra_candidate_position(c, begin, set);
@@ -259,7 +260,8 @@ ra_space_add(RaSpace *space, const RaPlan *plan, RaPoint *out_point)
       choose(space, c, p,
              (differ[model] && !is_firm(plan, c)) ||
                  (w->calls[c].kind == RA_CALL_TRAIN &&
-                  p->optimizer_residency > RA_RESIDENCY_KEEP),
+                  (p->optimizer_residency > RA_RESIDENCY_KEEP ||
+                   p->releases_grads)),
              &point.calls[c]);
   }
   ra_space_number_layouts(space);

@@ -63,6 +63,7 @@ set_call(RaRecipe *recipe, RaRecipeKind kind, const RaPlan *plan, uint32_t c)
       .selective_recompute = how->recompute == RA_RECOMPUTE_SELECTIVE,
       .host = how->residency == RA_RESIDENCY_HOST,
       .optimizer_host = how->optimizer_residency == RA_RESIDENCY_HOST,
+      .grads_released = how->releases_grads,
       .cpu_optimizer = how->optimizer_residency == RA_RESIDENCY_CPU,
       .remainders = how->master_weights == RA_MASTER_REMAINDERS,
       .overlap = how->overlap_grad_reduce,

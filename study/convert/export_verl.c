@@ -190,6 +190,8 @@ put_megatron(const Writer *w, const RaCallPlan *how, const char *prefix,
     return;
   ra_export_put(x, prefix, "megatron.optimizer_offload", "%s",
                 WORD(how->optimizer_residency == RA_RESIDENCY_HOST));
+  if (how->releases_grads)
+    ra_export_put(x, prefix, "megatron.grad_offload", "True");
   put_optimizer(w, how, prefix);
 }
 

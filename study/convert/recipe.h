@@ -87,6 +87,7 @@ typedef struct {
   gboolean selective_recompute;
   gboolean host;           /* weights in host memory between calls */
   gboolean optimizer_host; /* train: optimizer state in host memory */
+  gboolean grads_released; /* train: gradients exist while it runs */
   gboolean cpu_optimizer;  /* train: it rests there, and steps there */
   gboolean remainders;     /* train: master weights of 16 bits */
   gboolean fp32_grads;

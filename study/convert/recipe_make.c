@@ -364,6 +364,8 @@ put_train(const RaRecipeCall *call, GString *out)
   if (call->cpu_optimizer || call->optimizer_host)
     g_string_append_printf(out, "optimizer-residency = %s\n",
                            call->cpu_optimizer ? "cpu" : "host");
+  if (call->grads_released)
+    g_string_append(out, "grad-residency = release\n");
 }
 
 /* Shards of a data-parallel group.  Experts that ranks share are sharded by no

@@ -167,8 +167,7 @@ read_offload(RaSettings *s, const char *prefix, RaRecipeCall *call,
       !ra_settings_bool(s, at(prefix, "optimizer_offload"), FALSE,
                         &call->optimizer_host, error))
     return FALSE;
-  if (!call->host && ra_recipe_is_on(s, grad))
-    ra_settings_about(s, grad, "gradients stay where the weights are");
+  call->grads_released = !call->host && ra_recipe_is_on(s, grad);
   return TRUE;
 }
 

@@ -184,6 +184,28 @@ START_TEST(test_host)
 }
 END_TEST
 
+/* Gradients that exist while training runs: what is learnt is the same, and a
+ * rank needs no more than with those that stay; on one GPU, where two models
+ * train in turn, less by the smaller's gradients. */
+START_TEST(test_grads)
+{
+  RunFixture *kept = run_at(_i, "residency = keep\n", NULL);
+  RunFixture *freed =
+      run_at(_i, "residency = keep\n", "grad-residency = release\n");
+  RaRunMemory held, before;
+
+  check_same(kept, freed, "atrain");
+  check_same(kept, freed, "ctrain");
+  ra_run_memory(kept->run, 0, &before);
+  ra_run_memory(freed->run, 0, &held);
+  ck_assert_uint_eq(held.host_bytes, 0);
+  ck_assert_uint_lt(held.states_bytes, before.states_bytes);
+  ck_assert_uint_le(held.slab_bytes, before.slab_bytes);
+  run_fixture_free(kept);
+  run_fixture_free(freed);
+}
+END_TEST
+
 /* The fault: bits that change while they are away are seen. */
 START_TEST(test_host_fault)
 {
@@ -251,6 +273,7 @@ run_memory_suite(void)
   tcase_add_loop_test(tcase, test_account, 0, G_N_ELEMENTS(layouts));
   tcase_add_test(tcase, test_fault);
   tcase_add_loop_test(tcase, test_host, 0, G_N_ELEMENTS(places));
+  tcase_add_loop_test(tcase, test_grads, 0, G_N_ELEMENTS(places));
   tcase_add_test(tcase, test_host_fault);
   tcase_add_loop_test(tcase, test_slab, 0, G_N_ELEMENTS(layouts));
   suite_add_tcase(suite, tcase);

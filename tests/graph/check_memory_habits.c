@@ -103,6 +103,31 @@ START_TEST(test_gradients)
 }
 END_TEST
 
+/* A plan frees them for the executor, too: one item for each train call, from
+ * its begin to its end. */
+START_TEST(test_grad_residency)
+{
+  PlanText *t =
+      make(WORKLOAD(""), PLAN(GENERATES, TRAINS "grad-residency = release\n"),
+           executor);
+  g_autoptr(RaMemory) m = ra_memory_new(t->plan);
+  g_autoptr(GArray) items = ra_memory_items(m, t->augmented);
+
+  ck_assert_uint_eq(n_gradient_items(t, TRUE), 0);
+  ck_assert_uint_eq(n_gradient_items(t, FALSE), 3);
+  for (guint i = 0; i < items->len; i++) {
+    const RaMemoryItem *item = &g_array_index(items, RaMemoryItem, i);
+
+    if (ra_holder_kind(item->holder) != RA_HOLD_GRADS)
+      continue;
+    ck_assert_uint_eq(item->first, item->last);
+    ck_assert_uint_eq(t->augmented->nodes[item->first].kind, RA_NODE_CALL);
+    ck_assert_uint_eq(t->augmented->nodes[item->first].call, TRAIN);
+  }
+  plan_text_free(t);
+}
+END_TEST
+
 /* Kept of a micro-batch of b sequences for the loss: of t = 512 b rows and
  * 32,000 logits, 4 bytes of the softmax or 2 of the logits.  The rest of what
  * is kept is the same. */
@@ -329,6 +354,7 @@ memory_habits_suite(void)
 
   tcase_add_test(tcase, test_states);
   tcase_add_test(tcase, test_gradients);
+  tcase_add_test(tcase, test_grad_residency);
   tcase_add_test(tcase, test_loss);
   tcase_add_test(tcase, test_engine);
   tcase_add_test(tcase, test_segments);

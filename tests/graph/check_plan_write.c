@@ -61,7 +61,8 @@ static const char all[] =
     "1\ngrad-dtype = fp32\n"
     "overlap-grad-reduce = true\nmaster-weights = remainders\n"
     "rank-order = dp-tp-pp\n"
-    "stage-layers = 11, 10, 10, 9\noptimizer-residency = host\n";
+    "stage-layers = 11, 10, 10, 9\noptimizer-residency = host\ngrad-residency "
+    "= release\n";
 
 /* Keys that go with static batching alone, in two plans as two of them exclude
  * each other. */
@@ -173,6 +174,7 @@ static const struct {
     {"realloc = p2p", "realloc = all-gather"},
     {"optimizer-residency = host\n", ""},
     {"optimizer-residency = host", "optimizer-residency = cpu"},
+    {"grad-residency = release\n", ""},
     {"master-weights = remainders\n", ""},
     {"balance = tokens\n", ""},
     {"padding = micro-batch\n", ""},
