@@ -121,7 +121,7 @@ replay_point(gpointer data, gpointer user_data)
   guint i = GPOINTER_TO_UINT(data) - 1;
 
   points->times[i] = (RaStepTimes){.s = {0}};
-  if (ra_step_times(points->setup[i], &points->times[i], NULL))
+  if (ra_step_times(points->setup[i], &points->times[i], NULL, NULL))
     ra_published_fold(points->row[i], &points->times[i]);
 }
 

@@ -147,6 +147,7 @@ libstudy_a_SOURCES += %D%/validate/validate_infer.c
 libstudy_a_SOURCES += %D%/validate/validate_level.c
 libstudy_a_SOURCES += %D%/validate/validate_op.c
 libstudy_a_SOURCES += %D%/validate/validate_overlap.c
+libstudy_a_SOURCES += %D%/validate/validate_pairs.c
 libstudy_a_SOURCES += %D%/plot/validate_plot.c %D%/plot/validate_plot.h
 libstudy_a_SOURCES += %D%/validate/validate_report.c %D%/validate/validate_report.h
 libstudy_a_SOURCES += %D%/validate/validate_rlhf.c

@@ -85,6 +85,17 @@ weigh(const RaSetup *setup, const GArray *shares, double *out_share)
     out_share[law] *= (1 - given_s / all_s) / sum_s;
 }
 
+/* Error of what no law has, as a median one. */
+static double
+whole_of(const RaSystem *system)
+{
+  if (system && isfinite(system->error_p90_frac))
+    return system->error_p90_frac / RA_ERROR_NINE_OF_TEN;
+  return system && isfinite(system->error_median_frac)
+             ? system->error_median_frac
+             : RA_ERROR_FRAMEWORK_P90 / RA_ERROR_NINE_OF_TEN;
+}
+
 void
 ra_model_error(const RaSetup *setup, const RaEstimator *estimator,
                const RaTaskGraph *graph, const RaSim *sim,
@@ -97,11 +108,11 @@ ra_model_error(const RaSetup *setup, const RaEstimator *estimator,
 
   memset(out_error, 0, sizeof *out_error);
   out_error->gpu = ra_hash_text(RA_HASH_INIT, setup->profile->device);
-  out_error->chip = ra_hash_u64(
-      RA_HASH_INIT, (uint64_t)setup->cluster->device.bf16_flop_per_s);
-  out_error->whole_frac = system && isfinite(system->error_median_frac)
-                              ? system->error_median_frac
-                              : RA_ERROR_FRAMEWORK;
+  out_error->chip = ra_hash_text(
+      ra_hash_u64(RA_HASH_INIT,
+                  (uint64_t)setup->cluster->device.bf16_flop_per_s),
+      system ? system->release : "");
+  out_error->whole_frac = whole_of(system);
   if (known.n_measured == 0) {
     out_error->frac = NAN;
     return;
@@ -138,7 +149,11 @@ ra_model_error_parts(const RaPlan *plan, const RaBreakdown *breakdown)
   for (guint i = 0; i < breakdown->n_calls; i++) {
     const RaCallShare *share = &breakdown->calls[i];
     const RaCallPlan *c = &plan->calls[share->call];
-    const uint64_t numbers[] = {c->tp,
+    const RaCall *call = &plan->workload->calls[share->call];
+    uint64_t n_passes = (uint64_t)MAX(c->dp, 1u) * MAX(c->n_micro_batches, 1u) *
+                        MAX(ra_call_plan_n_pieces(call, c), 1u);
+    const uint64_t numbers[] = {call->n_sequences / n_passes,
+                                c->tp,
                                 c->pp,
                                 c->cp,
                                 MAX(c->ep, 1u),
@@ -147,6 +162,9 @@ ra_model_error_parts(const RaPlan *plan, const RaBreakdown *breakdown)
                                 (uint64_t)c->schedule,
                                 (uint64_t)c->zero,
                                 (uint64_t)c->recompute,
+                                (uint64_t)c->sequence_parallel,
+                                (uint64_t)c->overlap_grad_reduce,
+                                (uint64_t)c->launch,
                                 (uint64_t)c->batching};
     RaErrorPart part = {ra_hash_u64(RA_HASH_INIT, share->call), share->wall_s};
 
@@ -174,4 +192,46 @@ ra_model_error_draw(const RaModelError *error, const RaErrorPart *parts,
     if (error->law_frac[i] > 0)
       e += error->law_frac[i] * common(seed, draw, error->gpu, i + 1);
   return e;
+}
+
+/* As much of what no law has of @error as @key on @chip has. */
+static double
+part_frac(const RaModelError *error, const GArray *parts, uint64_t key,
+          uint64_t chip)
+{
+  for (guint i = 0; i < parts->len && error->chip == chip; i++) {
+    const RaErrorPart *part = &g_array_index(parts, RaErrorPart, i);
+
+    if (part->key == key)
+      return error->whole_frac * part->weight;
+  }
+  return 0;
+}
+
+double
+ra_model_error_apart(const RaModelError *a, const GArray *a_parts,
+                     const RaModelError *b, const GArray *b_parts)
+{
+  double squares = 0;
+
+  for (guint i = 0; i < RA_ERROR_LAWS_MAX; i++) {
+    double x = a->law_frac[i], y = b->law_frac[i];
+
+    squares += a->gpu == b->gpu ? (x - y) * (x - y) : x * x + y * y;
+  }
+  for (guint i = 0; i < a_parts->len; i++) {
+    uint64_t key = g_array_index(a_parts, RaErrorPart, i).key;
+    double apart = part_frac(a, a_parts, key, a->chip) -
+                   part_frac(b, b_parts, key, a->chip);
+
+    squares += apart * apart;
+  }
+  for (guint i = 0; i < b_parts->len; i++) {
+    uint64_t key = g_array_index(b_parts, RaErrorPart, i).key;
+    double alone = part_frac(b, b_parts, key, b->chip);
+
+    if (part_frac(a, a_parts, key, b->chip) == 0)
+      squares += alone * alone;
+  }
+  return sqrt(squares);
 }

@@ -105,6 +105,7 @@ typedef struct {
   const char *range;           /* range of validity, for people */
   uint64_t n_rows;             /* runs of the fit */
   double error_median_frac;    /* held out; NAN: not measured */
+  double error_p90_frac;       /* likewise; NAN: not given */
   RaSystemConstants constants; /* SI */
   RaMemoryHabits habits;       /* what rests on a GPU, and when */
 } RaSystem;

@@ -224,7 +224,7 @@ ra_step_log_compare(const char *plan, const RaStepLog *log, gboolean anyway,
   RaTable *t;
 
   if (!setup || (!anyway && !is_of_plan(log, setup, error)) ||
-      !ra_step_times(setup, &predicted, error))
+      !ra_step_times(setup, &predicted, NULL, error))
     return NULL;
   fold(&predicted, log, first, n);
   t = ra_table_new("phases");
@@ -294,7 +294,7 @@ sum_phases(const RaSetup *setup, const RaSystemConstants *constants,
 
   *out_measured_s = *out_predicted_s = 0;
   ra_estimator_set_system(setup->estimator, constants);
-  if (!ra_step_times(setup, &times, error))
+  if (!ra_step_times(setup, &times, NULL, error))
     return FALSE;
   fold(&times, log, 1, last);
   for (guint i = 0; i < what->n; i++) {
@@ -395,7 +395,7 @@ ra_step_log_later(RaLogSetup make, gconstpointer plan, const RaStepLog *log,
     if (!setup)
       return NULL;
     ra_estimator_set_system(setup->estimator, constants);
-    if (!ra_step_times(setup, &times, error))
+    if (!ra_step_times(setup, &times, NULL, error))
       return NULL;
     one.predicted_s = times.s[RA_STEP_TOTAL];
     g_array_append_val(later, one);

@@ -50,7 +50,8 @@ add_walls(const RaSetup *setup, const RaBreakdown *breakdown, RaStepTimes *out)
 }
 
 gboolean
-ra_step_times(const RaSetup *setup, RaStepTimes *out_times, GError **error)
+ra_step_times(const RaSetup *setup, RaStepTimes *out_times, RaDoubt *doubt,
+              GError **error)
 {
   uint32_t lag = 0, n;
   RaReplayOptions options = {.fidelity = RA_FIDELITY_STAGE};
@@ -81,5 +82,7 @@ ra_step_times(const RaSetup *setup, RaStepTimes *out_times, GError **error)
     times.s[RA_STEP_SYNC] = fmax(0, breakdown->iteration_s - sum_s);
   }
   *out_times = times;
+  if (doubt)
+    ra_doubt_take(setup, replay, breakdown, doubt);
   return TRUE;
 }

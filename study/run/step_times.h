@@ -14,7 +14,7 @@
 #ifndef RA_STUDY_RUN_STEP_TIMES_H
 #define RA_STUDY_RUN_STEP_TIMES_H
 
-#include "study/setup.h"
+#include "study/odds.h"
 
 typedef enum {
   RA_STEP_GENERATE,  /* rollout */
@@ -39,6 +39,7 @@ typedef struct {
 /**
  * ra_step_times:
  * @setup: with a plan
+ * @doubt: (inout) (nullable): as in ra_doubt_take(), which fills it
  * @error: as ra_replay_new()
  *
  * Replays the plan at stage fidelity.
@@ -49,6 +50,6 @@ typedef struct {
  * Returns: %TRUE on success
  */
 gboolean ra_step_times(const RaSetup *setup, RaStepTimes *out_times,
-                       GError **error);
+                       RaDoubt *doubt, GError **error);
 
 #endif

@@ -7,7 +7,6 @@
 #include "estimator/robust.h"
 #include "sim/breakdown.h"
 #include "sim/memory_replay.h"
-#include "study/model_error.h"
 #include "study/sweep/seeds.h"
 
 /* Work that threads take one by one. */
@@ -33,6 +32,7 @@ clear_run(gpointer data)
   RaSeedRun *run = data;
 
   g_clear_pointer(&run->calls_s, g_free);
+  ra_doubt_clear(&run->doubt);
 }
 
 static void
@@ -42,13 +42,11 @@ measure(const RaSetup *setup, const RaReplay *replay, RaSeedRun *run)
       ra_breakdown_new(replay->sim, replay->graph);
   g_autoptr(RaMemoryTable) table = ra_memory_table_new(replay->graph);
   g_autoptr(RaMemoryReplay) memory = ra_memory_replay_new(replay->sim, table);
-  RaModelError error;
 
   run->iteration_s = breakdown->iteration_s;
   run->tokens_per_s = breakdown->tokens_per_s;
   run->usd = breakdown->usd;
-  ra_model_error(setup, replay->estimator, replay->graph, replay->sim, &error);
-  run->error_frac = error.frac;
+  ra_doubt_take(setup, replay, breakdown, &run->doubt);
   run->n_gpus = breakdown->n_gpus;
   run->calls_s = g_new(double, breakdown->n_calls);
   for (guint c = 0; c < breakdown->n_calls; c++)

@@ -14,6 +14,7 @@
 #define RA_STUDY_SWEEP_SEEDS_H
 
 #include "base/table.h"
+#include "study/odds.h"
 #include "study/replay.h"
 
 /* One replay. */
@@ -23,7 +24,7 @@ typedef struct {
   double iteration_s;
   double tokens_per_s;
   double usd;            /* of an iteration; NAN: no price */
-  double error_frac;     /* ra_model_error() of the iteration; NAN: not known */
+  RaDoubt doubt;         /* how wrong the iteration may be; owned */
   double peak_bytes;     /* highest of all GPUs */
   double capacity_bytes; /* of that GPU */
   double *calls_s; /* (n_calls of the workload) owned: wall time of each */

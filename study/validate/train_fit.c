@@ -64,7 +64,8 @@ ra_train_fit_s(const RaTrainFit *fit, guint index,
                const RaSystemConstants *constants)
 {
   g_return_val_if_fail(fit != NULL && index < fit->n, (double)NAN);
-  return ra_train_run_s(fit->cases[index].run, fit->profile, constants, NULL);
+  return ra_train_run_s(fit->cases[index].run, fit->profile, constants, NULL,
+                        NULL);
 }
 
 /* The shares of all constants; a run that cannot be simulated is an error. */
@@ -77,7 +78,8 @@ fill_shares(RaTrainFit *fit, GError **error)
   for (guint c = 0; c < fit->n_constants; c++)
     fit->share[c] = g_new0(double, fit->n);
   for (guint i = 0; i < fit->n; i++) {
-    double s = ra_train_run_s(fit->cases[i].run, fit->profile, &start, error);
+    double s =
+        ra_train_run_s(fit->cases[i].run, fit->profile, &start, NULL, error);
 
     if (!isfinite(s))
       return FALSE;

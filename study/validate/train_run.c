@@ -245,9 +245,27 @@ ra_train_run_free(RaTrainRun *run)
   g_free(run);
 }
 
+/* How wrong the replay @sim may be. */
+static void
+take_doubt(const RaTrainRun *run, const RaProfile *profile,
+           const RaEstimator *estimator, const RaSim *sim, RaDoubt *doubt)
+{
+  /* borrowed: read only */
+  const RaSetup setup = {.workload = run->workload,
+                         .cluster = run->cluster,
+                         .plan = run->plan,
+                         .profile = (RaProfile *)(uintptr_t)profile};
+  g_autoptr(RaBreakdown) breakdown = ra_breakdown_new(sim, run->graph);
+
+  ra_doubt_clear(doubt);
+  ra_model_error(&setup, estimator, run->graph, sim, &doubt->error);
+  doubt->parts = ra_model_error_parts(run->plan, breakdown);
+}
+
 double
 ra_train_run_s(RaTrainRun *run, const RaProfile *profile,
-               const RaSystemConstants *constants, GError **error)
+               const RaSystemConstants *constants, RaDoubt *doubt,
+               GError **error)
 {
   g_autoptr(RaEstimator) estimator = NULL;
   g_autoptr(RaSim) sim = NULL;
@@ -263,6 +281,8 @@ ra_train_run_s(RaTrainRun *run, const RaProfile *profile,
   sim = ra_sim_new(run->graph, estimator, error);
   if (!sim || !ra_sim_run(sim, error))
     return (double)NAN;
+  if (doubt)
+    take_doubt(run, profile, estimator, sim, doubt);
   return ra_sim_result(sim)->makespan_s;
 }
 

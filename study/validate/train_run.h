@@ -15,6 +15,7 @@
 
 #include "graph/input/model.h"
 #include "graph/input/plan.h"
+#include "study/odds.h"
 #include "study/validate/train_row.h"
 #include "traces/profile.h"
 #include "traces/system.h"
@@ -80,13 +81,16 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(RaTrainRun, ra_train_run_free)
  * ra_train_run_s:
  * @profile: profile of the run's GPU
  * @constants: (nullable): constants of the system
+ * @doubt: (inout) (nullable): how wrong the seconds may be, without a system;
+ *   zero or taken before, ra_doubt_clear() it
  *
  * Simulates one step.  Thread: one run from one thread at a time.
  *
  * Returns: seconds of the step; NAN with @error set
  */
 double ra_train_run_s(RaTrainRun *run, const RaProfile *profile,
-                      const RaSystemConstants *constants, GError **error);
+                      const RaSystemConstants *constants, RaDoubt *doubt,
+                      GError **error);
 
 /* Seconds by the data sheet: the FLOP of all GPUs, recomputation included, at
  * their peak. */

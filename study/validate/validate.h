@@ -50,10 +50,15 @@ typedef struct {
                          - 1|; NAN: not published */
   double apart_frac;  /* pairs of its group that differ by no more are not
                         compared; 0: all are */
+  double interval_frac; /* nine of ten such rows are measured within (1 + this)
+                           times the prediction, and 1 / (1 + this) times it;
+                           NAN: not predicted */
 } RaValidateRow;
 
 /* Neutral values of a row; fill the rest by name. */
-#define RA_VALIDATE_ROW .roofline = (double)NAN, .repeat_frac = (double)NAN
+#define RA_VALIDATE_ROW                                                        \
+  .roofline = (double)NAN, .repeat_frac = (double)NAN,                         \
+  .interval_frac = (double)NAN
 
 typedef struct _RaValidateLevel RaValidateLevel;
 typedef struct _RaValidateJob RaValidateJob;
@@ -73,6 +78,7 @@ struct _RaValidateLevel {
   gboolean scored;        /* FALSE: reported separately, without bars */
   double median_bar;      /* fraction; 0: none */
   double p90_bar;         /* fraction; 0: none */
+  gboolean intervals;     /* scored by how many rows their intervals contain */
   const char *convention; /* one sentence: the folds, or the assumption where
                              the source gives no value */
   gboolean joins; /* takes rows of all folders together; else collect is called
@@ -133,8 +139,17 @@ typedef struct {
   double repeat_p90_frac;
   double roofline_median_frac; /* NAN: none */
   double roofline_p90_frac;
+  guint n_intervals;    /* rows with an interval */
+  double coverage_frac; /* share of them that are measured in it; NAN: none
+                             */
+  double interval_frac; /* their median; NAN: none */
   double median_bar, p90_bar; /* 0: none */
 } RaValidateScore;
+
+/* Intervals of nine of ten contain as many measurements, and neither so few
+ * that they mislead nor so many that they are too wide to decide by. */
+#define RA_COVERAGE_LOW 0.85
+#define RA_COVERAGE_HIGH 0.97
 
 /* A benchmark set as collected. */
 typedef struct {
@@ -190,6 +205,9 @@ RaValidation *ra_validate_levels(const RaValidateLevel *levels, guint n_levels,
                                  GError **error);
 void ra_validation_free(RaValidation *validation);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(RaValidation, ra_validation_free)
+
+/* TRUE if @row, which has an interval, is measured in it. */
+gboolean ra_validate_is_in(const RaValidateRow *row);
 
 /**
  * ra_validate_score:

@@ -6,6 +6,7 @@
 
 #include "estimator/calibrate/gpu.h"
 #include "sim/generate/serve.h"
+#include "study/odds.h"
 #include "study/setup.h"
 #include "study/validate/validate.h"
 #include "traces/measured.h"
@@ -59,6 +60,35 @@ gboolean ra_validate_forward(const RaValidateLevel *level, RaValidateJob *job,
 /* validate_train.c; argument: RaValidateTrain. */
 gboolean ra_validate_train(const RaValidateLevel *level, RaValidateJob *job,
                            GError **error);
+
+/* A measured run and its prediction, to be compared with others of one work. */
+typedef struct {
+  char *name;       /* owned */
+  char *work;       /* owned: the same for runs that can be compared */
+  char *layout;     /* owned: degrees, and what else a plan chooses */
+  const char *gpu;  /* interned */
+  const char *file; /* interned: path */
+  guint line;       /* there, from 1 */
+  double tokens;    /* of a sample, mean; 0: as its work says */
+  double measured_s, predicted_s;
+  RaDoubt doubt; /* of the prediction; owned */
+} RaValidateRun;
+
+/* Runs whose lengths differ by more are other works. */
+#define RA_PAIR_TOKENS_FRAC 0.05
+
+/* Clears a RaValidateRun. */
+void ra_validate_run_clear(gpointer run);
+
+/* Adds a row for each two of @runs (element-type RaValidateRun) that are of one
+ * work, on other GPUs or in another layout: the ratio of their times, with the
+ * interval of what their errors do not have in common
+ * (ra_model_error_apart()). */
+void ra_validate_add_pairs(RaValidateJob *job, const GArray *runs);
+
+/* validate_train.c; no argument; each two runs of train_tables. */
+gboolean ra_validate_train_pairs(const RaValidateLevel *level,
+                                 RaValidateJob *job, GError **error);
 
 /* Least seconds of @row by the data sheet: FLOP over the peak, bytes over the
  * bandwidth of the memory or the links, no latency. */
@@ -179,6 +209,10 @@ typedef struct {
 /* validate_steps.c; argument: RaValidateStep. */
 gboolean ra_validate_steps(const RaValidateLevel *level, RaValidateJob *job,
                            GError **error);
+
+/* Likewise; no argument. */
+gboolean ra_validate_step_pairs(const RaValidateLevel *level,
+                                RaValidateJob *job, GError **error);
 
 /* validate_logs.c; no argument. */
 gboolean ra_validate_logs(const RaValidateLevel *level, RaValidateJob *job,

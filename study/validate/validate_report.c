@@ -24,9 +24,19 @@ is_met(double value, double bar)
   return !(bar > 0) || value <= bar;
 }
 
+/* TRUE if intervals are scored and contain as many rows as they say. */
+static gboolean
+is_covered(const RaValidateScore *s)
+{
+  return s->coverage_frac >= RA_COVERAGE_LOW &&
+         s->coverage_frac <= RA_COVERAGE_HIGH;
+}
+
 static const char *
 verdict(const RaValidateScore *s)
 {
+  if (s->level->intervals)
+    return is_covered(s) ? "ok" : "short";
   if (!(s->median_bar > 0) && !(s->p90_bar > 0))
     return "-";
   return is_met(s->median_frac, s->median_bar) &&
@@ -39,6 +49,9 @@ verdict(const RaValidateScore *s)
 static char *
 format_bars(const RaValidateScore *s)
 {
+  if (s->level->intervals)
+    return g_strdup_printf("%.3g to %.3g %% in interval", RA_COVERAGE_LOW * 100,
+                           RA_COVERAGE_HIGH * 100);
   if (s->median_bar > 0 && s->p90_bar > 0)
     return g_strdup_printf("%.3g / %.3g %%", s->median_bar * 100,
                            s->p90_bar * 100);
@@ -57,8 +70,18 @@ bar_cell(RaTable *table, double bar)
     ra_table_missing(table);
 }
 
+/* Where columns of intervals are shown: in data, and where a score has one. */
+static gboolean
+shows_intervals(const RaValidation *v, gboolean brief)
+{
+  for (guint i = 0; brief && i < v->scores->len; i++)
+    if (score_at(v, i)->n_intervals > 0)
+      return TRUE;
+  return !brief;
+}
+
 static void
-score_columns(RaTable *table, gboolean brief)
+score_columns(RaTable *table, gboolean brief, gboolean intervals)
 {
   static const char *const numbers[] = {"median_frac", "p90_frac",
                                         "worst_frac",  "bias_frac",
@@ -73,6 +96,10 @@ score_columns(RaTable *table, gboolean brief)
   if (!brief)
     ra_table_column(table, "repeat_p90_frac", RA_UNIT_NONE, RA_CELL_FRAC);
   ra_table_column(table, "roofline_frac", RA_UNIT_NONE, RA_CELL_FRAC);
+  if (intervals) {
+    ra_table_column(table, "interval_frac", RA_UNIT_NONE, RA_CELL_FRAC);
+    ra_table_column(table, "coverage_frac", RA_UNIT_NONE, RA_CELL_FRAC);
+  }
   if (brief) {
     ra_table_column(table, "bars", RA_UNIT_NONE, RA_CELL_TEXT);
   } else {
@@ -98,7 +125,7 @@ where(const RaValidateRow *row)
 
 static void
 score_row(RaTable *table, const RaValidateScore *s, const RaValidateRow *worst,
-          gboolean brief, const char *before)
+          gboolean brief, gboolean intervals, const char *before)
 {
   gboolean again = brief && g_strcmp0(before, s->level->source) == 0;
   const char *more = brief ? strchr(s->level->source, ',') : NULL;
@@ -121,6 +148,10 @@ score_row(RaTable *table, const RaValidateScore *s, const RaValidateRow *worst,
   if (!brief)
     ra_table_real(table, s->repeat_p90_frac);
   ra_table_real(table, s->roofline_median_frac);
+  if (intervals) {
+    ra_table_real(table, s->interval_frac);
+    ra_table_real(table, s->coverage_frac);
+  }
   if (brief) {
     g_autofree char *bars = format_bars(s);
 
@@ -143,9 +174,10 @@ RaTable *
 ra_validation_scores(const RaValidation *validation, gboolean brief)
 {
   RaTable *table = ra_table_new("scores");
+  gboolean intervals = shows_intervals(validation, brief);
   const char *before = NULL;
 
-  score_columns(table, brief);
+  score_columns(table, brief, intervals);
   for (guint i = 0; i < validation->results->len; i++) {
     const RaValidateResult *result =
         &g_array_index(validation->results, RaValidateResult, i);
@@ -154,7 +186,7 @@ ra_validation_scores(const RaValidation *validation, gboolean brief)
       const RaValidateScore *s = score_at(validation, result->first_score + j);
 
       score_row(table, s, &g_array_index(result->rows, RaValidateRow, s->worst),
-                brief, before);
+                brief, intervals, before);
       before = s->level->source;
     }
   }
@@ -289,6 +321,17 @@ append_bar(GString *out, const RaValidateScore *s, const char *what,
                          is_met(value, bar) ? "ok" : "short");
 }
 
+static void
+append_coverage(GString *out, const RaValidateScore *s)
+{
+  char number[G_ASCII_DTOSTR_BUF_SIZE];
+
+  g_ascii_formatd(number, sizeof number, "%.3g", s->coverage_frac);
+  g_string_append_printf(out, "bar\t%s-%s-coverage-frac\t%s\t%g..%g\t%s\n",
+                         s->level->id, s->part ? s->part : "all", number,
+                         RA_COVERAGE_LOW, RA_COVERAGE_HIGH, verdict(s));
+}
+
 void
 ra_validation_bars(const RaValidation *validation, GString *out)
 {
@@ -297,6 +340,8 @@ ra_validation_bars(const RaValidation *validation, GString *out)
 
     append_bar(out, s, "median", s->median_frac, s->median_bar);
     append_bar(out, s, "p90", s->p90_frac, s->p90_bar);
+    if (s->level->intervals)
+      append_coverage(out, s);
   }
 }
 
@@ -312,8 +357,9 @@ ra_validation_verdict(const RaValidation *validation)
     double over = MAX(s->median_bar > 0 ? s->median_frac / s->median_bar : 0,
                       s->p90_bar > 0 ? s->p90_frac / s->p90_bar : 0);
 
-    n_bars += (s->median_bar > 0) + (s->p90_bar > 0);
-    n_met += (s->median_bar > 0 && is_met(s->median_frac, s->median_bar)) +
+    n_bars += (s->median_bar > 0) + (s->p90_bar > 0) + s->level->intervals;
+    n_met += (s->level->intervals && is_covered(s)) +
+             (s->median_bar > 0 && is_met(s->median_frac, s->median_bar)) +
              (s->p90_bar > 0 && is_met(s->p90_frac, s->p90_bar));
     if (over > most) {
       most = over;

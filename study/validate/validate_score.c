@@ -120,6 +120,33 @@ score_repeats(const GArray *rows, RaValidateScore *score)
   quantiles(size, &score->repeat_median_frac, &score->repeat_p90_frac);
 }
 
+gboolean
+ra_validate_is_in(const RaValidateRow *row)
+{
+  return fabs(log(row->measured / row->predicted)) <= log1p(row->interval_frac);
+}
+
+/* How many of the rows with an interval are measured in it. */
+static void
+score_intervals(const GArray *rows, RaValidateScore *score)
+{
+  g_autoptr(GArray) size = g_array_new(FALSE, FALSE, sizeof(double));
+  guint n_in = 0;
+  double p90;
+
+  for (guint i = 0; i < rows->len; i++) {
+    const RaValidateRow *row = &g_array_index(rows, RaValidateRow, i);
+
+    if (row->part != score->part || !isfinite(row->interval_frac))
+      continue;
+    g_array_append_val(size, row->interval_frac);
+    n_in += ra_validate_is_in(row);
+  }
+  score->n_intervals = size->len;
+  score->coverage_frac = size->len > 0 ? (double)n_in / size->len : (double)NAN;
+  quantiles(size, &score->interval_frac, &p90);
+}
+
 RaValidateScore
 ra_validate_score(const GArray *rows, const char *part)
 {
@@ -153,5 +180,6 @@ ra_validate_score(const GArray *rows, const char *part)
         ra_robust_quantile((double *)(gpointer)sign->data, sign->len, 0.5);
   score_pairs(rows, &score);
   score_repeats(rows, &score);
+  score_intervals(rows, &score);
   return score;
 }

@@ -14,6 +14,7 @@
 typedef struct {
   RaStepRow row;
   RaStepTimes predicted;
+  RaDoubt doubt; /* of the prediction; owned */
   gboolean is_moe;
   char *reason; /* owned, nullable: why there is no prediction */
 } Step;
@@ -22,6 +23,7 @@ static void
 step_clear(gpointer data)
 {
   g_free(((Step *)data)->reason);
+  ra_doubt_clear(&((Step *)data)->doubt);
 }
 
 /* ---- Predictions, made once for all sets --------------------------------- */
@@ -58,7 +60,7 @@ predict(Step *step)
   g_autoptr(RaSetup) setup = ra_published_setup(&step->row, NULL, &error);
 
   step->is_moe = setup ? has_experts(setup) : sounds_moe(&step->row);
-  if (!setup || !ra_step_times(setup, &step->predicted, &error)) {
+  if (!setup || !ra_step_times(setup, &step->predicted, &step->doubt, &error)) {
     step->reason = g_strdup(error->message);
     return;
   }
@@ -282,5 +284,53 @@ ra_validate_steps(const RaValidateLevel *level, RaValidateJob *job,
     ra_validate_note(job, "%u of %u rows are not predicted", n_open, n);
   if (what->rows == RA_VALIDATE_STEPS_PARTS)
     note_coverage(steps, job);
+  return TRUE;
+}
+
+/* --- pairs --- */
+
+/* (transfer full): the work of a row, whoever's release and placement it is. */
+static char *
+pair_work_of(const RaStepRow *row)
+{
+  return g_strdup_printf("%s|%s|%s|%u|%u|%g", row->cell[RA_STEP_CELL_SOURCE],
+                         row->cell[RA_STEP_CELL_MODEL],
+                         row->cell[RA_STEP_CELL_ALGORITHM], row->n_prompts,
+                         row->n_samples, row->response_max);
+}
+
+gboolean
+ra_validate_step_pairs(const RaValidateLevel *level, RaValidateJob *job,
+                       GError **error)
+{
+  const GArray *steps = steps_of(job, error);
+  g_autoptr(GArray) runs = g_array_new(FALSE, TRUE, sizeof(RaValidateRun));
+
+  (void)level;
+  if (!steps)
+    return FALSE;
+  g_array_set_clear_func(runs, ra_validate_run_clear);
+  for (guint i = 0; i < steps->len; i++) {
+    const Step *step = &g_array_index(steps, Step, i);
+    const RaStepRow *row = &step->row;
+    RaValidateRun run = {.gpu = row->cell[RA_STEP_CELL_GPU],
+                         .file = row->file,
+                         .line = row->line,
+                         .tokens = row->response_mean,
+                         .measured_s = row->measured.s[RA_STEP_TOTAL],
+                         .predicted_s = step->predicted.s[RA_STEP_TOTAL],
+                         .doubt = step->doubt};
+
+    if (step->reason || !is_whole(step) || !is_attributed(step) ||
+        run.measured_s <= 0)
+      continue;
+    run.name = ra_published_name(row);
+    run.work = pair_work_of(row);
+    run.layout = repeat_of(row);
+    if (run.doubt.parts)
+      g_array_ref(run.doubt.parts);
+    g_array_append_val(runs, run);
+  }
+  ra_validate_add_pairs(job, runs);
   return TRUE;
 }

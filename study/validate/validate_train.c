@@ -17,6 +17,7 @@ typedef struct {
   char *gpu;          /* owned: "a100" */
   RaProfile *profile; /* owned; NULL: none is shipped */
   GArray *cases;      /* (RaTrainCase) owned, with their runs */
+  double error_frac;  /* of the shipped system; NAN: none, or not stated */
 } Group;
 
 typedef struct {
@@ -24,6 +25,8 @@ typedef struct {
   RaValidateJob *job;
   GPtrArray *rows;   /* owned */
   GPtrArray *groups; /* (Group *) owned */
+  GArray *runs;      /* (RaValidateRun) borrowed: take the place of the job's
+                        rows; NULL: rows */
   guint n_unpublished, n_lora, n_refused, n_other;
 } Work;
 
@@ -118,6 +121,43 @@ fold_of(const RaValidateTrain *spec, const RaTrainRow *row)
   }
 }
 
+/* (transfer full): degrees and what else is chosen of @row. */
+static char *
+layout_of(const RaTrainRow *row)
+{
+  return g_strdup_printf("%u|%u|%u|%u|%u|%u|%s|%s", row->tp, row->pp, row->vpp,
+                         row->cp, row->ep, row->micro_batch, row->sharding,
+                         row->recompute);
+}
+
+/* The run of @one under @constants, with its doubt. */
+static void
+add_run(const Work *work, const Group *group, const RaTrainCase *one,
+        const RaSystemConstants *constants)
+{
+  const RaTrainRow *row = one->row;
+  g_autofree char *shape = shape_of(row);
+  RaValidateRun run = {.gpu = g_intern_string(row->gpu),
+                       .file = row->file,
+                       .line = row->line,
+                       .measured_s = row->measured_s};
+
+  run.predicted_s =
+      ra_train_run_s(one->run, group->profile, constants, &run.doubt, NULL);
+  if (!isfinite(run.predicted_s)) {
+    ra_doubt_clear(&run.doubt);
+    return;
+  }
+  if (isfinite(group->error_frac))
+    run.doubt.error.whole_frac = group->error_frac;
+  run.name = g_strdup(row->id);
+  run.layout = layout_of(row);
+  run.work =
+      g_strdup_printf("%s|%s|%u|%u|%u|%s|%s", row->source, shape, row->seq,
+                      row->batch, row->gpus, row->precision, row->task);
+  g_array_append_val(work->runs, run);
+}
+
 static void
 add(const Work *work, const Group *group, const RaTrainFit *fit, guint index,
     const RaSystemConstants *constants, const char *fold)
@@ -133,6 +173,10 @@ add(const Work *work, const Group *group, const RaTrainFit *fit, guint index,
                        .line = row->line,
                        .measured = row->measured_s};
 
+  if (work->runs) {
+    add_run(work, group, one, constants);
+    return;
+  }
   out.group = g_strdup_printf("%s %s, %u GPUs, %u x %u tokens", row->gpu, shape,
                               row->gpus, row->batch, row->seq);
   out.predicted = ra_train_fit_s(fit, index, constants);
@@ -142,13 +186,14 @@ add(const Work *work, const Group *group, const RaTrainFit *fit, guint index,
 
 /* The shipped constants of the system on the GPU, or on another one. */
 static gboolean
-shipped(const Group *group, RaSystemConstants *out, const char **out_name,
+shipped(Group *group, RaSystemConstants *out, const char **out_name,
         GError **error)
 {
   const char *gpus[] = {group->gpu, "a100", "h100"};
 
   *out = (RaSystemConstants)RA_SYSTEM_CONSTANTS_NONE;
   *out_name = NULL;
+  group->error_frac = (double)NAN;
   for (guint i = 0; i < G_N_ELEMENTS(gpus); i++) {
     g_autofree char *name =
         g_strdup_printf("%s-%s.system", group->convention->system, gpus[i]);
@@ -162,6 +207,9 @@ shipped(const Group *group, RaSystemConstants *out, const char **out_name,
     if (!system)
       return FALSE;
     *out = system->constants;
+    group->error_frac = isfinite(system->error_p90_frac)
+                            ? system->error_p90_frac / RA_ERROR_NINE_OF_TEN
+                            : system->error_median_frac;
     *out_name = g_intern_string(name);
     return TRUE;
   }
@@ -169,7 +217,7 @@ shipped(const Group *group, RaSystemConstants *out, const char **out_name,
 }
 
 static gboolean
-score_shipped(const Work *work, const Group *group, const RaTrainFit *fit,
+score_shipped(const Work *work, Group *group, const RaTrainFit *fit,
               GError **error)
 {
   RaSystemConstants constants;
@@ -218,9 +266,11 @@ score_cross(const Work *work, const Group *group, RaTrainFit *fit)
 }
 
 static gboolean
-score_group(const Work *work, const Group *group, GError **error)
+score_group(const Work *work, Group *group, GError **error)
 {
   g_autoptr(RaTrainFit) fit = NULL;
+  RaSystemConstants constants;
+  const char *name;
 
   if (group->cases->len == 0)
     return TRUE;
@@ -230,6 +280,8 @@ score_group(const Work *work, const Group *group, GError **error)
     return FALSE;
   if (!work->job->cross)
     return score_shipped(work, group, fit, error);
+  if (!shipped(group, &constants, &name, error)) /* its error */
+    return FALSE;
   score_cross(work, group, fit);
   return TRUE;
 }
@@ -252,11 +304,12 @@ add_notes(const Work *work)
         work->n_refused);
 }
 
-gboolean
-ra_validate_train(const RaValidateLevel *level, RaValidateJob *job,
-                  GError **error)
+/* Scores the rows of @spec, or adds them to @runs. */
+static gboolean
+train(const RaValidateTrain *spec, GArray *runs, RaValidateJob *job,
+      GError **error)
 {
-  Work work = {.spec = level->argument, .job = job};
+  Work work = {.spec = spec, .job = job, .runs = runs};
   gboolean ok;
 
   work.rows = ra_train_rows(job->data, work.spec->set, error);
@@ -267,9 +320,34 @@ ra_validate_train(const RaValidateLevel *level, RaValidateJob *job,
   ok = fill_groups(&work, error);
   for (guint i = 0; ok && i < work.groups->len; i++)
     ok = score_group(&work, g_ptr_array_index(work.groups, i), error);
-  if (ok)
+  if (ok && !runs)
     add_notes(&work);
   g_ptr_array_unref(work.groups);
   g_ptr_array_unref(work.rows);
   return ok;
+}
+
+gboolean
+ra_validate_train(const RaValidateLevel *level, RaValidateJob *job,
+                  GError **error)
+{
+  return train(level->argument, NULL, job, error);
+}
+
+gboolean
+ra_validate_train_pairs(const RaValidateLevel *level, RaValidateJob *job,
+                        GError **error)
+{
+  static const RaValidateTrain specs[] = {
+      {RA_TRAIN_TABLES, TRUE, RA_VALIDATE_BY_RUN},
+      {RA_TRAIN_TABLES, FALSE, RA_VALIDATE_BY_RUN}};
+  g_autoptr(GArray) runs = g_array_new(FALSE, TRUE, sizeof(RaValidateRun));
+
+  (void)level;
+  g_array_set_clear_func(runs, ra_validate_run_clear);
+  for (guint i = 0; i < G_N_ELEMENTS(specs); i++)
+    if (!train(&specs[i], runs, job, error))
+      return FALSE;
+  ra_validate_add_pairs(job, runs);
+  return TRUE;
 }

@@ -118,6 +118,42 @@ START_TEST(one_call)
 }
 END_TEST
 
+/* The closed form of the ratio against draws.  Two steps on one chip have a law
+ * of 10 % and 2 % in common (0.08 apart), parts of 6 % in common (0.8 of the
+ * weight) and apart (0.6): the squares of their ratio are 0.08^2 + 2 (0.06 x
+ * 0.6)^2.  On two GPUs of one chip the law is apart, 0.10^2 + 0.02^2; on two
+ * chips so is all: + 2 x 0.06^2.  4,000 draws give a deviation to 3 x 1.1 %. */
+START_TEST(ratio)
+{
+  for (guint what = 0; what < 3; what++) {
+    g_auto(RaDoubt) a = doubt_of(0.06, 0.10), b = doubt_of(0.06, 0.02);
+    double law = what == 0 ? 0.08 * 0.08 : 0.10 * 0.10 + 0.02 * 0.02;
+    double rest = 2 * 0.06 * 0.06 * (what == 2 ? 1 : 0.36);
+    double squares = 0, apart;
+
+    add_part(&a, 1, 0.8);
+    add_part(&a, 2, 0.6);
+    add_part(&b, 1, 0.8);
+    add_part(&b, 3, 0.6);
+    b.error.gpu += what > 0;
+    b.error.chip += what == 2;
+    apart = ra_model_error_apart(&a.error, a.parts, &b.error, b.parts);
+    ck_assert_double_eq_tol(apart, sqrt(law + rest), 1e-12);
+    for (guint draw = 0; draw < 4000; draw++) {
+      double e =
+          ra_model_error_draw(&a.error, (RaErrorPart *)(void *)a.parts->data, 2,
+                              SEED, draw) -
+          ra_model_error_draw(&b.error, (RaErrorPart *)(void *)b.parts->data, 2,
+                              SEED, draw);
+
+      squares += e * e / 4000;
+    }
+    ck_assert_double_eq_tol(sqrt(squares) / apart, 1, 0.034);
+    ck_assert(ra_model_error_apart(&a.error, a.parts, &a.error, a.parts) == 0);
+  }
+}
+END_TEST
+
 /* 1,000 throws of a coin have 500 +- 1.96 x sqrt(1000) / 2 = 31.0 heads in 95 %
  * of cases. */
 START_TEST(tell_apart)
@@ -171,6 +207,7 @@ odds_suite(void)
   tcase_add_test(tcase, one_law);
   tcase_add_test(tcase, all_in_common);
   tcase_add_test(tcase, one_call);
+  tcase_add_test(tcase, ratio);
   tcase_add_test(tcase, tell_apart);
   tcase_add_test(tcase, risk);
   suite_add_tcase(suite, tcase);

@@ -144,7 +144,7 @@ made_log(guint n, double factor)
   GString *out = g_string_new(NULL);
   RaStepTimes t;
 
-  ck_assert(ra_step_times(setup, &t, NULL));
+  ck_assert(ra_step_times(setup, &t, NULL, NULL));
   t.s[RA_STEP_GENERATE] += t.s[RA_STEP_SYNC]; /* the log has no such phase */
   for (guint i = 1; i <= n; i++)
     g_string_append_printf(
@@ -225,7 +225,7 @@ START_TEST(test_fit_passes)
   double update_s;
   RaStepTimes t;
 
-  ck_assert(ra_step_times(setup, &t, NULL));
+  ck_assert(ra_step_times(setup, &t, NULL, NULL));
   update_s = t.s[RA_STEP_UPDATE];
   ck_assert_double_gt(t.s[RA_STEP_REFERENCE], 0);
   for (guint i = 1; i <= 12; i++)

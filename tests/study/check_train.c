@@ -131,7 +131,7 @@ START_TEST(test_flop)
                           1e-9);
   /* The fault: padded as at tp 2 it would be another vocabulary. */
   ck_assert_double_ne(flop, flop + tokens * 3 * 2 * h * (50304 - 50257));
-  ck_assert_double_gt(ra_train_run_s(run, a100, NULL, NULL),
+  ck_assert_double_gt(ra_train_run_s(run, a100, NULL, NULL, NULL),
                       ra_train_run_roofline_s(run, a100));
 }
 END_TEST
@@ -150,7 +150,7 @@ START_TEST(test_micro_batches)
 
     row.batch = 4 * (i + 1);
     run = ra_train_run_new(&row, NULL);
-    s[i] = ra_train_run_s(run, a100, NULL, NULL);
+    s[i] = ra_train_run_s(run, a100, NULL, NULL, NULL);
   }
   ck_assert_double_gt(s[1], s[0]);
   ck_assert_double_eq_tol((s[2] - s[1]) / (s[1] - s[0]), 1, 1e-9);
@@ -193,7 +193,7 @@ START_TEST(test_fit_gives_back)
     RaTrainRow *row = rows->pdata[i];
 
     cases[i] = (RaTrainCase){row, ra_train_run_new(row, NULL), TRUE};
-    row->measured_s = ra_train_run_s(cases[i].run, a100, &truth, NULL);
+    row->measured_s = ra_train_run_s(cases[i].run, a100, &truth, NULL, NULL);
   }
   fit = ra_train_fit_new(cases, 6, a100, NULL);
   n = ra_train_fit(fit, NULL, &found, points);

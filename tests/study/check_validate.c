@@ -88,6 +88,30 @@ START_TEST(test_score)
 }
 END_TEST
 
+/* Predicted 11 for 10, and 10 for 12: ratios of 1.1 and 1 / 1.2.  An interval
+ * of a tenth either way has the first and not the second, one of a fifth both;
+ * rows without one do not count. */
+START_TEST(test_intervals)
+{
+  g_autoptr(GArray) rows = sample();
+  const char *part = g_intern_static_string("h100");
+  RaValidateScore s = ra_validate_score(rows, part);
+
+  ck_assert_uint_eq(s.n_intervals, 0);
+  ck_assert(isnan(s.coverage_frac));
+  g_array_index(rows, RaValidateRow, 0).interval_frac = 0.1001;
+  g_array_index(rows, RaValidateRow, 4).predicted = 10;
+  g_array_index(rows, RaValidateRow, 4).interval_frac = 0.1001;
+  s = ra_validate_score(rows, part);
+  ck_assert_uint_eq(s.n_intervals, 2);
+  ck_assert_double_eq(s.coverage_frac, 0.5);
+  g_array_index(rows, RaValidateRow, 4).interval_frac = 0.2001;
+  s = ra_validate_score(rows, part);
+  ck_assert_double_eq(s.coverage_frac, 1);
+  ck_assert_double_eq_tol(s.interval_frac, 0.1001, 1e-12);
+}
+END_TEST
+
 /* The table itself: every level says what it is, and a bar is scored. */
 START_TEST(test_table)
 {
@@ -101,7 +125,8 @@ START_TEST(test_table)
     ck_assert(level->title && level->source && level->unit && level->modes);
     ck_assert_msg(level->convention != NULL, "%s: no convention", level->id);
     ck_assert(level->collect != NULL);
-    ck_assert(level->scored == (level->median_bar > 0 || level->p90_bar > 0));
+    ck_assert(level->scored == (level->median_bar > 0 || level->p90_bar > 0 ||
+                                level->intervals));
   }
 }
 END_TEST
@@ -353,6 +378,7 @@ validate_suite(void)
 
   tcase_set_timeout(tcase, 120);
   tcase_add_test(tcase, test_score);
+  tcase_add_test(tcase, test_intervals);
   tcase_add_test(tcase, test_why);
   tcase_add_test(tcase, test_table);
   tcase_add_test(tcase, test_sealed);
