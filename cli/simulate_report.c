@@ -125,22 +125,30 @@ append_staleness(GString *out, const RaServiceReport *service)
   append_line(out, "staleness", "%s)", text->str);
 }
 
-/* GPUs that no call runs on cost nothing here, which is said. */
+/* GPUs that no call runs on cost nothing here, which is said, as is whose price
+ * it is where a flag set another GPU. */
 static void
-append_price(GString *out, const RaBreakdown *breakdown, uint64_t n_all)
+append_price(GString *out, const RaSetup *setup, const RaBreakdown *breakdown)
 {
-  g_autofree char *idle = NULL;
+  uint64_t n_all = ra_cluster_n_gpus(setup->cluster);
+  const char *whose = setup->price_cluster;
+  g_autofree char *idle = NULL, *of = NULL;
 
   if (isnan(breakdown->usd)) {
-    append_line(out, "price", "-");
+    append_line(out, "price",
+                whose ? "- (no price of this GPU is known: --set "
+                        "'cluster.price=... USD/gpu/h')"
+                      : "-");
     return;
   }
+  of = whose ? g_strdup_printf(" (GPU price of %s)", whose) : g_strdup("");
   if (breakdown->n_gpus < n_all)
     idle = g_strdup_printf(" (of %" PRIu32 " GPUs; the other %" PRIu64
                            " are not counted)",
                            breakdown->n_gpus, n_all - breakdown->n_gpus);
-  append_line(out, "price", breakdown->usd < 1 ? "%.4f USD%s" : "%.2f USD%s",
-              breakdown->usd, idle ? idle : "");
+  append_line(out, "price",
+              breakdown->usd < 1 ? "%.4f USD%s%s" : "%.2f USD%s%s",
+              breakdown->usd, of, idle ? idle : "");
 }
 
 static void
@@ -163,7 +171,7 @@ append_results(GString *out, const RaSetup *setup, const RaSimResult *result,
     append_line(out, "MFU", "-");
   else
     append_line(out, "MFU", "%.1f %%", 100 * breakdown->mfu_frac);
-  append_price(out, breakdown, ra_cluster_n_gpus(setup->cluster));
+  append_price(out, setup, breakdown);
   if (isfinite(outcome->low_s))
     append_line(out, "90 % interval", "%s to %s", low, high);
   append_line(out, "fingerprint", "%016" PRIx64, result->fingerprint);

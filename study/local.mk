@@ -114,6 +114,7 @@ libstudy_a_SOURCES += %D%/contest/sayable.c %D%/contest/sayable.h
 libstudy_a_SOURCES += %D%/contest/sayable_descend.c
 libstudy_a_SOURCES += %D%/contest/sayable_impl.h
 libstudy_a_SOURCES += %D%/contest/sizing.c %D%/contest/sizing.h
+libstudy_a_SOURCES += %D%/gpu_cluster.c %D%/gpu_cluster.h
 libstudy_a_SOURCES += %D%/report/starter.c %D%/report/starter.h
 libstudy_a_SOURCES += %D%/report/viewer.c %D%/report/viewer.h
 libstudy_a_SOURCES += %D%/sweep/spread.c %D%/sweep/spread.h

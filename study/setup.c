@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "study/change.h"
+#include "study/gpu_cluster.h"
 #include "study/setup.h"
 
 /* A setup while it is made. */
@@ -216,6 +217,52 @@ load_profile(Loader *loader, GError **error)
   return FALSE;
 }
 
+/* TRUE if a flag sets @key of the cluster. */
+static gboolean
+sets_cluster(const Loader *loader, const char *key)
+{
+  for (guint i = 0; i < loader->changes->len; i++) {
+    const RaChange *change = &g_array_index(loader->changes, RaChange, i);
+
+    if (g_str_equal(change->noun, "cluster") && g_str_equal(change->key, key))
+      return TRUE;
+  }
+  return FALSE;
+}
+
+/* The price of a cluster whose GPU a flag sets, and not the price: that of the
+ * GPU's own shipped cluster, as the file's is another GPU's. */
+static void
+take_price(Loader *loader)
+{
+  RaSetup *setup = loader->setup;
+  RaCluster *cluster = setup->cluster;
+  g_autoptr(RaKeyFile) file = NULL, shipped = NULL;
+  g_autoptr(RaCluster) other = NULL;
+  g_autofree char *was = NULL, *is = NULL;
+  const char *gpu;
+
+  if (!sets_cluster(loader, "gpu") || sets_cluster(loader, "price") ||
+      isnan(cluster->usd_per_gpu_h) || cluster->n_kinds > 0)
+    return;
+  file = ra_key_file_load(setup->cluster_path, NULL);
+  gpu = file ? ra_key_file_get(
+                   file, (guint)ra_key_file_find_group(file, "cluster", ""),
+                   "gpu")
+             : NULL;
+  was = gpu ? ra_gpu_name(gpu) : NULL;
+  is = ra_gpu_name(cluster->gpu);
+  if (g_strcmp0(was, is) == 0)
+    return;
+  shipped = ra_gpu_cluster(cluster->gpu, &setup->price_cluster);
+  other = shipped ? ra_cluster_load(shipped, NULL) : NULL;
+  cluster->usd_per_gpu_h = other ? other->usd_per_gpu_h : (double)NAN;
+  if (isnan(cluster->usd_per_gpu_h)) {
+    g_free(setup->price_cluster);
+    setup->price_cluster = g_strdup("");
+  }
+}
+
 static gboolean
 load_cluster(Loader *loader, const char *name, const char *relative_to,
              GError **error)
@@ -226,6 +273,8 @@ load_cluster(Loader *loader, const char *name, const char *relative_to,
 
   if (file)
     setup->cluster = ra_cluster_load(file, error);
+  if (setup->cluster)
+    take_price(loader);
   return setup->cluster != NULL && load_profile(loader, error) &&
          load_kinds(loader->setup, error);
 }
@@ -484,6 +533,7 @@ ra_setup_free(RaSetup *setup)
   ra_profile_free(setup->profile);
   ra_system_free(setup->system);
   ra_workload_free(setup->workload);
+  g_free(setup->price_cluster);
   g_free(setup->workload_path);
   g_free(setup->cluster_path);
   g_free(setup->plan_path);

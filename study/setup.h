@@ -50,6 +50,9 @@ typedef struct {
                                                   node kinds; NULL: none */
   RaCluster *kind_clusters[RA_NODE_KINDS_MAX]; /* owned: views of the cluster,
                                                   one per further node kind */
+  char *price_cluster; /* owned, nullable: shipped cluster whose price the
+                          cluster has, as a flag set another GPU; "": there is
+                          none for that GPU, so no price */
   char *workload_path; /* owned, nullable: path of the file that was read */
   char *cluster_path;  /* owned, nullable */
   char *plan_path;     /* owned, nullable */

@@ -7,6 +7,7 @@
 #include "base/quote.h"
 #include "base/text.h"
 #include "search/family/strategy.h"
+#include "study/gpu_cluster.h"
 #include "study/report/key_table.h"
 #include "study/report/starter.h"
 #include "traces/profile.h"
@@ -157,35 +158,6 @@ write_workload(const RaStarterOptions *o, GError **error)
   return g_string_free(g_steal_pointer(&out), FALSE);
 }
 
-/* Shipped cluster whose nodes are of @gpu, the first by name; its name without
- * folder in @out_name (owned). (transfer full) (nullable): none, or no such
- * GPU */
-static RaKeyFile *
-find_nodes(const char *gpu, char **out_name)
-{
-  g_auto(GStrv) names = ra_share_list("clusters", ".cluster");
-  g_autofree char *profile = g_strconcat(gpu, ".profile", NULL);
-  g_autofree char *found = ra_share_find("profiles", profile, NULL, NULL);
-  g_autofree char *base = found ? g_path_get_basename(found) : NULL;
-
-  if (!base)
-    return NULL;
-  base[strlen(base) - strlen(".profile")] = '\0'; /* no alias: h100-sxm */
-  for (guint i = 0; names[i]; i++) {
-    g_autofree char *path = ra_share_find("clusters", names[i], NULL, NULL);
-    g_autoptr(RaKeyFile) file = path ? ra_key_file_load(path, NULL) : NULL;
-    int group = file ? ra_key_file_find_group(file, "cluster", "") : -1;
-    const char *its =
-        group < 0 ? NULL : ra_key_file_get(file, (guint)group, "gpu");
-
-    if (!its || !g_str_equal(its, base))
-      continue;
-    *out_name = g_strdup(names[i]);
-    return g_steal_pointer(&file);
-  }
-  return NULL;
-}
-
 /* (nullable): text of a key of the shipped cluster. */
 static const char *
 of_nodes(const RaKeyFile *nodes, const char *key)
@@ -333,7 +305,7 @@ ra_starter_new(const RaStarterOptions *options, GError **error)
 
   g_autoptr(RaStarter) s = g_new0(RaStarter, 1);
   g_autofree char *name = NULL;
-  g_autoptr(RaKeyFile) nodes = find_nodes(options->gpu, &name);
+  g_autoptr(RaKeyFile) nodes = ra_gpu_cluster(options->gpu, &name);
   const char *gpus_per_node = of_nodes(nodes, "gpus-per-node");
   RaStarterOptions o = *options;
 
