@@ -25,6 +25,8 @@ static const char head[] =
     "table{border-collapse:collapse}td,th{padding:3px 12px;text-align:right;"
     "border-bottom:1px solid #e4e4e4}\n"
     "td:first-child,th:first-child{text-align:left}summary{cursor:pointer}\n"
+    ".chart{overflow-x:auto}@media(max-width:640px){body{padding:0 10px}"
+    ".chart svg{min-width:760px}table{display:block;overflow-x:auto}}\n"
     "@media print{details{display:none}}\n"
     "</style></head><body>\n";
 

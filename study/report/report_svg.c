@@ -31,9 +31,10 @@ ra_report_escape(GString *out, const char *text)
 static void
 open_svg(GString *out, double height_px, const char *title)
 {
-  g_string_append_printf(
-      out, "<svg viewBox=\"0 0 %d %.0f\" role=\"img\" aria-label=\"%s\">\n",
-      RA_REPORT_WIDTH_PX, height_px, title);
+  g_string_append_printf(out,
+                         "<div class=\"chart\"><svg viewBox=\"0 0 %d %.0f\" "
+                         "role=\"img\" aria-label=\"%s\">\n",
+                         RA_REPORT_WIDTH_PX, height_px, title);
 }
 
 /* A filled box whose text the mouse shows; @title is escaped. */
@@ -237,7 +238,7 @@ ra_report_timeline(GString *out, const RaTimeline *t, const RaTrace *path)
   put_path(out, t, path);
   put_spans(out, t);
   put_styles(out, t, height + FOOT_PX - 10);
-  g_string_append(out, "</svg>\n");
+  g_string_append(out, "</svg></div>\n");
 }
 
 /* ---- Memory ---------------------------------------------------------- */
@@ -316,7 +317,7 @@ ra_report_memory(GString *out, const char *data, double capacity_gib)
                          height * (1 - capacity_gib / top),
                          height * (1 - capacity_gib / top), capacity_gib);
   put_legend(out, height + 12, names, colors);
-  g_string_append(out, "</svg>\n");
+  g_string_append(out, "</svg></div>\n");
 }
 
 /* ---- Bars ------------------------------------------------------------ */
@@ -385,7 +386,7 @@ ra_report_causes(GString *out, const RaBreakdown *b, const RaWorkload *workload)
     g_array_append_val(colors, color);
   }
   put_legend(out, 26.0 * (b->n_calls + 2) + 4, names, colors);
-  g_string_append(out, "</svg>\n");
+  g_string_append(out, "</svg></div>\n");
 }
 
 /* One side of a row of the tornado: hatched where it is less. */
@@ -448,5 +449,5 @@ ra_report_tornado(GString *out, const RaSensitivity *s)
   put_box(out, left + 110, 24.0 * n + 26, 11, 11,
           ra_palette_tint(ra_palette_color(1), 0.45), "less");
   put_text(out, left + 125, 24.0 * n + 36, "start", "less of it");
-  g_string_append(out, "</svg>\n");
+  g_string_append(out, "</svg></div>\n");
 }

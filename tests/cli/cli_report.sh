@@ -71,6 +71,12 @@ else
     echo "ok $n - $what # SKIP no chromium"
   done
 fi
+# On a narrow window charts and tables scroll in boxes of their own.
+[ "$(grep -c '<div class="chart"><svg' r.html)" -eq 4 ] &&
+  [ "$(grep -c '</svg></div>' r.html)" -eq 4 ] &&
+  grep -q 'max-width:640px.*padding' r.html &&
+  grep -q 'table{display:block;overflow-x:auto}' r.html
+result $? "a page of 420 pixels has charts and tables that scroll"
 fails 'expected a plan' report llama-3-8b.json
 
 echo "1..$n"
