@@ -81,8 +81,7 @@
  * recompute none; attention flash; cross-entropy fused; zero 0, zero-group dp;
  * grad-dtype the model's; launch eager; residency release; optimizer-residency
  * and grad-residency keep; realloc broadcast; balance sequences; padding none;
- * master-weights
- * fp32.
+ * master-weights fp32.
  *
  * Invariants after ra_plan_load():
  * - dp tp pp cp = GPUs of the mesh; cp is 1 for generate;
