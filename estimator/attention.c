@@ -10,11 +10,11 @@ enum { SEQUENCES, Q_TOKENS, KV_TOKENS, PAIRS, Q_HEADS, KV_HEADS, HEAD_DIM };
 
 gboolean
 ra_attention_law_init(RaAttentionLaw *law, const RaProfile *profile,
-                      const RaDevice *device, GError **error)
+                      const RaDevice *device, const char *name, GError **error)
 {
   RaResolver r;
 
-  ra_resolver_init(&r, profile, "attention", error);
+  ra_resolver_init(&r, profile, name, error);
   law->sms = ra_resolve(&r, "sms");
   law->flash = (guint)ra_resolve(&r, "flash");
   law->floor_s = ra_resolve(&r, "floor-s");
@@ -31,7 +31,7 @@ ra_attention_law_init(RaAttentionLaw *law, const RaProfile *profile,
   ra_resolver_init(&r, profile, "attention-backward", error);
   law->backward_ratio = ra_rate_s(ra_resolve(&r, "efficiency-frac"));
   return ra_resolver_ok(&r) &&
-         ra_residual_init(&law->residual, profile, "attention", error) &&
+         ra_residual_init(&law->residual, profile, name, error) &&
          ra_residual_init(&law->backward_residual, profile,
                           "attention-backward", error);
 }

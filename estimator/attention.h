@@ -51,9 +51,11 @@ typedef struct {
   RaDecodeTable *table; /* owned; NULL: no table */
 } RaDecodeAttentionLaw;
 
-/* @error: %RA_ERROR_INPUT: a law is missing. */
+/* @name: "attention" or "encoder-attention"; the backward is one law.
+ * @error: %RA_ERROR_INPUT: a law is missing. */
 gboolean ra_attention_law_init(RaAttentionLaw *law, const RaProfile *profile,
-                               const RaDevice *device, GError **error);
+                               const RaDevice *device, const char *name,
+                               GError **error);
 gboolean ra_decode_attention_law_init(RaDecodeAttentionLaw *law,
                                       const RaProfile *profile,
                                       const RaDevice *device, GError **error);

@@ -134,6 +134,22 @@ experts_init(RaEstimator *estimator, const RaProfile *profile,
   return TRUE;
 }
 
+/* Attention with a mask, and without. */
+static gboolean
+attention_init(RaEstimator *estimator, const RaProfile *profile,
+               const RaDevice *device, GError **error)
+{
+  static const char whole[] = "encoder-attention";
+
+  if (!ra_attention_law_init(&estimator->attention, profile, device,
+                             "attention", error))
+    return FALSE;
+  estimator->whole_attention = estimator->attention;
+  return !ra_profile_law(profile, whole) ||
+         ra_attention_law_init(&estimator->whole_attention, profile, device,
+                               whole, error);
+}
+
 static gboolean
 roofs_init(RaEstimator *estimator, const RaProfile *profile,
            const RaDevice *device, GError **error)
@@ -168,7 +184,7 @@ ra_estimator_new(const RaProfile *profile, const RaCluster *cluster,
       !gemm_init(estimator, profile, device, error) ||
       !experts_init(estimator, profile, device, error) ||
       !roofs_init(estimator, profile, device, error) ||
-      !ra_attention_law_init(&estimator->attention, profile, device, error) ||
+      !attention_init(estimator, profile, device, error) ||
       !ra_decode_attention_law_init(&estimator->decode_attention, profile,
                                     device, error) ||
       !ra_link_laws_init(&estimator->links, profile, cluster, error) ||
@@ -194,8 +210,9 @@ ra_estimator_renew(RaEstimator *e, const RaProfile *profile,
     ok = roofs_init(e, profile, device, NULL);
   } else if (g_str_has_prefix(law, "memory.")) {
     ok = memory_init(e, profile, device, NULL);
-  } else if (g_str_has_prefix(law, "attention")) {
-    ok = ra_attention_law_init(&e->attention, profile, device, NULL);
+  } else if (g_str_has_prefix(law, "attention") ||
+             g_str_equal(law, "encoder-attention")) {
+    ok = attention_init(e, profile, device, NULL);
   } else if (g_str_equal(law, "decode-attention")) {
     ra_decode_attention_law_clear(&e->decode_attention);
     ok = ra_decode_attention_law_init(&e->decode_attention, profile, device,
@@ -462,9 +479,9 @@ law_s(const RaEstimator *estimator, const RaOp *op)
   case RA_OP_EXPERTS_BACKWARD:
     return expert_layer_s(estimator, op);
   case RA_OP_ATTENTION:
-    return ra_attention_s(&estimator->attention, op);
+    return ra_attention_s(ra_estimator_attention(estimator, op), op);
   case RA_OP_ATTENTION_BACKWARD:
-    return ra_attention_backward_s(&estimator->attention, op);
+    return ra_attention_backward_s(ra_estimator_attention(estimator, op), op);
   case RA_OP_ATTENTION_CORE:
   case RA_OP_ATTENTION_CORE_BACKWARD:
     return ra_attention_core_s(&estimator->gemm,

@@ -44,6 +44,7 @@ struct _RaEstimator {
   gboolean has_fp32;                     /* gemm_fp32 was measured */
   RaRoofLaw roofs[RA_N_ROOFS];           /* those that the profile has */
   RaAttentionLaw attention;              /* whole sequences */
+  RaAttentionLaw whole_attention;        /* the same without a mask */
   RaDecodeAttentionLaw decode_attention; /* one token a sequence */
   RaMemoryLaw memory[RA_N_MEMORY_LAWS];  /* by RaMemoryLawKind */
   RaLinkLaws links;                      /* communication */
@@ -70,6 +71,14 @@ void ra_estimator_renew(RaEstimator *estimator, const RaProfile *profile,
 /* The law of a memory-bound @op; RA_MEMORY_OTHER for ops without one of their
  * own. */
 RaMemoryLawKind ra_estimator_memory_kind(const RaOp *op);
+
+/* The law of @op, attention over whole sequences or its gradient. */
+static inline const RaAttentionLaw *
+ra_estimator_attention(const RaEstimator *estimator, const RaOp *op)
+{
+  return op->flags & RA_OP_WHOLE ? &estimator->whole_attention
+                                 : &estimator->attention;
+}
 
 /* The roof law of @op; NULL: it has none, or the profile lacks it. */
 const RaRoofLaw *ra_estimator_roof(const RaEstimator *estimator,

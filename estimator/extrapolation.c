@@ -45,10 +45,11 @@ table_of(const RaEstimator *e, const RaOp *op)
   case RA_OP_EXPERTS_BACKWARD:
     return e->has_experts ? &ra_estimator_experts(e, op)->residual : NULL;
   case RA_OP_ATTENTION:
-    return &e->attention.residual;
+    return &ra_estimator_attention(e, op)->residual;
   case RA_OP_ATTENTION_BACKWARD:
-    return e->attention.backward_residual.grid ? &e->attention.backward_residual
-                                               : &e->attention.residual;
+    return e->attention.backward_residual.grid
+               ? &e->attention.backward_residual
+               : &ra_estimator_attention(e, op)->residual;
   case RA_OP_DECODE_ATTENTION:
     return &e->decode_attention.residual;
   case RA_OP_ALL_REDUCE:

@@ -83,6 +83,8 @@ ra_fit_law_of(const RaOp *op)
   if ((op->kind == RA_OP_SCAN || op->kind == RA_OP_SCAN_STEP) &&
       !(op->flags & RA_OP_DELTA))
     return NULL; /* Mamba-2's */
+  if (op->kind == RA_OP_ATTENTION && op->flags & RA_OP_WHOLE)
+    return "encoder-attention";
   if (op->flags & RA_OP_ROUTED)
     return NULL; /* in the time of the experts beside it */
   return compute_laws[op->kind];
@@ -98,7 +100,8 @@ stand_in(const RaProfile *profile, const char *name)
     return other;
   if (strcmp(name, "inter-node.all-to-all") == 0)
     return "inter-node";
-  if (strcmp(name, "latent-attention") == 0)
+  if (strcmp(name, "latent-attention") == 0 ||
+      strcmp(name, "encoder-attention") == 0)
     return "attention";
   if (strcmp(name, "latent-decode") == 0)
     return "decode-attention";

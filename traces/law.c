@@ -217,6 +217,8 @@ static const RaLawSpec laws[] = {
    "extra time of few rows by how long ago their weights were used"},
   {"attention", FALSE, NULL, COEFFICIENTS(attention),
    "ra_attention_s", "causal attention over whole sequences"},
+  {"encoder-attention", TRUE, NULL, COEFFICIENTS(attention),
+   "ra_attention_s", "attention without a mask, of vision towers"},
   {"attention-backward", FALSE, NULL, COEFFICIENTS(attention_backward),
    "ra_attention_backward_s", "its gradient"},
   {"decode-attention", FALSE, NULL, COEFFICIENTS(decode_attention),

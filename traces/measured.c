@@ -20,6 +20,7 @@ const char *const ra_measured_sources[] = {"gemm.bf16",
                                            "experts.nvfp4.trtllm",
                                            "attention",
                                            "decode-attention",
+                                           "encoder-attention",
                                            "latent-attention",
                                            "latent-decode",
                                            "scan",
@@ -213,6 +214,32 @@ read_attention(const RaCsvLine *line, gpointer data, GError **error)
   return TRUE;
 }
 
+static const char *const encoder_columns[] = {"batch",    "seq",        "heads",
+                                              "head_dim", "latency_us", NULL};
+
+/* Images of equally many patches, which all see each other. */
+static gboolean
+read_encoder(const RaCsvLine *line, gpointer data, GError **error)
+{
+  RaMeasuredReader *r = data;
+  double v[5], tokens;
+
+  if (!ra_csv_numbers(line, 0, 5, v, error))
+    return FALSE;
+  for (guint i = 0; i < 4; i++)
+    if (v[i] < 1)
+      return TRUE; /* a shape that is not published */
+  tokens = v[0] * v[1];
+  RaOp op = {.kind = RA_OP_ATTENTION,
+             .flags = RA_OP_WHOLE,
+             .dim = {ra_measured_whole(v[0]), ra_measured_whole(tokens),
+                     ra_measured_whole(tokens),
+                     ra_measured_whole(tokens * v[1]), ra_measured_whole(v[2]),
+                     ra_measured_whole(v[2]), ra_measured_whole(v[3])}};
+  ra_measured_add(r, op, v[4], op.dim[4], 0);
+  return TRUE;
+}
+
 static const char *const latent_columns[] = {"batch", "seq_q_eq_kv", "heads",
                                              "latency_us", NULL};
 static const char *const latent_decode_columns[] = {"batch", "kv_len", "heads",
@@ -350,6 +377,28 @@ read_typed(RaMeasuredReader *r, const char *const *data, const char *folder,
   return TRUE;
 }
 
+/* Attention with a mask, whole or in windows, and without. */
+static gboolean
+read_attentions(RaMeasuredReader *r, const char *const *data,
+                const char *folder, GError **error)
+{
+  gboolean decode = *r->source == 'd', encoder = *r->source == 'e';
+  g_autofree char *prefix = g_strdup_printf("%s_%s_bf16",
+                                            decode    ? "decode"
+                                            : encoder ? "encoder"
+                                                      : "prefill",
+                                            r->gpu);
+
+  if (!ra_measured_files(data, folder, prefix, r,
+                         decode    ? decode_columns
+                         : encoder ? encoder_columns
+                                   : prefill_columns,
+                         encoder ? read_encoder : read_attention, error))
+    return FALSE;
+  return r->rows->len > 0 || encoder || strstr(r->source, ".wide") ||
+         ra_measured_layers(r, data, error);
+}
+
 static gboolean
 read_source(RaMeasuredReader *r, const char *const *data, GError **error)
 {
@@ -388,25 +437,8 @@ read_source(RaMeasuredReader *r, const char *const *data, GError **error)
     return ra_measured_files(data, "kernels_linear", prefix, r, linear_columns,
                              read_linear, error);
   }
-  if (g_str_has_suffix(r->source, "attention.wide")) {
-    prefix = g_strdup_printf("%s_%s_bf16",
-                             *r->source == 'd' ? "decode" : "prefill", r->gpu);
-    return ra_measured_files(data, folder, prefix, r,
-                             *r->source == 'd' ? decode_columns
-                                               : prefill_columns,
-                             read_attention, error);
-  }
-  if (g_str_has_suffix(r->source, "attention")) {
-    gboolean decode = *r->source == 'd';
-
-    prefix =
-        g_strdup_printf("%s_%s_bf16", decode ? "decode" : "prefill", r->gpu);
-    if (!ra_measured_files(data, "kernels_attention", prefix, r,
-                           decode ? decode_columns : prefill_columns,
-                           read_attention, error))
-      return FALSE;
-    return r->rows->len > 0 || ra_measured_layers(r, data, error);
-  }
+  if (g_str_has_suffix(r->source, "attention") || strstr(r->source, ".wide"))
+    return read_attentions(r, data, folder, error);
   if (g_str_has_prefix(r->source, "p2p.") || strchr(r->source, '-') ||
       g_str_has_prefix(r->source, "send"))
     return ra_measured_messages(r, data, error);

@@ -20,6 +20,7 @@ static const struct {
     {"conv", "kernels_linear", "gdn_", NULL},
     {"attention.wide", "kernels_attention_wide", "prefill_", NULL},
     {"decode-attention.wide", "kernels_attention_wide", "decode_", NULL},
+    {"encoder-attention", "kernels_encoder", "encoder_", NULL},
     {"attention", "kernels_attention", "prefill_", NULL},
     {"decode-attention", "kernels_attention", "decode_", NULL},
     {"inter-node.all-to-all", "comm_deepep", "expert_alltoall", "gpu"},

@@ -79,6 +79,8 @@ static const RaValidateOps decode = {.laws = {"decode-attention"},
                                      ATTENTION_TRANSFERRED};
 static const RaValidateOps prefill_wide = {.laws = {"attention"},
                                            .source = "attention.wide"};
+static const RaValidateOps encoder = {
+    .laws = {"encoder-attention"}, .lines = 1, .line_name = {"heads"}};
 static const RaValidateOps decode_wide = {.laws = {"decode-attention"},
                                           .source = "decode-attention.wide"};
 static const RaValidateOps attention_random = {
@@ -336,6 +338,13 @@ static const RaValidateLevel levels[] = {
      BARS(0.17, 0.35),
      .convention = "folds: each number of channels",
      OPS(conv)},
+    {.id = "attention-encoder",
+     .title = "Attention without a mask, of vision towers",
+     .source = "kernels_encoder",
+     .modes = RA_VALIDATE_BOTH,
+     BARS(0.054, 0.23),
+     .convention = "folds: each number of heads",
+     OPS(encoder)},
     {.id = "attention-wide-prefill",
      .title = "Attention in windows and of wide heads, prefill",
      .source = "kernels_attention_wide",

@@ -260,6 +260,24 @@ held-out = h100-sxm's, transferred likewise to the a100-sxm, on that one's rows
 error-median = 0.135
 error-p90 = 0.380
 
+[law encoder-attention]
+sms = 78 # NVIDIA's architecture whitepaper of the GPU
+flash = 3 # what vLLM takes: 3 on Hopper (4, taken for it, on Blackwell's servers), else 2
+floor-s = 5.784e-06
+peak-frac = 1 # what is lost is said of scores
+head-dim-half = 17.17
+tile-s = 4.985e-06
+row-s = 1e-11
+lone-frac = 1.06
+bandwidth-frac = 0.4431
+transferred = h100-sxm
+source = kernels_encoder/encoder_h100_bf16*.csv, no mask, of vision towers; robust fit
+range = batch 1..256; length 1..65536; heads 1..32; head_dim 64..80
+rows = 4195
+held-out = not measured: no second GPU has rows of it
+error-median = -
+error-p90 = -
+
 [law attention-backward]
 efficiency-frac = 0.863 # 0.63 / 0.73
 source = arXiv 2307.08691 (FlashAttention-2), A100: up to 73 % of peak forward, 63 % backward; no measurement of others was found

@@ -280,6 +280,24 @@ axis-3 = group 4
 axis-4 = width 128
 at-32-4-128 = 55 18 -25*2~2 -30 -116 -129*2~16 -190 42 15*2~0 -37*2~11 -106*2~17 96 46*2~38 38 -81*2~26 99*2~129 172*2~157 151*2~154 -73 107*2~3 53*2~47 27*2~35 18*2~55 71 57*2~2 48*2~20 12 59 -10*2~14 -21*2~10 -12*2~21 -17*2~21 3*2~47 -52 15 2 -18 -29 -13 19 19 16 12 -48 -56 -20 19 17 16 -33 -104 -79
 
+[law encoder-attention]
+sms = 128 # NVIDIA's architecture whitepaper of the GPU
+flash = 2 # what vLLM takes: 3 on Hopper (4, taken for it, on Blackwell's servers), else 2
+floor-s = 3.424e-06
+peak-frac = 1 # what is lost is said of scores
+head-dim-half = 33.05
+tile-s = 2.645e-06
+row-s = 3.467e-09
+lone-frac = 1.679
+bandwidth-frac = 0.967
+transferred = l40s
+source = kernels_encoder/encoder_l40s_bf16*.csv, no mask, of vision towers; robust fit
+range = batch 1..256; length 1..65536; heads 1..32; head_dim 64..80
+rows = 4195
+held-out = not measured: no second GPU has rows of it
+error-median = -
+error-p90 = -
+
 [law attention-backward]
 efficiency-frac = 0.863 # 0.63 / 0.73
 source = arXiv 2307.08691 (FlashAttention-2), A100: up to 73 % of peak forward, 63 % backward; no measurement of others was found
