@@ -18,8 +18,8 @@
 #include "base/rng.h"
 #include "bench/figure.h"
 #include "graph/input/length.h"
-#include "graph/input/length_fit.h"
 #include "traces/csv.h"
+#include "traces/measured_length.h"
 
 #define DEFAULT_FILE "../shared/data/traces/math_group8_lengths.csv"
 
@@ -46,7 +46,7 @@ read_row(const RaCsvLine *line, gpointer data, GError **error)
 }
 
 static void
-print_fit(const char *what, const RaLengthFit *fit)
+print_fit(const char *what, const RaMeasuredLengthFit *fit)
 {
   printf("%s\t%u\t%u\t%.6g\t%.6g\t%.4f\t%.4f\t%.4f\n", what, fit->n_answers,
          fit->n_groups, fit->mean, fit->sd, fit->log_sd, fit->correlation,
@@ -55,7 +55,8 @@ print_fit(const char *what, const RaLengthFit *fit)
 
 /* As many groups and answers drawn from the fitted law, fitted again. */
 static gboolean
-fit_draws(const RaLengthFit *fit, const uint32_t *groups, RaLengthFit *out_fit)
+fit_draws(const RaMeasuredLengthFit *fit, const uint32_t *groups,
+          RaMeasuredLengthFit *out_fit)
 {
   g_autofree char *text = g_strdup_printf(
       "lognormal(%.3f, %.3f, %u)", fit->mean, fit->sd, RA_LENGTH_MAX_TOKENS);
@@ -67,7 +68,7 @@ fit_draws(const RaLengthFit *fit, const uint32_t *groups, RaLengthFit *out_fit)
   for (guint i = 0; i < fit->n_answers; i++)
     lengths[i] =
         ra_length_draw_in_group(&law, 1, 1, i, 2, groups[i], fit->correlation);
-  return ra_length_fit(lengths, groups, fit->n_answers, out_fit);
+  return ra_measured_length_fit(lengths, groups, fit->n_answers, out_fit);
 }
 
 int
@@ -81,13 +82,14 @@ main(int argc, char **argv)
   Table table = {g_array_new(FALSE, FALSE, sizeof(uint32_t)),
                  g_array_new(FALSE, FALSE, sizeof(double))};
   g_autoptr(GError) error = NULL;
-  RaLengthFit fit = {0}, again = {0};
+  RaMeasuredLengthFit fit = {0}, again = {0};
   double off = (double)NAN;
   gboolean ok = ra_csv_read(path, columns, read_row, &table, &error);
 
-  ok = ok && ra_length_fit((const double *)(gpointer)table.lengths->data,
-                           (const uint32_t *)(gpointer)table.groups->data,
-                           table.lengths->len, &fit);
+  ok = ok &&
+       ra_measured_length_fit((const double *)(gpointer)table.lengths->data,
+                              (const uint32_t *)(gpointer)table.groups->data,
+                              table.lengths->len, &fit);
   printf("# lengths in the file's unit; correlation of the logarithms within "
          "a prompt's answers\n");
   printf("what\tn_answers\tn_prompts\tmean\tsd\tlog_sd\tcorrelation"

@@ -195,6 +195,7 @@ check_programs += %D%/sim/check_network
 check_programs += %D%/sim/check_network_dense
 check_programs += %D%/sim/check_network_hub
 check_programs += %D%/graph/check_op_mixer
+check_programs += %D%/graph/check_vision
 check_programs += %D%/graph/check_model_families
 check_programs += %D%/graph/check_model_bad
 check_programs += %D%/graph/check_model_find

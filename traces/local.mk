@@ -12,6 +12,7 @@ libtraces_a_SOURCES += %D%/grid_text.c
 libtraces_a_SOURCES += %D%/kineto.c %D%/kineto.h
 libtraces_a_SOURCES += %D%/kineto_events.c %D%/kineto_events.h
 libtraces_a_SOURCES += %D%/kineto_op.c %D%/kineto_op.h
+libtraces_a_SOURCES += %D%/measured_length.c %D%/measured_length.h
 libtraces_a_SOURCES += %D%/trace_lanes.c %D%/trace_lanes.h
 libtraces_a_SOURCES += %D%/law.c %D%/law.h
 libtraces_a_SOURCES += %D%/measured.c %D%/measured.h

@@ -64,6 +64,8 @@ ra_stage_supports(const RaModel *model, GError **error)
     what = "experts without a gate";
   if (!what && model->qk_norm && model->norm != RA_NORM_RMS)
     what = "norms of heads beside LayerNorm";
+  if (!what && model->vision.kind != RA_VISION_NONE)
+    what = "a vision tower ('vision_config')";
   if (!what)
     what = foreign_layers(model);
   if (!what && !is_known(model))

@@ -327,7 +327,8 @@ static guint64
 sum_params(const RaModel *model)
 {
   guint64 n =
-      ra_model_embedding_n_params(model) + ra_model_position_n_params(model) +
+      ra_model_vision_n_params(model, 1) + ra_model_embedding_n_params(model) +
+      ra_model_position_n_params(model) +
       ra_model_embedding_norm_n_params(model) +
       ra_model_final_norm_n_params(model) + ra_model_head_n_params(model);
   guint32 n_of[RA_MODEL_MAX_KINDS];

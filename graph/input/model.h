@@ -120,6 +120,29 @@ typedef struct {
   guint32 one_matrix; /* 1: one matrix gives keys and values: gemma4 */
 } RaLayerKind;
 
+/* Towers that make tokens of images (graph/input/model_vision.h). */
+typedef enum {
+  RA_VISION_NONE,
+  RA_VISION_QWEN2,   /* qwen2_vl: LayerNorm, a plain MLP */
+  RA_VISION_QWEN2_5, /* qwen2_5_vl: RMSNorm, a gated MLP, windows */
+  RA_VISION_QWEN3    /* qwen3_vl, qwen3_5: LayerNorm, a table of positions */
+} RaVisionKind;
+
+/* A transformer over the patches of an image, without a mask. */
+typedef struct {
+  guint8 kind;            /* RaVisionKind */
+  guint32 n_layers;       /* > 0 */
+  guint32 hidden;         /* width, elements */
+  guint32 n_heads;        /* of layers; divides hidden */
+  guint32 ffn;            /* inner width of an MLP, elements */
+  guint32 patch_elements; /* inputs of a patch: channels, frames, pixels */
+  guint32 merge;          /* a token of the text is merge^2 patches */
+  guint32 positions;      /* rows of a table of positions; 0: none */
+  guint32 n_deep;         /* mergers of inner layers (DeepStack), 0: none */
+  guint32 window;         /* patches of a window; 0: layers see the image */
+  guint32 n_whole;        /* layers that see the image all the same */
+} RaVision;
+
 typedef struct {
   char *name;               /* owned; file name without .json, or given */
   const char *type;         /* static, nullable: `model_type` of OTHER */
@@ -185,6 +208,9 @@ typedef struct {
   guint32 n_kinds;       /* kinds of layers, 0 counts as 1 */
   RaLayerKind kinds[RA_MODEL_MAX_KINDS]; /* in the order of their op lists */
   guint8 *layer_kind;   /* (n_layers), owned, index into kinds; NULL: all 0 */
+  RaVision vision;      /* kind RA_VISION_NONE: none, or not modelled */
+  guint32 image_tokens; /* tokens of a prompt that are images, of a workload */
+  guint32 n_images;     /* images of a prompt, >= 1 if image_tokens > 0 */
   guint32 param_bytes;  /* bytes of one parameter as published: 1, 2, 4 */
   guint32 lora_rank;    /* of its adapters, graph/input/lora.h; 0: none */
   guint32 lora_targets; /* matrices with adapters: bits by RaTensorKind */
@@ -245,7 +271,8 @@ typedef enum {
   RA_TENSOR_UP,        /* (ffn or expert_ffn, hidden) */
   RA_TENSOR_DOWN,      /* (hidden, ffn or expert_ffn) */
   RA_TENSOR_HEAD,      /* (vocab, hidden), or (1, hidden) of a value head */
-  RA_TENSOR_MIXER      /* any other tensor of a mixer */
+  RA_TENSOR_MIXER,     /* any other tensor of a mixer */
+  RA_TENSOR_VISION     /* any tensor of a vision tower */
 } RaTensorKind;
 
 #define RA_TENSOR_NAME_BYTES 96
@@ -400,8 +427,8 @@ gboolean ra_model_is_plain(const RaModel *model);
  *
  * Number of all stored parameters (a tied head adds none):
  *
- *     embedding + positions + embedding norm + sum of layers
- *     + final norm + head
+ *     vision tower + embedding + positions + embedding norm
+ *     + sum of layers + final norm + head
  *
  * The sum includes the parameters of adapters (graph/input/lora.h).
  *
@@ -427,6 +454,9 @@ guint64 ra_model_expert_n_params(const RaModel *model); /* 0 if dense */
 guint64 ra_model_layer_n_params(const RaModel *model, guint32 layer);
 guint64 ra_model_final_norm_n_params(const RaModel *model);
 guint64 ra_model_head_n_params(const RaModel *model); /* 0 if tied lm */
+
+/* Parameters of the vision tower on the rank of @tp that has most; 0: none. */
+guint64 ra_model_vision_n_params(const RaModel *model, guint32 tp);
 
 /* Parts of a layer's parameters. */
 typedef enum {

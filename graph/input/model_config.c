@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "graph/input/model_family.h"
+#include "graph/input/model_vision.h"
 
 /* ---- bare shapes ----------------------------------------------------- */
 
@@ -253,7 +254,7 @@ read_text(RaConfigReader *reader, RaModel *model)
     if (!ra_config_reader_has(reader, "vision_config"))
       ra_model_note(model, "only the text model is counted");
   }
-  if (ra_config_reader_has(reader, "vision_config"))
+  if (!ra_vision_read(reader, model))
     ra_model_note(model, "images and the vision tower are not counted");
 }
 

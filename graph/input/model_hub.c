@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "graph/input/model_hub.h"
+#include "graph/input/model_vision.h"
 
 #define HEAD "# reallot models 1"
 #define MAX_NEAREST 3
@@ -116,6 +117,7 @@ read_row(RaModelHub *hub, const char *text, guint line, GError **error)
   row.name = cell(hub, cells, "name");
   row.like = cell(hub, cells, "like");
   row.note = cell(hub, cells, "note");
+  row.vision = cell(hub, cells, "vision");
   names = g_strconcat(row.name ? row.name : "", also ? ", " : "",
                       also ? also : "", NULL);
   row.names = g_strsplit(names, ", ", -1);
@@ -132,6 +134,9 @@ read_row(RaModelHub *hub, const char *text, guint line, GError **error)
       row_of(hub, row.like, hub->rows->len - 1) < 0)
     return fail(hub, line, error,
                 "'like' is neither an earlier row's name nor a .json file");
+  if (row.vision && !ra_vision_named(row.vision, &(RaVision){.kind = 0}))
+    return fail(hub, line, error,
+                "'vision' is none of the towers of graph/input/model_vision.c");
   return TRUE;
 }
 
@@ -312,8 +317,8 @@ add_value(JsonBuilder *builder, const char *text)
 static char *
 json_of(const RaModelHub *hub, guint index)
 {
-  static const char *const own[] = {"name",       "like", "also",
-                                    "parameters", "note", NULL};
+  static const char *const own[] = {"name", "like",   "also", "parameters",
+                                    "note", "vision", NULL};
   char **cells = g_array_index(hub->cells, char **, index);
   g_autoptr(JsonBuilder) builder = json_builder_new();
   g_autoptr(JsonNode) root = NULL;
@@ -356,6 +361,8 @@ shape_of(const RaModelHub *hub, guint index, GError **error)
   }
   if (model && row->note)
     ra_model_note(model, "%s", row->note);
+  if (model && row->vision)
+    ra_vision_named(row->vision, &model->vision);
   return model;
 }
 

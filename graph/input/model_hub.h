@@ -14,6 +14,7 @@
  *     also        further names of the same shape, ", " between them
  *     parameters  published number, for the tests
  *     note        what the shape leaves out
+ *     vision      its vision tower, a name of ra_vision_named()
  *     others      keys of a Hugging Face config.json
  *
  * Names are matched whole: letter case, the organisation and the folders above
@@ -32,6 +33,7 @@ typedef struct {
   const char *name;     /* borrowed from the hub, as all texts here */
   const char *like;     /* nullable */
   const char *note;     /* nullable */
+  const char *vision;   /* nullable */
   char **names;         /* NULL-terminated: @name, then those of `also` */
   guint64 n_parameters; /* as published; 0: not stated */
   guint line;           /* in the file, from 1 */

@@ -42,41 +42,49 @@ typedef enum {
   WHEN_KIMI,           /* Kimi delta attention */
   WHEN_MAMBA,          /* Mamba-2 */
   WHEN_TAP_BIAS,       /* whose convolution has a bias */
-  WHEN_CONV            /* gated short convolution */
+  WHEN_CONV,           /* gated short convolution */
+  WHEN_VISION_LAYER,   /* once a layer of the vision tower; neighbours */
+  WHEN_VISION_DEEP     /* once a merger of an inner layer of it; neighbours */
 } When;
 
 /* A dimension of a tensor. */
 typedef enum {
   ONE,
   HIDDEN,
-  EXPERTS,      /* routed */
-  HEAD_DIM,     /* of attention */
-  HEADS,        /* query heads */
-  Q_WIDTH,      /* heads * head_dim */
-  K_WIDTH,      /* kv heads * head_dim */
-  Q_RANK,       /* latent attention: */
-  KV_RANK,      /* ... */
-  KV_DOWN,      /* kv_rank + rope_dim */
-  QK_DIM,       /* nope_dim + rope_dim */
-  QK_ALL,       /* heads * (nope_dim + rope_dim) */
-  KV_DIM,       /* nope_dim + value_dim */
-  KV_ALL,       /* heads * (nope_dim + value_dim) */
-  VALUE_DIM,    /* ... */
-  VALUE_ALL,    /* heads * value_dim */
-  INDEX_DIM,    /* of the indexer */
-  INDEX_HEADS,  /* ... */
-  INDEX_ALL,    /* index_heads * index_dim */
-  KEY_DIM,      /* of linear mixers: */
-  KEYS,         /* n_key_heads * key_dim */
-  STATE_DIM,    /* ... */
-  STATES,       /* n_value_heads * state_dim */
-  VALUE_HEADS,  /* ... */
-  CONV,         /* channels of the convolution */
-  TAPS,         /* of the convolution */
-  SCAN_IN,      /* outputs of Mamba-2's input projection */
-  HIDDEN_3,     /* 3 hidden */
-  SHARED,       /* width of the shared experts */
-  EXPERT_HIDDEN /* width at which experts work */
+  EXPERTS,       /* routed */
+  HEAD_DIM,      /* of attention */
+  HEADS,         /* query heads */
+  Q_WIDTH,       /* heads * head_dim */
+  K_WIDTH,       /* kv heads * head_dim */
+  Q_RANK,        /* latent attention: */
+  KV_RANK,       /* ... */
+  KV_DOWN,       /* kv_rank + rope_dim */
+  QK_DIM,        /* nope_dim + rope_dim */
+  QK_ALL,        /* heads * (nope_dim + rope_dim) */
+  KV_DIM,        /* nope_dim + value_dim */
+  KV_ALL,        /* heads * (nope_dim + value_dim) */
+  VALUE_DIM,     /* ... */
+  VALUE_ALL,     /* heads * value_dim */
+  INDEX_DIM,     /* of the indexer */
+  INDEX_HEADS,   /* ... */
+  INDEX_ALL,     /* index_heads * index_dim */
+  KEY_DIM,       /* of linear mixers: */
+  KEYS,          /* n_key_heads * key_dim */
+  STATE_DIM,     /* ... */
+  STATES,        /* n_value_heads * state_dim */
+  VALUE_HEADS,   /* ... */
+  CONV,          /* channels of the convolution */
+  TAPS,          /* of the convolution */
+  SCAN_IN,       /* outputs of Mamba-2's input projection */
+  HIDDEN_3,      /* 3 hidden */
+  SHARED,        /* width of the shared experts */
+  EXPERT_HIDDEN, /* width at which experts work */
+  SEEN,          /* of the vision tower: hidden */
+  SEEN_HEAD,     /* elements of a head */
+  SEEN_FFN,      /* ... */
+  SEEN_WIDE,     /* of the patches of a token: merge^2 hidden */
+  SEEN_PATCH,    /* patch_elements */
+  SEEN_POSITIONS /* ... */
 } Dim;
 
 /* Shape of a row: that of its kind, or one of sizes[]. */
@@ -123,11 +131,25 @@ typedef enum {
   SIZE_SHARED_OUT,
   SIZE_SHARED_GATE,
   SIZE_EXPERTS_IN,
-  SIZE_EXPERTS_OUT
+  SIZE_EXPERTS_OUT,
+  SIZE_SEEN_PATCH,
+  SIZE_SEEN_POSITIONS,
+  SIZE_SEEN_NORM,
+  SIZE_SEEN_WIDE_NORM,
+  SIZE_SEEN_HEADS_IN,
+  SIZE_SEEN_HEADS,
+  SIZE_SEEN_HEADS_OUT,
+  SIZE_SEEN_IN,
+  SIZE_SEEN_INNER,
+  SIZE_SEEN_OUT,
+  SIZE_SEEN_WIDE_IN,
+  SIZE_SEEN_WIDE,
+  SIZE_SEEN_WIDE_OUT
 } Size;
 
 typedef struct {
-  const char *name;  /* under the layer's prefix; * is the expert */
+  const char *name;  /* under the layer's prefix; * is the expert, or the
+                        layer of a vision tower */
   RaTensorKind kind; /* what it is */
   When when;         /* whether it is there */
   gboolean bias;     /* offset of its kind */
@@ -145,5 +167,9 @@ typedef struct {
 
 /* Tables of @model's family, static. */
 const Naming *ra_model_naming(const RaModel *model);
+
+/* Table of @model's vision tower, static; ends in a NULL name, which is its
+ * first if there is none. */
+const Row *ra_model_vision_rows(const RaModel *model);
 
 #endif

@@ -53,6 +53,19 @@ static const struct {
     [SIZE_SHARED_GATE] = {ONE, HIDDEN, RA_SPLIT_NONE, ONE},
     [SIZE_EXPERTS_IN] = {EXPERT_HIDDEN, HIDDEN, RA_SPLIT_NONE, ONE},
     [SIZE_EXPERTS_OUT] = {HIDDEN, EXPERT_HIDDEN, RA_SPLIT_NONE, ONE},
+    [SIZE_SEEN_PATCH] = {SEEN, SEEN_PATCH, RA_SPLIT_NONE, ONE},
+    [SIZE_SEEN_POSITIONS] = {SEEN_POSITIONS, SEEN, RA_SPLIT_NONE, ONE},
+    [SIZE_SEEN_NORM] = {SEEN, ONE, RA_SPLIT_NONE, ONE},
+    [SIZE_SEEN_WIDE_NORM] = {SEEN_WIDE, ONE, RA_SPLIT_NONE, ONE},
+    [SIZE_SEEN_HEADS_IN] = {SEEN, SEEN, RA_SPLIT_COLUMN, SEEN_HEAD},
+    [SIZE_SEEN_HEADS] = {SEEN, ONE, RA_SPLIT_COLUMN, SEEN_HEAD},
+    [SIZE_SEEN_HEADS_OUT] = {SEEN, SEEN, RA_SPLIT_ROW, SEEN_HEAD},
+    [SIZE_SEEN_IN] = {SEEN_FFN, SEEN, RA_SPLIT_COLUMN, ONE},
+    [SIZE_SEEN_INNER] = {SEEN_FFN, ONE, RA_SPLIT_COLUMN, ONE},
+    [SIZE_SEEN_OUT] = {SEEN, SEEN_FFN, RA_SPLIT_ROW, ONE},
+    [SIZE_SEEN_WIDE_IN] = {SEEN_WIDE, SEEN_WIDE, RA_SPLIT_COLUMN, ONE},
+    [SIZE_SEEN_WIDE] = {SEEN_WIDE, ONE, RA_SPLIT_COLUMN, ONE},
+    [SIZE_SEEN_WIDE_OUT] = {HIDDEN, SEEN_WIDE, RA_SPLIT_ROW, ONE},
 };
 
 static gboolean
@@ -169,18 +182,43 @@ is_there(const RaModel *model, const Row *row, const RaLayerKind *k)
   }
 }
 
+/* Times that a row is there: neighbours with the same number, more than one,
+ * follow each other number by number. */
+static guint32
+row_times(const RaModel *model, const Row *row)
+{
+  switch (row->when) {
+  case WHEN_EXPERT:
+    return model->n_experts;
+  case WHEN_VISION_LAYER:
+    return model->vision.n_layers;
+  case WHEN_VISION_DEEP:
+    return model->vision.n_deep;
+  default:
+    return 1;
+  }
+}
+
+/* TRUE for rows whose name has a number. */
+static gboolean
+is_numbered(const Row *row)
+{
+  return row->when == WHEN_EXPERT || row->when == WHEN_VISION_LAYER ||
+         row->when == WHEN_VISION_DEEP;
+}
+
 /* Tensors of a row that is there: a matrix with adapters has two behind it. */
 static guint32
 row_n_tensors(const RaModel *model, const Row *row)
 {
   guint32 n_adapters = 0;
 
-  if (!row->bias && row->when != WHEN_EXPERT && row->kind != RA_TENSOR_NORM &&
+  if (!row->bias && !is_numbered(row) && row->kind != RA_TENSOR_NORM &&
       ra_lora_has(model, row->kind))
     n_adapters = 2;
   if (model->lora_only)
     return n_adapters;
-  return (row->when == WHEN_EXPERT ? model->n_experts : 1) + n_adapters;
+  return row_times(model, row) + n_adapters;
 }
 
 /* Tensors that a table stands for in a layer of kind @k, or outside layers. */
@@ -194,17 +232,20 @@ count_rows(const RaModel *model, const Row *rows, const RaLayerKind *k)
   return n;
 }
 
+#define MAX_GROUP 24 /* rows that a number has in a table */
+
 /* The row of tensor @index of a table; sets of @t its expert or -1, and which
- * adapter it is. */
+ * adapter it is; @out_number: expert or layer that its name has. */
 static const Row *
 find_row(const RaModel *model, const Row *rows, const RaLayerKind *k,
-         guint32 index, RaTensor *t)
+         guint32 index, RaTensor *t, gint32 *out_number)
 {
   t->expert = RA_TENSOR_NO_EXPERT;
+  *out_number = -1;
   for (const Row *row = rows; row->name;) {
     if (!is_there(model, row, k)) {
       row++;
-    } else if (row->when != WHEN_EXPERT || model->lora_only) {
+    } else if (!is_numbered(row) || model->lora_only) {
       guint32 n = row_n_tensors(model, row);
 
       if (index < n) {
@@ -213,17 +254,19 @@ find_row(const RaModel *model, const Row *rows, const RaLayerKind *k,
       }
       index -= n;
       row++;
-    } else { /* the checkpoint goes expert by expert, not row by row */
-      const Row *group[6];
-      guint32 n = 0;
-      for (; row->name && row->when == WHEN_EXPERT; row++)
+    } else { /* the checkpoint goes number by number, not row by row */
+      const Row *group[MAX_GROUP], *first = row;
+      guint32 n = 0, times = row_times(model, row);
+      for (; row->name && row->when == first->when; row++)
         if (is_there(model, row, k))
           group[n++] = row;
-      if (index < n * model->n_experts) {
-        t->expert = (gint32)(index / n);
+      if (index < n * times) {
+        *out_number = (gint32)(index / n);
+        if (first->when == WHEN_EXPERT)
+          t->expert = *out_number;
         return group[index % n];
       }
-      index -= n * model->n_experts;
+      index -= n * times;
     }
   }
   g_assert_not_reached();
@@ -252,6 +295,7 @@ dim_of(const RaModel *model, guint32 kind, guint8 dim)
   guint64 keys = (guint64)model->n_key_heads * model->key_dim;
   guint64 states = (guint64)model->n_value_heads * model->state_dim;
   guint32 head_dim = ra_model_kind_head_dim(model, kind);
+  const RaVision *v = &model->vision;
   const guint64 dims[] = {
       [ONE] = 1,
       [HIDDEN] = model->hidden,
@@ -283,6 +327,12 @@ dim_of(const RaModel *model, guint32 kind, guint8 dim)
       [HIDDEN_3] = 3 * (guint64)model->hidden,
       [SHARED] = model->shared_ffn,
       [EXPERT_HIDDEN] = model->expert_hidden,
+      [SEEN] = v->hidden,
+      [SEEN_HEAD] = v->n_heads > 0 ? v->hidden / v->n_heads : 0,
+      [SEEN_FFN] = v->ffn,
+      [SEEN_WIDE] = (guint64)v->merge * v->merge * v->hidden,
+      [SEEN_PATCH] = v->patch_elements,
+      [SEEN_POSITIONS] = v->positions,
   };
   return dims[dim];
 }
@@ -352,6 +402,7 @@ set_shape(const RaModel *model, guint32 kind, const Row *row, RaTensor *t)
     break;
   case RA_TENSOR_NORM:
   case RA_TENSOR_MIXER:
+  case RA_TENSOR_VISION:
     set_dims(t, hidden, 1, RA_SPLIT_NONE, 1);
     break;
   }
@@ -397,9 +448,10 @@ add_number(RaTensor *t, gsize *inout_at, gint32 number)
   add_text(t, inout_at, at, (gsize)(digits + sizeof digits - at));
 }
 
-/* Not by printf(): every reallocation asks for the names of all tensors. */
+/* Not by printf(): every reallocation asks for the names of all tensors.
+ * @number: expert or layer of a name with one. */
 static void
-set_name(const Naming *naming, const Row *row, RaTensor *t)
+set_name(const Naming *naming, const Row *row, gint32 number, RaTensor *t)
 {
   static const char adapters[] = "lora_A.lora_B.";
   const char *rest = row->name, *end;
@@ -410,10 +462,10 @@ set_name(const Naming *naming, const Row *row, RaTensor *t)
     add_number(t, &at, t->layer);
     add_text(t, &at, ".", 1);
   }
-  if (t->expert >= 0) {
+  if (number >= 0) {
     end = strchr(rest, '*');
     add_text(t, &at, rest, (gsize)(end - rest));
-    add_number(t, &at, t->expert);
+    add_number(t, &at, number);
     rest = end + 1;
   }
   if (t->lora != RA_LORA_NONE) { /* as PEFT has it: q_proj.lora_A.weight */
@@ -440,7 +492,8 @@ ra_model_n_tensors(const RaModel *model)
   g_return_val_if_fail(model, 0);
   const Naming *naming = ra_model_naming(model);
   guint32 n_in[RA_MODEL_MAX_KINDS], n_of[RA_MODEL_MAX_KINDS];
-  guint32 n = count_rows(model, naming->before, NULL) +
+  guint32 n = count_rows(model, ra_model_vision_rows(model), NULL) +
+              count_rows(model, naming->before, NULL) +
               count_rows(model, naming->after, NULL);
 
   count_layers(model, naming, n_in);
@@ -457,12 +510,16 @@ find_table(const RaModel *model, const Naming *naming, guint32 *index,
            gint32 *layer)
 {
   guint32 n_in[RA_MODEL_MAX_KINDS];
-  guint32 n = count_rows(model, naming->before, NULL);
+  const Row *const before[] = {ra_model_vision_rows(model), naming->before};
+  guint32 n;
 
   *layer = RA_TENSOR_NO_LAYER;
-  if (*index < n)
-    return naming->before;
-  *index -= n;
+  for (guint i = 0; i < G_N_ELEMENTS(before); i++) {
+    n = count_rows(model, before[i], NULL);
+    if (*index < n)
+      return before[i];
+    *index -= n;
+  }
   count_layers(model, naming, n_in);
   for (guint32 i = 0; i < model->n_layers; i++) {
     n = n_in[ra_model_layer_kind(model, i)];
@@ -485,15 +542,17 @@ ra_model_tensor(const RaModel *model, guint32 index, RaTensor *out)
   const Row *rows = find_table(model, naming, &index, &out->layer);
   guint32 kind =
       out->layer >= 0 ? ra_model_layer_kind(model, (guint32)out->layer) : 0;
-  const Row *row = find_row(
-      model, rows, out->layer >= 0 ? &model->kinds[kind] : NULL, index, out);
+  gint32 number;
+  const Row *row =
+      find_row(model, rows, out->layer >= 0 ? &model->kinds[kind] : NULL, index,
+               out, &number);
   out->kind = row->kind;
   out->bias = row->bias;
   set_shape(model, kind, row, out);
   set_adapter(model, out);
   out->transposed = naming->transposed && out->layer >= 0 && !row->bias &&
                     row->kind != RA_TENSOR_NORM && out->lora == RA_LORA_NONE;
-  set_name(naming, row, out);
+  set_name(naming, row, number, out);
 }
 
 /* ---- counts ---------------------------------------------------------- */
@@ -539,6 +598,21 @@ ra_model_kind_n_params(const RaModel *model, guint32 kind, guint parts,
     t.bias = row->bias;
     set_shape(model, kind, row, &t);
     n += times * rank_elements(&t, tp);
+  }
+  return n;
+}
+
+guint64
+ra_model_vision_n_params(const RaModel *model, guint32 tp)
+{
+  guint64 n = 0;
+
+  g_return_val_if_fail(model && tp > 0, 0);
+  for (const Row *row = ra_model_vision_rows(model); row->name; row++) {
+    RaTensor t = {.bias = FALSE};
+
+    set_shape(model, 0, row, &t);
+    n += row_times(model, row) * rank_elements(&t, tp);
   }
   return n;
 }

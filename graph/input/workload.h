@@ -184,6 +184,8 @@ typedef struct {
   uint32_t n_trip_prompts;     /* generated per trip; 0: there are no trips */
   double pass_rate;            /* of a prompt's group, in (0, 1] */
   uint32_t max_trips;          /* per iteration, >= 1 */
+  uint32_t n_images;           /* of a prompt, >= 1 if image_tokens > 0 */
+  uint32_t image_tokens;       /* of a prompt: tokens of its images together */
   RaTextData *data;            /* real prompts and answers, owned; NULL: lengths
                                   are sampled */
   RaLength turns;              /* per sequence: graph/input/turns.h */

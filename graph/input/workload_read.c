@@ -48,6 +48,7 @@ static const char *const token_words[] = {"ids", "bytes", NULL};
 #define MAX_MINI_BATCHES 65536
 #define MAX_EPOCHS 1000
 #define MAX_STALENESS 1000
+#define MAX_IMAGES 65536
 
 /* clang-format off */
 static const RaKeySpec common_keys[] = {
@@ -96,6 +97,11 @@ static const RaKeySpec common_keys[] = {
   {"max-trips", RA_KEY_UINT32, G_STRUCT_OFFSET(RaWorkloadKeys, max_trips),
    .fallback = "10", .min = 1, .max = 1000,
    .doc = "trip-prompts: rounds after which training takes all groups"},
+  {"images", RA_KEY_UINT32, G_STRUCT_OFFSET(RaWorkloadKeys, images), .min = 1,
+   .max = MAX_IMAGES, .doc = "image-tokens: images of a prompt, default 1"},
+  {"image-tokens", RA_KEY_UINT32, G_STRUCT_OFFSET(RaWorkloadKeys, image_tokens),
+   .min = 1, .max = RA_LENGTH_MAX_TOKENS,
+   .doc = "tokens of 'prompt-length' that images become, by a vision tower"},
   RA_TURN_KEY_SPECS(G_STRUCT_OFFSET(RaWorkloadKeys, turns)),
 };
 
@@ -214,6 +220,50 @@ read_law(RaKeyFile *file, guint group, const char *key, const char *text,
   return FALSE;
 }
 
+/* Images of a prompt, which are part of it. */
+static gboolean
+read_images(RaWorkload *workload, const RaWorkloadKeys *keys, GError **error)
+{
+  double mean = ra_length_mean(&workload->prompt_length);
+
+  if (keys->images > keys->image_tokens)
+    return ra_key_file_fail(
+        workload->file, keys->group, "images", error,
+        "'images' is %u of %u tokens, expected 'image-tokens' "
+        "of at least one for each",
+        keys->images, keys->image_tokens);
+  if (keys->image_tokens > mean)
+    return ra_key_file_fail(workload->file, keys->group, "image-tokens", error,
+                            "'image-tokens' is %u, expected at most %.6g, the "
+                            "mean of 'prompt-length', which they are part of",
+                            keys->image_tokens, mean);
+  workload->image_tokens = keys->image_tokens;
+  workload->n_images = keys->image_tokens > 0 ? MAX(keys->images, 1) : 0;
+  return TRUE;
+}
+
+/* Gives the images to the models that see them. */
+static gboolean
+give_images(RaWorkload *workload, guint group, GError **error)
+{
+  gboolean seen = workload->image_tokens == 0;
+
+  for (guint i = 0; i < workload->n_models; i++) {
+    RaModel *model = workload->models[i].model;
+
+    if (model->vision.kind == RA_VISION_NONE)
+      continue;
+    model->image_tokens = workload->image_tokens;
+    model->n_images = workload->n_images;
+    seen = TRUE;
+  }
+  return seen ||
+         ra_key_file_fail(workload->file, group, "image-tokens", error,
+                          "'image-tokens', but no model has a vision tower "
+                          "that is modelled, expected one such as "
+                          "Qwen/Qwen2.5-VL-7B-Instruct");
+}
+
 static gboolean
 read_common(RaWorkload *workload, RaWorkloadKeys *keys, GError **error)
 {
@@ -238,6 +288,7 @@ read_common(RaWorkload *workload, RaWorkloadKeys *keys, GError **error)
                   &workload->prompt_length, error) &&
          read_law(file, group, "response-length", keys->response_length,
                   &workload->response_length, error) &&
+         read_images(workload, keys, error) &&
          ra_workload_read_data(workload, keys, error) &&
          ra_turns_read(workload, group, &keys->turns, error);
 }
@@ -512,7 +563,8 @@ ra_workload_read_groups(RaWorkload *workload, RaWorkloadKeys *common,
         !read_model(workload, i, error))
       return FALSE;
   }
-  if (!ra_lora_check_bases(workload, error))
+  if (!ra_lora_check_bases(workload, error) ||
+      !give_images(workload, common->group, error))
     return FALSE;
   for (guint i = 0; i < ra_key_file_n_groups(file); i++) {
     if (g_str_equal(ra_key_file_group_noun(file, i), "call") &&

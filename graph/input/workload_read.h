@@ -31,6 +31,8 @@ typedef struct {
   uint32_t trip_prompts;       /* 0: not given */
   double pass_rate;
   uint32_t max_trips;
+  uint32_t images; /* of a prompt; 0: not given */
+  uint32_t image_tokens;
   RaTurnKeys turns;
   guint group; /* in the key file, for messages */
 } RaWorkloadKeys;

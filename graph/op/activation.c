@@ -1,6 +1,7 @@
 /* Memory of activations: kept tensors and workspace, from the op lists. */
 #include "config.h"
 
+#include "graph/input/model_vision.h"
 #include "graph/input/plan.h"
 #include "graph/op/activation.h"
 
@@ -261,14 +262,38 @@ residual_bytes(const RaShard *shard, const RaBatch *batch)
          ra_dtype_bytes(ra_activation_dtype((RaDtype)shard->dtype));
 }
 
-/* Bytes that the forward of @piece keeps if nothing is recomputed. */
+/* Inputs of the layers of a vision tower, which full recomputation keeps. */
+static uint64_t
+tower_inputs_bytes(const RaShard *shard, const RaBatch *batch)
+{
+  const RaModel *m = shard->model;
+
+  return ra_vision_patches(m, batch->n_sequences) * m->vision.n_layers *
+         m->vision.hidden *
+         ra_dtype_bytes(ra_activation_dtype((RaDtype)shard->dtype));
+}
+
+/* Bytes that the forward of @piece keeps if nothing is recomputed; of a vision
+ * tower the inputs of layers under full recomputation, and nothing where
+ * adapters are trained and the tower is not. */
 static uint64_t
 kept_bytes(const RaShard *shard, const RaPiece *piece, const RaBatch *batch)
 {
+  RaModel blind = *shard->model;
+  RaShard own = *shard;
+  gboolean full = shard->recompute == RA_RECOMPUTE_FULL;
   RaOp ops[RA_OP_LIST_MAX];
-  guint n = ra_op_list_lower(
-      ops, ra_op_list(shard, piece, RA_PHASE_FORWARD, batch, ops));
+  guint n;
   uint64_t bytes = 0;
+
+  if (blind.lora_rank > 0 || full) {
+    blind.image_tokens = 0;
+    own.model = &blind;
+  }
+  if (piece->has_embedding && full && blind.lora_rank == 0)
+    bytes += tower_inputs_bytes(shard, batch);
+  n = ra_op_list_lower(ops,
+                       ra_op_list(&own, piece, RA_PHASE_FORWARD, batch, ops));
 
   for (guint i = 0; i < n; i++) {
     RaOpTensors t = op_tensors(shard, &ops[i], i ? &ops[i - 1] : NULL, ops + n);

@@ -112,8 +112,9 @@ typedef enum {
                            x 128 of the weight */
   RA_OP_NARROW = 512,   /* 4 bits in place of 8 (NVFP4) */
   RA_OP_PLAIN = 1024,   /* experts of two matrices: not gated */
-  RA_OP_ROUTED = 2048   /* router or permutation of an expert layer, which the
+  RA_OP_ROUTED = 2048,  /* router or permutation of an expert layer, which the
                            law of RA_OP_EXPERTS was measured with */
+  RA_OP_WHOLE = 4096    /* attention of all queries to all keys: no mask */
 } RaOpFlags;
 
 typedef struct {

@@ -2,7 +2,7 @@
 #include "config.h"
 
 #include "graph/input/lora.h"
-#include "graph/op/op.h"
+#include "graph/op/op_mixer.h"
 
 static uint64_t
 ceil_div(uint64_t a, uint64_t b)
@@ -93,7 +93,7 @@ ends_n_params(const RaShard *shard, const RaPiece *piece)
   uint64_t vocab = ceil_div(m->vocab, shard->tp), n = 0;
 
   if (piece->has_embedding) {
-    n += vocab * h;
+    n += vocab * h + ra_model_vision_n_params(m, shard->tp);
     if (m->position == RA_POSITION_LEARNED)
       n += (uint64_t)m->max_positions * h;
     if (m->embedding_norm)
@@ -206,7 +206,7 @@ forward_flop(const RaModel *m, const RaBatch *batch, double head_rows)
   for (uint32_t k = 0; k < ra_model_n_kinds(m); k++)
     mixing += n_of[k] > 0 ? n_of[k] * mixing_flop(m, k, batch) : 0;
   return 2 * (layer_weights(m) + adapters) * (double)batch->q_tokens +
-         head_flop(m) * head_rows + mixing;
+         head_flop(m) * head_rows + mixing + ra_op_tower_flop(m, batch);
 }
 
 RaOp

@@ -583,8 +583,10 @@ add_embedding(RaOpBuilder *b)
       add_norm(b, b->sp_tokens, m->hidden);
     add_leave(b);
     ra_op_add(b, RA_OP_EMBEDDING_BACKWARD, b->tokens, m->hidden, b->vocab, 0);
+    ra_op_add_tower(b);
     return;
   }
+  ra_op_add_tower(b);
   ra_op_add(b, RA_OP_EMBEDDING, b->tokens, m->hidden, b->vocab, 0);
   add_leave(b);
   if (m->position == RA_POSITION_LEARNED)

@@ -1,5 +1,5 @@
-/* Ops of mixers other than attention with shared heads; private to
- * graph/op/op_list.c and op_mixer.c. */
+/* Ops of mixers other than attention with shared heads, and of vision towers;
+ * private to graph/op/op_list.c, op_mixer.c, op_vision.c and op_count.c. */
 #ifndef RA_GRAPH_OP_OP_MIXER_H
 #define RA_GRAPH_OP_OP_MIXER_H
 
@@ -20,5 +20,15 @@ void ra_op_add_pairs(RaOpBuilder *b, RaOpKind kind, RaOpKind decode_kind,
  * core/ssm/mamba_context_parallel.py).  Adds the exchange of @width elements a
  * token, as one message of what a rank gives away; nothing without cp. */
 void ra_op_add_exchange(RaOpBuilder *b, uint64_t width);
+
+/* Adds the vision tower over the images of the builder's prompts: every whole
+ * sequence or chunk of a prompt has the images of one, but no more than its
+ * tokens.  The tower is cut by tensor parallelism as vLLM cuts it; every rank
+ * of context parallelism computes all of it, as verl cuts the sequence behind
+ * it.  Nothing in decode.  Full recomputation repeats its layers. */
+void ra_op_add_tower(RaOpBuilder *b);
+
+/* Model FLOP of the towers over whole sequences, forward. */
+double ra_op_tower_flop(const RaModel *model, const RaBatch *batch);
 
 #endif

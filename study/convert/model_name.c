@@ -7,19 +7,28 @@
 #include "graph/input/model_find.h"
 #include "study/convert/model_name.h"
 
-/* Each once, as several roles may have one model. */
+/* Once, as several roles may have one model. */
+static void
+add_note(const RaModel *model, const char *text, GPtrArray *notes)
+{
+  char *note = g_strdup_printf("model %s: %s", model->name, text);
+
+  if (g_ptr_array_find_with_equal_func(notes, note, g_str_equal, NULL))
+    g_free(note);
+  else
+    g_ptr_array_add(notes, note);
+}
+
 static void
 add_notes(const RaModel *model, GPtrArray *notes)
 {
-  for (guint i = 0; model->notes && i < model->notes->len; i++) {
-    char *note = g_strdup_printf("model %s: %s", model->name,
-                                 (char *)model->notes->pdata[i]);
-
-    if (g_ptr_array_find_with_equal_func(notes, note, g_str_equal, NULL))
-      g_free(note);
-    else
-      g_ptr_array_add(notes, note);
-  }
+  for (guint i = 0; model->notes && i < model->notes->len; i++)
+    add_note(model, model->notes->pdata[i], notes);
+  if (model->vision.kind != RA_VISION_NONE)
+    add_note(model,
+             "prompts have no images: 'image-tokens' of the workload says how "
+             "many of a prompt's tokens its vision tower makes",
+             notes);
 }
 
 char *

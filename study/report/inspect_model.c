@@ -50,6 +50,14 @@ make_shape(const RaModel *model)
   if (model->max_positions > 0)
     size_row(table, "max-positions", model->max_positions);
   text_row(table, "tied-embeddings", model->tied_embeddings ? "yes" : "no");
+  if (model->vision.kind != RA_VISION_NONE) {
+    g_autofree char *tower = g_strdup_printf(
+        "%u layers, %u wide, %u heads, %u patches a token",
+        model->vision.n_layers, model->vision.hidden, model->vision.n_heads,
+        model->vision.merge * model->vision.merge);
+
+    text_row(table, "vision-tower", tower);
+  }
   for (guint i = 0; model->notes && i < model->notes->len; i++)
     text_row(table, "note", model->notes->pdata[i]);
   return table;
@@ -90,6 +98,7 @@ make_parameters(const RaModel *model)
   ra_table_column(table, "parameters", RA_UNIT_NONE, RA_CELL_INTEGER);
   ra_table_column(table, "size_bytes", RA_UNIT_BYTES, RA_CELL_INTEGER);
   ra_table_column(table, "share_frac", RA_UNIT_NONE, RA_CELL_FRAC);
+  part_row(model, table, "vision", ra_model_vision_n_params(model, 1));
   part_row(model, table, "embedding",
            ra_model_embedding_n_params(model) +
                ra_model_embedding_norm_n_params(model));

@@ -48,13 +48,23 @@ is() { # CONFIG WHAT: what the actor of out dir has
 }
 import /data/models/qwen2.5-7b-instruct/
 is Qwen/Qwen2.5-7B-Instruct "a path without a file is a name"
+mkdir -p x
+printf '%s\n' '{"model_type": "llava", "vision_config": {}, "text_config":' \
+  '{"model_type": "llama", "hidden_size": 4096, "intermediate_size": 11008,' \
+  '"num_hidden_layers": 32, "num_attention_heads": 32, "vocab_size": 32064}}' \
+  >x/llava.json
 import Qwen/Qwen2.5-VL-7B-Instruct
-is Qwen/Qwen2.5-VL-7B-Instruct "a vision-language model is its text model"
-[ "$(grep -c 'vision tower are not counted' out)" = 1 ]
-result $? "which import says once"
-works inspect "out dir/run.workload"
-grep -q '^actor .*vision tower are not counted' out
-result $? "and inspect of a workload"
+is Qwen/Qwen2.5-VL-7B-Instruct "a vision-language model keeps its name"
+[ "$(grep -c 'prompts have no images: .image-tokens. of' out)" = 1 ]
+result $? "that its images are not given is said once"
+works simulate "out dir/run.plan" --set workload.image-tokens=64 --format=tsv
+cp out with
+works simulate "out dir/run.plan" --format=tsv
+! cmp -s out with
+result $? "and images take time"
+works inspect x/llava.json
+grep -q 'vision tower are not counted' out
+result $? "inspect says that a tower is not modelled"
 import Qwen/Qwen2.5-7B-Instruct-FP8
 [ "$(grep -c 'published in fp8' out)" = 1 ]
 result $? "types of weights are told"

@@ -7,9 +7,9 @@
 #include "base/rng.h"
 #include "graph/expand/sequence.h"
 #include "graph/input/length.h"
-#include "graph/input/length_fit.h"
 #include "tests/support/check_edit.h"
 #include "tests/support/check_main.h"
+#include "traces/measured_length.h"
 
 #define N_GROUPS 20000
 #define SIZE 4
@@ -101,14 +101,14 @@ START_TEST(test_fit)
   g_autofree double *lengths = g_new(double, n);
   g_autofree uint32_t *groups = g_new(uint32_t, n);
   static const double rhos[] = {0, 0.3, 0.8};
-  RaLengthFit fit, wrong;
+  RaMeasuredLengthFit fit, wrong;
 
   for (guint r = 0; r < G_N_ELEMENTS(rhos); r++) {
     for (uint32_t i = 0; i < n; i++) {
       lengths[i] = draw(&law, i, rhos[r]);
       groups[i] = i / SIZE;
     }
-    ck_assert(ra_length_fit(lengths, groups, n, &fit));
+    ck_assert(ra_measured_length_fit(lengths, groups, n, &fit));
     ck_assert_uint_eq(fit.n_groups, N_GROUPS);
     ck_assert_uint_eq(fit.n_answers, n);
     ck_assert_double_le(fabs(fit.correlation - rhos[r]),
@@ -117,7 +117,7 @@ START_TEST(test_fit)
     ck_assert_double_le(fabs(fit.sd - 450), 18);
     for (uint32_t i = 0; i < n; i++)
       groups[i] = (i + 1) / SIZE;
-    ck_assert(ra_length_fit(lengths, groups, n, &wrong));
+    ck_assert(ra_measured_length_fit(lengths, groups, n, &wrong));
     if (rhos[r] > 0)
       ck_assert_double_gt(fabs(wrong.correlation - rhos[r]),
                           4 * wrong.correlation_error + 1e-3);
@@ -132,15 +132,15 @@ START_TEST(test_fit_by_hand)
 {
   static const double lengths[] = {2, 8, 32, 128};
   static const uint32_t groups[] = {4, 4, 9, 9}, alone[] = {1, 2, 3, 4};
-  RaLengthFit fit = {0};
+  RaMeasuredLengthFit fit = {0};
 
-  ck_assert(ra_length_fit(lengths, groups, 4, &fit));
+  ck_assert(ra_measured_length_fit(lengths, groups, 4, &fit));
   ck_assert_double_eq_tol(fit.correlation, 14.0 / 18, 1e-12);
   ck_assert_double_eq_tol(fit.correlation_error,
                           sqrt(2.0 / 2) * (4.0 / 18) * (1 + 14.0 / 18), 1e-12);
-  ck_assert(!ra_length_fit(lengths, alone, 4, &fit));
-  ck_assert(!ra_length_fit(lengths, groups, 2, &fit));
-  ck_assert(!ra_length_fit(lengths, groups, 0, &fit));
+  ck_assert(!ra_measured_length_fit(lengths, alone, 4, &fit));
+  ck_assert(!ra_measured_length_fit(lengths, groups, 2, &fit));
+  ck_assert(!ra_measured_length_fit(lengths, groups, 0, &fit));
 }
 END_TEST
 

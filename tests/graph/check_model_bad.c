@@ -14,6 +14,9 @@
 #define HEADS "\"num_attention_heads\": 4,\n"
 #define FFN "\"intermediate_size\": 8,\n"
 #define VOCAB "\"vocab_size\": 10"
+#define VISION                                                                 \
+  "{\"model_type\": \"qwen2_5_vl\",\n" LAYERS HIDDEN HEADS FFN VOCAB           \
+  ", \"num_key_value_heads\": 4, \"vision_config\": {\n"
 #define GOOD TYPE LAYERS HIDDEN HEADS FFN VOCAB "}"
 
 /* clang-format off */
@@ -56,6 +59,14 @@ static const struct {
   {"{\"\\u0061\": 1}", 1, "escape"},
   {"{\"a\": 1,\n\"b\": 2,\n\"a\": 3}", 3, "key 'a' is given twice"},
   {"{\"b\": {\n\"a\": 1,\n\"a\": 3}}", 3, "key 'a' is given twice"},
+  /* a vision tower that contradicts itself, or the text model */
+  {VISION "\"out_hidden_size\": 65}}", 7,
+   "'out_hidden_size' of the vision tower is 65, expected 64"},
+  {VISION "\"num_heads\": 9}}", 7, "are not divisible by 9 heads"},
+  {VISION "\"window_size\": 13}}", 7, "'window_size' is 0 patches"},
+  {VISION "\"window_size\": 42}}", 7, "a multiple of 'spatial_merge_size'"},
+  {VISION "\"depth\": 2,\n\"fullatt_block_indexes\": [0, 1, 1]}}", 8,
+   "more layers are listed than the vision tower's 2"},
   /* no model, or none that is known */
   {"{}", 1, "'layers' is missing"},
   {"{\n\"hidden_size\": 3}", 2, "unknown key 'hidden_size'"},

@@ -163,9 +163,9 @@ START_TEST(test_shapes)
   ck_assert_uint_eq(fp8->param_bytes, 1);
   ck_assert_uint_eq(fp8->notes->len, 1);
   ck_assert_ptr_nonnull(strstr(fp8->notes->pdata[0], "published in fp8"));
-  ck_assert_uint_eq(ra_model_n_params(seen), ra_model_n_params(plain));
-  ck_assert_uint_eq(seen->notes->len, 1);
-  ck_assert_ptr_nonnull(strstr(seen->notes->pdata[0], "vision tower"));
+  /* as the hub counts its tensors */
+  ck_assert_uint_eq(ra_model_n_params(seen), 8292166656);
+  ck_assert_ptr_null(seen->notes);
   ck_assert_ptr_null(plain->notes);
 }
 END_TEST

@@ -17,6 +17,20 @@
 #define LAYER 592
 #define TABLE 80
 #define PLAIN (2 * LAYER + 2 * TABLE + 8)
+/* A layer of 2 elements, one head, patches of one pixel: matrices and offsets
+ * are 3 (4 + 2) of q, k, v, 4 + 2 behind them, n (6 + 3) before and 6 + 2
+ * behind an MLP of 3; the merger's are 4 + 2 and 2 * 8 + 8.  qwen2_5_vl has a
+ * patch of 2, n = 2 and norms of 2 * 2 + 2; qwen3_vl a patch of 2 + 2, 5
+ * positions of 2, n = 1 and norms of 2 * 4 + 4. */
+#define TOWER                                                                  \
+  "\"vision_config\": {\"depth\": 1, \"hidden_size\": 2, \"num_heads\": 1, "   \
+  "\"intermediate_size\": 3, \"patch_size\": 1, \"in_channels\": 1, "          \
+  "\"temporal_patch_size\": 1, \"spatial_merge_size\": 1, "                    \
+  "\"window_size\": 1, \"fullatt_block_indexes\": [], "                        \
+  "\"num_position_embeddings\": 5, \"deepstack_visual_indexes\": []}"
+#define EITHER (18 + 6 + 8 + 6 + 24)
+#define TOWER_QWEN2_5 (EITHER + 2 + 2 * 9 + 6)
+#define TOWER_QWEN3 (EITHER + 4 + 10 + 9 + 12)
 
 static RaModel *
 parse(const char *text)
@@ -85,16 +99,16 @@ static const struct {
      "images and the vision tower are not counted"},
     {"{\"model_type\": \"x\", \"text_config\": {\"model_type\": \"llama\", "
      SIZES "}}", PLAIN, "only the text model is counted"},
-    {"{\"model_type\": \"qwen2_5_vl\", " SIZES ", \"vision_config\": {}}",
-     PLAIN + 2 * 16, "vision tower"},
-    {"{\"model_type\": \"qwen3_vl\", \"vision_config\": {}, \"text_config\": "
+    {"{\"model_type\": \"qwen2_5_vl\", " SIZES ", " TOWER "}",
+     PLAIN + 2 * 16 + TOWER_QWEN2_5, NULL},
+    {"{\"model_type\": \"qwen3_vl\", " TOWER ", \"text_config\": "
      "{\"model_type\": \"qwen3_vl_text\", \"head_dim\": 4, " SIZES "}}",
-     PLAIN + 2 * 8, "vision tower"},
+     PLAIN + 2 * 8 + TOWER_QWEN3, NULL},
     /* the outer object decides what is tied */
-    {"{\"model_type\": \"qwen3_vl\", \"vision_config\": {}, "
+    {"{\"model_type\": \"qwen3_vl\", " TOWER ", "
      "\"tie_word_embeddings\": true, \"text_config\": {\"model_type\": "
-     "\"llama\", \"tie_word_embeddings\": false, " SIZES "}}", PLAIN - TABLE,
-     "vision tower"},
+     "\"llama\", \"tie_word_embeddings\": false, " SIZES "}}",
+     PLAIN - TABLE + TOWER_QWEN3, NULL},
     /* clang-format on */
 };
 

@@ -51,6 +51,16 @@ static const RaFault faults[] = {
    "x.workload:8: 'response-length': unknown length distribution 'unifrm', "
    "expected fixed(n), uniform(min, max), lognormal(mean, sd, max[, share at "
    "max]), file(path:column) or replay(path:column), did you mean 'uniform'?"},
+  /* Images: a prompt has 100 tokens, and no model has a tower. */
+  {"samples-per-prompt = 2", "samples-per-prompt = 2\nimages = 2",
+   "x.workload:7: 'images' is 2 of 0 tokens, expected 'image-tokens' of at "
+   "least one for each"},
+  {"samples-per-prompt = 2", "samples-per-prompt = 2\nimage-tokens = 101",
+   "x.workload:7: 'image-tokens' is 101, expected at most 100, the mean of "
+   "'prompt-length', which they are part of"},
+  {"samples-per-prompt = 2", "samples-per-prompt = 2\nimage-tokens = 80",
+   "x.workload:7: 'image-tokens', but no model has a vision tower that is "
+   "modelled, expected one such as Qwen/Qwen2.5-VL-7B-Instruct"},
   /* Models. */
   {"trainable = true", "trainable = yes",
    "x.workload:13: 'trainable' is 'yes', expected true or false"},

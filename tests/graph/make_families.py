@@ -5,8 +5,8 @@
 
 It needs torch and transformers (5.24), and no weights: models are built on the
 meta device.  A row is a model_type and variant, the number of parameters of
-the language model (of one with a vision tower, what is not the tower), and the
-configuration as JSON without keys that shape nothing.  check_model_families.c reads
+the model (of one whose vision tower is not modelled, what is not the tower), and
+the configuration as JSON without keys that shape nothing.  check_model_families.c reads
 the table.
 """
 import json
@@ -31,7 +31,7 @@ vaultgemma gemma3_text gemma4_text olmo2 olmo3 cohere cohere2 phi ernie4_5 arcee
 exaone exaone4 starcoder2 stablelm gpt_neox persimmon internlm3 helium cwm
 iquestcoder olmo_hybrid granite_swa llama mistral mixtral qwen2 qwen3 qwen3_moe
 gpt2 bloom mpt seed_oss smollm3 granite phi3 ministral3 gemma3 qwen3_5
-qwen3_5_moe qwen3_vl qwen2_5_vl llama4 mistral3 glm4v internvl llava
+qwen3_5_moe qwen3_vl qwen3_vl_moe qwen2_vl qwen2_5_vl llama4 mistral3 glm4v internvl llava
 kimi_k25""".split()
 
 # What the defaults of some classes leave out, as published files have it.
@@ -52,6 +52,10 @@ VARIANTS = [{}, {"tie_word_embeddings": None}, {"attention_bias": None},
             {"enable_moe_block": True, "num_experts": 16, "top_k_experts": 2,
              "moe_intermediate_size": 704}]
 
+# Vision towers that are modelled: their keys and parameters are kept.
+SEEN = ("qwen2_vl", "qwen2_5_vl", "qwen3_vl", "qwen3_vl_moe", "qwen3_5",
+        "qwen3_5_moe")
+
 TOWER = ("vision", "visual", "projector", "embed_vision", "merger")
 
 DROP = set("""return_dict output_hidden_states output_attentions architectures
@@ -59,7 +63,7 @@ id2label label2id problem_type transformers_version _name_or_path rope_scaling
 initializer_range use_cache pad_token_id bos_token_id eos_token_id rope_theta
 attention_dropout rope_parameters router_aux_loss_coef output_router_logits
 time_step_limit chunk_size_feed_forward is_encoder_decoder rms_norm_eps
-vision_config audio_config layer_rope_theta no_rope_layers hidden_act dtype
+audio_config layer_rope_theta no_rope_layers hidden_act dtype
 moe_layers""".split())
 
 
@@ -67,7 +71,7 @@ def clean(value):
     if not isinstance(value, dict):
         return value
     kept = {k: clean(v) for k, v in value.items() if k not in DROP}
-    if "vision_config" in value:
+    if "vision_config" in value and value["model_type"] not in SEEN:
         kept["vision_config"] = {}
     return kept
 
@@ -75,18 +79,21 @@ def clean(value):
 def count(config):
     with torch.device("meta"):
         try:
+            if config.model_type in SEEN:
+                raise ValueError
             model = AutoModelForCausalLM.from_config(config)
         except ValueError:
             model = AutoModelForImageTextToText.from_config(config)
     return sum(math.prod(p.shape) for n, p in model.named_parameters()
-               if not any(word in n for word in TOWER))
+               if config.model_type in SEEN
+               or not any(word in n for word in TOWER))
 
 
 def main():
     print("# made by make_families.py with transformers %s"
           % transformers.__version__)
     print("type\tvariant\tparameters\tconfig")
-    for name in TYPES:
+    for name in sys.argv[1:] or TYPES:
         plain = json.loads(CONFIG_MAPPING[name]().to_json_string(
             use_diff=False))
         for variant in VARIANTS:
@@ -103,6 +110,10 @@ def main():
                 continue
             try:
                 config = CONFIG_MAPPING[name](**keys)
+                if name in SEEN:  # the defaults contradict each other
+                    setattr(config.vision_config, "hidden_size"
+                            if name == "qwen2_vl" else "out_hidden_size",
+                            config.text_config.hidden_size)
                 text = clean(json.loads(config.to_json_string(
                     use_diff=False)))
                 print(name, " ".join("%s=%s" % i for i in keys.items()) or "-",

@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-#include "graph/input/length_fit.h"
+#include "traces/measured_length.h"
 
 /* Sums over the groups. */
 typedef struct {
@@ -47,8 +47,8 @@ sum_groups(const double *lengths, const uint32_t *groups, guint n)
 }
 
 gboolean
-ra_length_fit(const double *lengths, const uint32_t *groups, guint n,
-              RaLengthFit *out_fit)
+ra_measured_length_fit(const double *lengths, const uint32_t *groups, guint n,
+                       RaMeasuredLengthFit *out_fit)
 {
   Sums s;
   double k, within, between, size, rho, log_var;
@@ -65,7 +65,7 @@ ra_length_fit(const double *lengths, const uint32_t *groups, guint n,
   size = (n - s.squares / n) / (k - 1);
   rho = CLAMP((between - within) / (between + (size - 1) * within), 0, 1);
   log_var = (s.within + s.between) / (n - 1);
-  *out_fit = (RaLengthFit){
+  *out_fit = (RaMeasuredLengthFit){
       .n_answers = n,
       .n_groups = s.n_groups,
       .mean = exp(s.mean + log_var / 2),

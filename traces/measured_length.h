@@ -1,8 +1,8 @@
 /* Fit of a law of lengths to measured answers: mean, standard deviation, and
  * correlation between answers to one prompt.
  *
- *     RaLengthFit fit;
- *     if (!ra_length_fit(tokens, prompt, n, &fit)) too few answers
+ *     RaMeasuredLengthFit fit;
+ *     if (!ra_measured_length_fit(tokens, prompt, n, &fit)) too few answers
  *
  * The fit is a one-way analysis of variance of the logarithms x_ij (answer j of
  * n_i to prompt i of k, N answers in all):
@@ -18,8 +18,8 @@
  * in characters have the same rho as lengths in tokens, as long as the two are
  * proportional.
  */
-#ifndef RA_GRAPH_INPUT_LENGTH_FIT_H
-#define RA_GRAPH_INPUT_LENGTH_FIT_H
+#ifndef RA_TRACES_MEASURED_LENGTH_H
+#define RA_TRACES_MEASURED_LENGTH_H
 
 #include <glib.h>
 #include <stdint.h>
@@ -32,10 +32,10 @@ typedef struct {
   double log_sd;      /* s, of all answers */
   double correlation; /* rho */
   double correlation_error; /* its standard error for groups of n0 */
-} RaLengthFit;
+} RaMeasuredLengthFit;
 
 /**
- * ra_length_fit:
+ * ra_measured_length_fit:
  * @lengths: (array length=n): > 0, any one unit
  * @groups: (array length=n): prompt of each answer; answers to one prompt are
  *   adjacent
@@ -47,7 +47,7 @@ typedef struct {
  * Returns: %FALSE, and @out_fit is untouched, if there are fewer than two
  *   prompts, no prompt with two answers, or only equal lengths
  */
-gboolean ra_length_fit(const double *lengths, const uint32_t *groups, guint n,
-                       RaLengthFit *out_fit);
+gboolean ra_measured_length_fit(const double *lengths, const uint32_t *groups,
+                                guint n, RaMeasuredLengthFit *out_fit);
 
 #endif
