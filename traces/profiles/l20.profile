@@ -260,6 +260,24 @@ held-out = not measured: no second GPU has rows of it
 error-median = -
 error-p90 = -
 
+[law encoder-attention]
+sms = 92 # NVIDIA's architecture whitepaper of the GPU
+flash = 2 # what vLLM takes: 3 on Hopper (4, taken for it, on Blackwell's servers), else 2
+floor-s = 3.424e-06
+peak-frac = 1 # what is lost is said of scores
+head-dim-half = 33.26
+tile-s = 2.645e-06
+row-s = 3.467e-09
+lone-frac = 1.679
+bandwidth-frac = 0.9451
+transferred = l40s
+source = kernels_encoder/encoder_l40s_bf16*.csv, no mask, of vision towers; robust fit
+range = batch 1..256; length 1..65536; heads 1..32; head_dim 64..80
+rows = 4195
+held-out = not measured: no second GPU has rows of it
+error-median = -
+error-p90 = -
+
 [law attention-backward]
 efficiency-frac = 0.863 # 0.63 / 0.73
 source = arXiv 2307.08691 (FlashAttention-2), A100: up to 73 % of peak forward, 63 % backward; no measurement of others was found
