@@ -322,22 +322,7 @@ ra_mma(float d[4], const uint32_t a[4], uint32_t b0, uint32_t b1)
                : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
                : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
 #else
-  const uint32_t mine[6] = {a[0], a[1], a[2], a[3], b0, b1};
-  const unsigned char *all = ra_emu_meet("mma", mine, sizeof mine);
-  unsigned lane = threadIdx.x % RA_WARP;
-
-  for (unsigned i = 0; i < 4; i++) {
-    unsigned m = lane / 4 + 8 * (i / 2), n = 2 * (lane % 4) + i % 2;
-
-    for (unsigned k = 0; k < 16; k++) {
-      unsigned of_a = 4 * (m % 8) + k % 8 / 2, of_b = 4 * n + k % 8 / 2;
-      uint16_t x, y;
-
-      memcpy(&x, all + 64 * of_a + 4 * (m / 8 + 2 * (k / 8)) + 2 * (k % 2), 2);
-      memcpy(&y, all + 64 * of_b + 16 + 4 * (k / 8) + 2 * (k % 2), 2);
-      d[i] += ra_bf16_to_f32(x) * ra_bf16_to_f32(y);
-    }
-  }
+  ra_emu_mma(d, a, b0, b1);
 #endif
 }
 

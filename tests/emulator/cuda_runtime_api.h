@@ -198,6 +198,9 @@ void *ra_emu_dynamic(void);
 const unsigned char *ra_emu_meet(const char *what, const void *mine,
                                  size_t n_bytes);
 
+/* mma.m16n8k16, whose fragments kernels/device.cuh has. */
+void ra_emu_mma(float d[4], const uint32_t a[4], uint32_t b0, uint32_t b1);
+
 /* cp.async: copies 16 bytes, or zeroes if @from is NULL, at the wait. */
 void ra_emu_copy_later(void *to, const void *from);
 void ra_emu_copy_commit(void);
@@ -205,9 +208,6 @@ void ra_emu_copy_wait(unsigned n_left); /* all but the last @n_left groups */
 
 /* Waits until another block has made *@gate equal to @turn. */
 void ra_emu_turn_wait(const uint32_t *gate, uint32_t turn);
-
-/* Switches between fibers since the program started: the work of a test. */
-uint64_t ra_emu_n_switches(void);
 
 /* ---- What a kernel calls --------------------------------------------------*/
 

@@ -12,6 +12,8 @@
 #include <ucontext.h>
 #include <vector>
 
+#include "kernels/cpu/bf16.h"
+#include "kernels/cpu/cpu.h"
 #include "tests/emulator/cuda_runtime_api.h"
 #include "tests/emulator/graph.h"
 #include "tests/emulator/machine.h"
@@ -21,7 +23,8 @@
 
 enum { STACK_BYTES = 256 << 10, LANES = 32, SLOT_BYTES = 64 };
 enum { SHIFTS = 64, SHIFT_BYTES = 21 * 64 };
-enum { ROUNDS = 64 }; /* of a block before another goes on, on average */
+enum { STAYS = 8 };   /* rounds of a warp in a row, on average */
+enum { ROUNDS = 64 }; /* of each warp before another block goes on, likewise */
 
 /* Dynamic memory begins this far into the window of shared memory: aligned as
  * RA_DYNAMIC() says and no better. */
@@ -75,7 +78,13 @@ struct Fiber {
 
 struct Warp {
   unsigned char slots[2][LANES * SLOT_BYTES];
+  float products[LANES][4]; /* of meeting @multiplied, lane by lane */
+  unsigned multiplied = 0;
   unsigned n_here = 0, n_done = 0; /* lanes that wait, that have ended */
+  Fiber *coming[LANES];            /* can go on, in the next round */
+  Fiber *ready[LANES];             /* in this one */
+  unsigned n_coming = 0, n_ready = 0;
+  size_t place; /* in awake, with n_coming > 0 */
 };
 
 struct Free {
@@ -99,6 +108,10 @@ struct Block {
   unsigned n_threads = 0;
   unsigned n_here = 0, n_done = 0; /* threads, likewise */
   dim3 at;
+  std::vector<Warp *> awake;    /* warps with lanes that can go on */
+  Warp *at_work = nullptr;      /* the one of the round */
+  std::vector<Fiber *> at_turn; /* threads that wait for other blocks */
+  bool rests = false; /* other warps and blocks go on before it does */
 };
 
 /* One of the blocks that run together. */
@@ -113,8 +126,8 @@ Block *block; /* that of ra_emu_seat */
 Fiber *running;
 Place scheduler;
 const std::function<void()> *entry;
-uint64_t random_state = 1, n_switches;
-bool rests; /* others go on before the running block does */
+uint64_t random_state = 1;
+bool is_alone; /* no other block runs */
 
 [[noreturn]] void
 die(const char *what, const char *why)
@@ -183,6 +196,126 @@ switch_to(Place *from, Place *to)
     go_to(to);
 }
 
+void
+make_ready(Fiber *f)
+{
+  Warp *warp = &block->warps[f->at.x / LANES];
+
+  f->state = RUNNABLE;
+  if (warp->n_coming == 0) {
+    warp->place = block->awake.size();
+    block->awake.push_back(warp);
+  }
+  warp->coming[warp->n_coming++] = f;
+}
+
+/* Lets the threads go on whose turn has come. */
+void
+release_turns()
+{
+  std::vector<Fiber *> &waiting = block->at_turn;
+
+  for (size_t i = 0; i < waiting.size();) {
+    Fiber *f = waiting[i];
+
+    if (*f->gate != f->turn) {
+      i++;
+      continue;
+    }
+    waiting[i] = waiting.back();
+    waiting.pop_back();
+    make_ready(f);
+  }
+}
+
+/* A round: what a warp can do.  A warp goes on for some rounds, as its stacks
+ * are in the cache then; so warps are far apart.  Returns: FALSE if no thread
+ * of the block can go on. */
+bool
+begin_round()
+{
+  std::vector<Warp *> &awake = block->awake;
+  Warp *warp = block->at_work;
+
+  release_turns();
+  if (awake.empty())
+    return false;
+  ra_emu_async_step(false);
+  if (!warp || warp->n_coming == 0 || block->rests || draw_of(STAYS) == 0)
+    warp = awake[draw_of(awake.size())];
+  block->rests = false;
+  awake[warp->place] = awake.back();
+  awake[warp->place]->place = warp->place;
+  awake.pop_back();
+  memcpy(warp->ready, warp->coming, warp->n_coming * sizeof(Fiber *));
+  warp->n_ready = warp->n_coming;
+  warp->n_coming = 0;
+  block->at_work = warp;
+  return true;
+}
+
+/* TRUE if another block may go on after this round. */
+bool
+leaves()
+{
+  if (is_alone)
+    return false;
+  if (draw_of(ROUNDS * block->warps.size()) == 0)
+    block->rests = true;
+  return block->rests;
+}
+
+/* Lets any lane go on that the round has left, or begins another; @from comes
+ * back to the scheduler if there is none, or if the block leaves. */
+void
+go_on(Place *from)
+{
+  if (block->at_work->n_ready == 0 && (leaves() || !begin_round())) {
+    switch_to(from, &scheduler);
+    return;
+  }
+  Warp *warp = block->at_work;
+  unsigned pick = draw_of(warp->n_ready);
+
+  running = warp->ready[pick];
+  warp->ready[pick] = warp->ready[--warp->n_ready];
+  threadIdx = running->at;
+  switch_to(from, &running->place);
+}
+
+/* Lets the warp of thread @t go on once all its lanes have met. */
+void
+release_warp(unsigned t)
+{
+  const auto &fibers = seats[ra_emu_seat].fibers;
+  unsigned first = t / LANES * LANES;
+  Warp *warp = &block->warps[t / LANES];
+
+  if (warp->n_done > 0)
+    die(fibers[t]->what, "a lane of the warp has ended");
+  if (++warp->n_here < LANES)
+    return;
+  warp->n_here = 0;
+  for (unsigned i = first; i < first + LANES; i++) {
+    if (fibers[i]->what != fibers[t]->what &&
+        strcmp(fibers[i]->what, fibers[t]->what) != 0)
+      die(fibers[t]->what, "another lane of the warp is elsewhere");
+    make_ready(fibers[i].get());
+  }
+}
+
+void
+release_block()
+{
+  if (block->n_done > 0)
+    die("__syncthreads", "a thread of the block has ended");
+  if (++block->n_here < block->n_threads)
+    return;
+  block->n_here = 0;
+  for (unsigned i = 0; i < block->n_threads; i++)
+    make_ready(seats[ra_emu_seat].fibers[i].get());
+}
+
 /* A fiber of jumps comes here once to be known, and back to run. */
 void run_entries();
 
@@ -205,19 +338,28 @@ run_entries()
           die("cp.async", "a thread ended with a copy that nobody waited for");
     ra_emu_async_thread_end();
     running->state = DONE;
-    switch_to(&running->place, &scheduler);
+    block->n_done++;
+    block->warps[running->at.x / LANES].n_done++;
+    go_on(&running->place);
   }
 }
 
 void
 wait(State state, const char *what)
 {
-  dim3 at = threadIdx;
+  Fiber *me = running;
 
-  running->state = state;
-  running->what = what;
-  switch_to(&running->place, &scheduler);
-  threadIdx = at;
+  me->state = state;
+  me->what = what;
+  if (state == AT_WARP)
+    release_warp(me->at.x);
+  else if (state == AT_BLOCK)
+    release_block();
+  else if (state == AT_TURN)
+    block->at_turn.push_back(me);
+  else if (state == RUNNABLE)
+    make_ready(me);
+  go_on(&me->place);
 }
 
 /* Where a new fiber begins.  Stacks stand at multiples of a power of two, where
@@ -247,43 +389,10 @@ start(Fiber *f)
 {
   if (!f->stack)
     make_place(f);
-  f->state = RUNNABLE;
+  make_ready(f);
   f->n_met = 0;
   if (f->copies.size() != 1) /* its own end has emptied it */
     f->copies.resize(1);
-}
-
-/* Lets the warp of thread @t go on once all its lanes have met. */
-void
-release_warp(unsigned t)
-{
-  const auto &fibers = seats[ra_emu_seat].fibers;
-  unsigned first = t / LANES * LANES;
-  Warp *warp = &block->warps[t / LANES];
-
-  if (warp->n_done > 0)
-    die(fibers[t]->what, "a lane of the warp has ended");
-  if (++warp->n_here < LANES)
-    return;
-  warp->n_here = 0;
-  for (unsigned i = first; i < first + LANES; i++) {
-    if (fibers[i]->what != fibers[t]->what &&
-        strcmp(fibers[i]->what, fibers[t]->what) != 0)
-      die(fibers[t]->what, "another lane of the warp is elsewhere");
-    fibers[i]->state = RUNNABLE;
-  }
-}
-
-void
-release_block()
-{
-  if (block->n_done > 0)
-    die("__syncthreads", "a thread of the block has ended");
-  if (++block->n_here < block->n_threads)
-    return;
-  block->n_here = 0;
-  for (unsigned i = 0; i < block->n_threads; i++)
-    seats[ra_emu_seat].fibers[i]->state = RUNNABLE;
 }
 
 void
@@ -320,48 +429,6 @@ begin_block(unsigned seat, dim3 at, dim3 shape, size_t n_dynamic)
   }
 }
 
-/* One round of the block: all threads that are ready, in a drawn order.
- * Returns: FALSE if none is, and nothing has arrived. */
-bool
-run_round()
-{
-  static std::vector<unsigned> ready;
-  const auto &fibers = seats[ra_emu_seat].fibers;
-
-  ready.clear();
-  for (unsigned i = 0; i < block->n_threads; i++) {
-    Fiber *f = fibers[i].get();
-
-    if (f->state == AT_TURN && *f->gate == f->turn)
-      f->state = RUNNABLE;
-    if (f->state == RUNNABLE)
-      ready.push_back(i);
-  }
-  if (ra_emu_async_step(ready.empty()) && ready.empty())
-    return true;
-  if (ready.empty())
-    return false;
-  for (size_t left = ready.size(); left > 0; left--) {
-    unsigned pick = draw_of(left);
-    unsigned t = ready[pick];
-
-    ready[pick] = ready[left - 1];
-    running = fibers[t].get();
-    threadIdx = running->at;
-    n_switches++;
-    switch_to(&scheduler, &running->place);
-    if (fibers[t]->state == DONE) {
-      block->n_done++;
-      block->warps[t / LANES].n_done++;
-    } else if (fibers[t]->state == AT_WARP) {
-      release_warp(t);
-    } else if (fibers[t]->state == AT_BLOCK) {
-      release_block();
-    }
-  }
-  return true;
-}
-
 void
 end_block()
 {
@@ -391,23 +458,92 @@ draw_seat()
  * other blocks may be far ahead of it, or far behind.  Returns: TRUE if it is
  * done. */
 bool
-run_some(bool is_alone)
+run_some()
 {
-  rests = false;
   do {
-    if (!run_round()) {
+    bool goes_on = begin_round();
+
+    if (!goes_on && !ra_emu_async_step(true)) {
       seats[ra_emu_seat].is_stuck = true;
       return false;
     }
     for (Seat &s : seats)
       s.is_stuck = false;
+    if (goes_on)
+      go_on(&scheduler);
     if (block->n_done == block->n_threads)
       return true;
-  } while (is_alone || (!rests && draw_of(ROUNDS) > 0));
+  } while (is_alone || !block->rests);
   return false;
 }
 
+/* The usual sizes without a call. */
+inline void
+copy_words(void *to, const void *from, size_t n_bytes)
+{
+  if (n_bytes == 4)
+    memcpy(to, from, 4);
+  else if (n_bytes == 8)
+    memcpy(to, from, 8);
+  else if (n_bytes == 16)
+    memcpy(to, from, 16);
+  else if (n_bytes == 40)
+    memcpy(to, from, 40);
+  else
+    memcpy(to, from, n_bytes);
+}
+
+/* d + a b of a warp from what its lanes have met with; each sum in the order of
+ * k.  The fragments are ra_mma()'s (kernels/device.cuh). */
+RA_CPU_KERNEL void
+multiply(const unsigned char *all, float (*out)[4])
+{
+  enum { M = 16, N = 8, K = 16 };
+  float a[M][K], b[K][N], d[M][N];
+
+  for (unsigned lane = 0; lane < LANES; lane++) {
+    unsigned g = lane / 4, t = 2 * (lane % 4);
+    uint16_t two[6][2];
+    float four[4];
+
+    memcpy(two, all + SLOT_BYTES * lane, sizeof two);
+    memcpy(four, all + SLOT_BYTES * lane + sizeof two, sizeof four);
+    for (unsigned i = 0; i < 2; i++) {
+      for (unsigned r = 0; r < 4; r++)
+        a[g + 8 * (r % 2)][t + 8 * (r / 2) + i] = ra_bf16_to_f32(two[r][i]);
+      for (unsigned r = 0; r < 2; r++)
+        b[t + 8 * r + i][g] = ra_bf16_to_f32(two[4 + r][i]);
+    }
+    for (unsigned i = 0; i < 4; i++)
+      d[g + 8 * (i / 2)][t + i % 2] = four[i];
+  }
+  for (unsigned m = 0; m < M; m++)
+    for (unsigned k = 0; k < K; k++)
+      for (unsigned n = 0; n < N; n++)
+        d[m][n] += a[m][k] * b[k][n];
+  for (unsigned lane = 0; lane < LANES; lane++)
+    for (unsigned i = 0; i < 4; i++)
+      out[lane][i] = d[lane / 4 + 8 * (i / 2)][2 * (lane % 4) + i % 2];
+}
+
 } // namespace
+
+void
+ra_emu_mma(float d[4], const uint32_t a[4], uint32_t b0, uint32_t b1)
+{
+  uint32_t mine[10] = {a[0], a[1], a[2], a[3], b0, b1};
+  unsigned t = running->at.x, number;
+
+  memcpy(mine + 6, d, 4 * sizeof *d);
+  const unsigned char *all = ra_emu_meet("mma", mine, sizeof mine);
+  Warp *warp = &block->warps[t / LANES];
+
+  number = running->n_met;
+  if (warp->multiplied != number)
+    multiply(all, warp->products);
+  warp->multiplied = number;
+  memcpy(d, warp->products[t % LANES], 4 * sizeof *d);
+}
 
 void
 ra_emu_seed(uint64_t seed)
@@ -446,7 +582,8 @@ ra_emu_launch(const void *address, dim3 grid, dim3 shape, size_t n_dynamic,
         n_seated++;
       }
     sit_down(draw_seat());
-    if (run_some(n_seated == 1)) {
+    is_alone = n_seated == 1;
+    if (run_some()) {
       end_block();
       n_seated--;
     }
@@ -499,13 +636,13 @@ ra_emu_sleep(const char *what)
 void
 ra_emu_wake(unsigned thread)
 {
-  seats[ra_emu_seat].fibers[thread]->state = RUNNABLE;
+  make_ready(seats[ra_emu_seat].fibers[thread].get());
 }
 
 void
 ra_emu_rest(void)
 {
-  rests = true;
+  block->rests = true;
   wait(RUNNABLE, "rest");
 }
 
@@ -536,7 +673,7 @@ ra_emu_meet(const char *what, const void *mine, size_t n_bytes)
     ra_emu_watch->meet(what, mine);
   if (n_bytes > SLOT_BYTES)
     die(what, "more bytes than a slot has");
-  memcpy(slots + t % LANES * SLOT_BYTES, mine, n_bytes);
+  copy_words(slots + t % LANES * SLOT_BYTES, mine, n_bytes);
   wait(AT_WARP, what);
   return slots;
 }
@@ -582,10 +719,4 @@ ra_emu_copy_wait(unsigned n_left)
         memset(c.to, 0, 16);
     groups.erase(groups.begin());
   }
-}
-
-uint64_t
-ra_emu_n_switches(void)
-{
-  return n_switches;
 }

@@ -34,8 +34,8 @@ RaEmuWindow ra_emu_window(void);
 void ra_emu_async_begin(unsigned n_threads);
 void ra_emu_async_end(void);
 
-/* Called before each round of a block's threads; @idle: none can continue.
- * Returns: TRUE if something has arrived. */
+/* Called before each round of a warp; @idle: no thread of the block can
+ * continue.  Returns: TRUE if something has arrived. */
 bool ra_emu_async_step(bool idle);
 
 void ra_emu_async_thread_end(void); /* called by the fiber that ends */

@@ -1,11 +1,11 @@
 /* Asynchronous matrix multiplications of a warpgroup: hopper.h. */
 #include "config.h"
 
-#include <map>
 #include <string.h>
 #include <vector>
 
 #include "kernels/cpu/bf16.h"
+#include "kernels/cpu/cpu.h"
 #include "tests/emulator/cuda_runtime_api.h"
 #include "tests/emulator/machine.h"
 
@@ -14,7 +14,7 @@ namespace
 
 enum { LANES = 32, GROUP = 128, K = 16, MOST_N = 256 };
 enum { CHUNK = 8 }; /* numbers of 16 bytes, which no pattern cuts */
-enum { QUADS = MOST_N / 4, WIDE = 4 }; /* columns of a lane; of a vector */
+enum { QUADS = MOST_N / 4, WIDE = 16 }; /* columns of a lane; of a vector */
 
 typedef float Vector __attribute__((vector_size(WIDE * sizeof(float))));
 
@@ -31,12 +31,20 @@ struct Product {
   uint32_t a_was[4];
   Place place_a, place_b;
   bool by_rows;
-  uint64_t hash; /* of what it read of shared memory */
+  uint64_t hash;  /* of what it read of shared memory */
+  uint64_t group; /* of its lane, from 0 */
+};
+
+/* Numbers of a product that is not done. */
+struct Result {
+  float *d; /* NULL: nothing */
+  float made[MOST_N / 2];
 };
 
 struct Lane {
-  std::vector<std::vector<Product>> groups;      /* the last one is open */
-  std::map<float *, std::vector<float>> results; /* of what is not done */
+  std::vector<Product> products; /* that are not done, in order */
+  std::vector<Result> results;
+  uint64_t n_committed = 0, n_done = 0; /* groups */
   bool fenced = false;
   uint64_t n_begun = 0;
 };
@@ -172,22 +180,18 @@ read_registers(float rows[2][K], const unsigned char *all, unsigned lane)
 
 /* Half of a lane's results, which are pairs of every second pair of @out: each
  * sum in the order of k. */
-void
+RA_CPU_KERNEL void
 add_product(const float x[K], const float (*y)[QUADS], unsigned n, bool adds,
             float *out)
 {
   for (unsigned at = 0; at < n / 4; at += WIDE) {
-    Vector sum = {};
     unsigned left = n / 4 - at, n_here = left > WIDE ? (unsigned)WIDE : left;
+    Vector sum = {};
 
     for (unsigned i = 0; i < n_here && adds; i++)
       sum[i] = out[(at + i) / 2 * 4 + i % 2];
-    for (unsigned k = 0; k < K; k++) {
-      Vector factor;
-
-      memcpy(&factor, &y[k][at], sizeof factor);
-      sum += x[k] * factor;
-    }
+    for (unsigned k = 0; k < K; k++)
+      sum += x[k] * *reinterpret_cast<const Vector *>(&y[k][at]);
     for (unsigned i = 0; i < n_here; i++)
       out[(at + i) / 2 * 4 + i % 2] = sum[i];
   }
@@ -219,13 +223,34 @@ check_done(const Product &p)
 }
 
 bool
-is_pending(const Lane &lane, const float *d)
+is_pending(const Lane &lane, size_t from, const float *d)
 {
-  for (const auto &group : lane.groups)
-    for (const Product &p : group)
-      if (p.d == d)
-        return true;
+  for (size_t i = from; i < lane.products.size(); i++)
+    if (lane.products[i].d == d)
+      return true;
   return false;
+}
+
+/* The result of @d; @begin: a new one if it has none. */
+Result *
+result_of(Lane *lane, float *d, unsigned n, bool begin)
+{
+  Result *unused = nullptr;
+
+  for (Result &r : lane->results) {
+    if (r.d == d)
+      return &r;
+    unused = r.d ? unused : &r;
+  }
+  if (!begin)
+    return nullptr;
+  if (!unused) {
+    lane->results.emplace_back();
+    unused = &lane->results.back();
+  }
+  unused->d = d;
+  memcpy(unused->made, d, n / 2 * sizeof(float));
+  return unused;
 }
 
 } // namespace
@@ -241,9 +266,9 @@ ra_emu_wgmma_begin(unsigned n_threads)
     factors.resize(n_threads / LANES);
   }
   for (unsigned t = 0; t < n_threads; t++)
-    if (lanes[t].groups.empty() || lanes[t].fenced || lanes[t].n_begun > 0) {
-      lanes[t] = Lane();
-      lanes[t].groups.resize(1);
+    if (lanes[t].fenced || lanes[t].n_begun > 0 || lanes[t].n_committed > 0) {
+      lanes[t].n_committed = lanes[t].n_done = lanes[t].n_begun = 0;
+      lanes[t].fenced = false;
       factors[t / LANES].number = 0;
     }
 }
@@ -253,7 +278,7 @@ ra_emu_wgmma_thread_end(void)
 {
   const Lane &lane = lanes_of[ra_emu_seat][threadIdx.x];
 
-  if (lane.groups.size() > 1 || !lane.groups[0].empty())
+  if (lane.n_committed > lane.n_done || !lane.products.empty())
     ra_emu_die("wgmma", "a thread ended with products nobody waited for");
 }
 
@@ -268,31 +293,34 @@ void
 ra_emu_wgmma_commit(void)
 {
   ra_emu_meet("wgmma.commit_group", "", 0);
-  lanes_of[ra_emu_seat][threadIdx.x].groups.emplace_back();
+  lanes_of[ra_emu_seat][threadIdx.x].n_committed++;
 }
 
 void
 ra_emu_wgmma_wait(unsigned n_left)
 {
   Lane *lane = &lanes_of[ra_emu_seat][threadIdx.x];
+  size_t n = 0;
 
   ra_emu_meet("wgmma.wait_group", "", 0);
-  while (lane->groups.size() > n_left + 1) {
-    std::vector<Product> done = lane->groups.front();
+  if (lane->n_committed > lane->n_done + n_left)
+    lane->n_done = lane->n_committed - n_left;
+  for (; n < lane->products.size(); n++) {
+    const Product &p = lane->products[n];
+    Result *result = result_of(lane, p.d, p.n, false);
 
-    lane->groups.erase(lane->groups.begin());
-    for (const Product &p : done) {
-      auto result = lane->results.find(p.d);
-
-      check_done(p);
-      if (result == lane->results.end() || is_pending(*lane, p.d))
-        continue;
-      if (!is_poison(p.d, p.n / 2))
-        ra_emu_die("wgmma", "results of a product that runs were written");
-      memcpy(p.d, result->second.data(), p.n / 2 * sizeof(float));
-      lane->results.erase(result);
-    }
+    if (p.group >= lane->n_done)
+      break;
+    check_done(p);
+    if (!result || is_pending(*lane, n + 1, p.d))
+      continue;
+    if (!is_poison(p.d, p.n / 2))
+      ra_emu_die("wgmma", "results of a product that runs were written");
+    memcpy(p.d, result->made, p.n / 2 * sizeof(float));
+    result->d = nullptr;
   }
+  lane->products.erase(lane->products.begin(),
+                       lane->products.begin() + (ptrdiff_t)n);
   lane->fenced = false;
 }
 
@@ -303,7 +331,15 @@ ra_emu_wgmma(float *d, unsigned n, const uint32_t *a, uint64_t desc_a,
   unsigned l = threadIdx.x % LANES;
   Lane *lane = &lanes_of[ra_emu_seat][threadIdx.x];
   Factors *f = &factors_of[ra_emu_seat][threadIdx.x / LANES];
-  Product p = {d, n, a, {}, place_of(desc_a), place_of(desc_b), by_rows, 0};
+  Product p = {d,
+               n,
+               a,
+               {},
+               place_of(desc_a),
+               place_of(desc_b),
+               by_rows,
+               0,
+               lane->n_committed};
   uint64_t given[6] = {desc_a, desc_b, n, adds, 0, 0};
   float rows[2][K];
 
@@ -326,14 +362,12 @@ ra_emu_wgmma(float *d, unsigned n, const uint32_t *a, uint64_t desc_a,
              f->a[threadIdx.x % GROUP / LANES * 16 + l / 4 + 8 * half],
              sizeof rows[half]);
 
-  std::vector<float> *result = &lane->results[d];
+  float *made = result_of(lane, d, n, true)->made;
 
-  if (result->empty())
-    result->assign(d, d + n / 2);
   for (unsigned half = 0; half < 2; half++)
-    add_product(rows[half], f->b[l % 4], n, adds, result->data() + 2 * half);
+    add_product(rows[half], f->b[l % 4], n, adds, made + 2 * half);
   memset(d, 0xff, n / 2 * sizeof(float));
-  lane->groups.back().push_back(p);
+  lane->products.push_back(p);
   if (threadIdx.x % GROUP == 0)
     n_multiplied += (uint64_t)64 * n * K;
 }
