@@ -6,7 +6,8 @@
 
 data=$srcdir/tests/data/import
 verl=$data/verl-grpo-qwen2-7b.sh
-keep='--keep=*.rollout.* --keep=*.ref.* --keep=*ulysses* --keep=*checkpointing'
+keep='--keep=*.rollout.* --keep=*.ref.* --keep=*ulysses* --keep=*checkpointing
+  --keep=*dynamic*'
 
 cell() { # ROW COLUMN: of the first table in out
   awk -F'\t' -v row="$1" -v column="$2" '
@@ -107,20 +108,20 @@ result $? "it fits on $nodes nodes, not on half of them"
 result $? "and on the GPU that is named: ${gpu:-none}"
 
 works tune "$verl" '--keep=*' --threads=1
-grep -q '^None of the 1 configurations tried is faster' out
+grep -q '^None of the [12] configurations tried is faster' out
 result $? "nothing to change: it says so"
 
-# slime's flags: what is written runs as the table says.  In engines of four
-# GPUs instead of two, a GPU reads half of the weights in a decode step, and as
-# many keys and values, so an iteration is faster.
+# slime's flags: what is written runs as the table says.  In engines of four or
+# eight GPUs instead of two, a GPU reads half or a quarter of the weights in a
+# decode step, and as many keys and values, so an iteration is faster.
 works tune "$data/slime-grpo-qwen3-8b.sh" '--keep=*tokens*' '--keep=*-size' \
   --threads=1 --format=tsv -o engines.sh
 now=$(cell now iteration_s) then=$(cell then iteration_s)
-grep -q "^rollout-num-gpus-per-engine	2	4	" out &&
+grep -q "^rollout-num-gpus-per-engine	2	[48]	" out &&
   [ "$(runs engines.sh engines)" = "$then" ] &&
   [ "$(runs "$data/slime-grpo-qwen3-8b.sh" given)" = "$now" ] &&
   awk -v a="$now" -v b="$then" 'BEGIN { exit !(b < a) }'
-result $? "slime: engines of four GPUs, $now s, then $then s"
+result $? "slime: larger engines, $now s, then $then s"
 
 # What changes the learning is tried only where it is allowed: with half as many
 # optimizer steps an iteration reads weights and reduces gradients half as
