@@ -110,13 +110,12 @@ START_TEST(test_shipped)
     for (guint j = 0; j < ra_law_n_specs(); j++) {
       const char *name = ra_law_spec_at(j)->name;
       const RaLaw *law = ra_profile_law(p, name);
-      gboolean is_2026 = strcmp(name, "gemm.fp8block") == 0 ||
-                         strcmp(name, "gemm.nvfp4") == 0 ||
-                         g_str_has_prefix(name, "experts.") ||
-                         g_str_has_prefix(name, "latent-") ||
-                         g_str_has_prefix(name, "scan") ||
-                         strcmp(name, "conv") == 0 ||
-                         strcmp(name, "encoder-attention") == 0;
+      gboolean is_2026 =
+          strcmp(name, "gemm.fp8block") == 0 ||
+          strcmp(name, "gemm.nvfp4") == 0 ||
+          g_str_has_prefix(name, "experts.") ||
+          g_str_has_prefix(name, "latent-") || g_str_has_prefix(name, "scan") ||
+          strcmp(name, "conv") == 0 || strcmp(name, "encoder-attention") == 0;
       gboolean wanted = is_2026 ? law != NULL /* where there are rows */
                         : strcmp(name, "gemm.fp8") == 0 ? shipped[i].has_fp8
                         : strcmp(name, "inter-node.all-to-all") == 0
