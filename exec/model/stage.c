@@ -5,7 +5,7 @@
 #include "exec/model/stage_steps.h"
 #include "kernels/cpu/cpu_pointwise.h"
 
-/* A property of layers of kind @k that is not implemented, with the key of
+/* A property of layers of kind @k that the executor refuses, with the key of
  * config.json that decides; NULL: none. */
 static const char *
 foreign_kind(const RaModel *m, const RaLayerKind *k)

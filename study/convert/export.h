@@ -30,7 +30,7 @@ typedef struct {
  * ra_export_plan:
  * @from: with a plan; borrowed during the call
  * @target: a framework, and after `@` one of its versions (default: the newest)
- * @error: %RA_ERROR_INPUT: an unknown target, the known ones are told;
+ * @error: %RA_ERROR_INPUT: an unknown target; the message lists the known;
  *   %RA_ERROR_NEGATIVE: the framework has no comparable configuration: the plan
  *   does not generate or train, or the configuration is no plan when read back
  *
@@ -44,7 +44,7 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(RaExport, ra_export_free)
 /**
  * ra_export_check:
  * @target: as for ra_export_plan()
- * @error: %RA_ERROR_INPUT: an unknown target, the known ones are told
+ * @error: %RA_ERROR_INPUT: an unknown target; the message lists the known
  *
  * Returns: the framework; %RA_N_FRAMEWORKS with @error
  */

@@ -342,7 +342,7 @@ if "$reallot" simulate x.plan -n 1 --seeds=8 --threads=8 >free &&
   same "stacks of 256 KiB" -s 256
   # The least room for one thread, to 4 MiB: with 4 MiB more, not one stack of
   # 8 MiB has a place beside it.
-  room=32768
+  room=8192
   until (ulimit -v $room && "$reallot" simulate x.plan -n 1 --seeds=8 \
     --threads=1) >/dev/null 2>&1 || [ $room -gt 600000 ]; do
     room=$((room + 4096))
