@@ -144,9 +144,9 @@ attention_init(RaEstimator *estimator, const RaProfile *profile,
   if (!ra_attention_law_init(&estimator->attention, profile, device,
                              "attention", error))
     return FALSE;
-  estimator->whole_attention = estimator->attention;
+  estimator->noncausal_attention = estimator->attention;
   return !ra_profile_law(profile, whole) ||
-         ra_attention_law_init(&estimator->whole_attention, profile, device,
+         ra_attention_law_init(&estimator->noncausal_attention, profile, device,
                                whole, error);
 }
 

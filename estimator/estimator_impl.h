@@ -44,7 +44,7 @@ struct _RaEstimator {
   gboolean has_fp32;                     /* gemm_fp32 was measured */
   RaRoofLaw roofs[RA_N_ROOFS];           /* those that the profile has */
   RaAttentionLaw attention;              /* whole sequences */
-  RaAttentionLaw whole_attention;        /* the same without a mask */
+  RaAttentionLaw noncausal_attention;    /* without a mask */
   RaDecodeAttentionLaw decode_attention; /* one token a sequence */
   RaMemoryLaw memory[RA_N_MEMORY_LAWS];  /* by RaMemoryLawKind */
   RaLinkLaws links;                      /* communication */
@@ -76,8 +76,8 @@ RaMemoryLawKind ra_estimator_memory_kind(const RaOp *op);
 static inline const RaAttentionLaw *
 ra_estimator_attention(const RaEstimator *estimator, const RaOp *op)
 {
-  return op->flags & RA_OP_WHOLE ? &estimator->whole_attention
-                                 : &estimator->attention;
+  return op->flags & RA_OP_NONCAUSAL ? &estimator->noncausal_attention
+                                     : &estimator->attention;
 }
 
 /* The roof law of @op; NULL: it has none, or the profile lacks it. */

@@ -83,7 +83,7 @@ ra_fit_law_of(const RaOp *op)
   if ((op->kind == RA_OP_SCAN || op->kind == RA_OP_SCAN_STEP) &&
       !(op->flags & RA_OP_DELTA))
     return NULL; /* Mamba-2's */
-  if (op->kind == RA_OP_ATTENTION && op->flags & RA_OP_WHOLE)
+  if (op->kind == RA_OP_ATTENTION && op->flags & RA_OP_NONCAUSAL)
     return "encoder-attention";
   if (op->flags & RA_OP_ROUTED)
     return NULL; /* in the time of the experts beside it */

@@ -215,7 +215,7 @@ count_phase(const RaModel *model, const RaDynamic *d, RaFlopShare *share)
     decode.pairs += n * p + (to * (to - 1) - from * (from - 1)) / 2;
   }
   decode.kv_tokens = decode.pairs;
-  share->model_flop += ra_model_forward_flop(model, &decode);
+  share->model_flop += ra_model_decode_flop(model, &decode);
   share->tokens += (double)d->generated_tokens;
 }
 
@@ -239,7 +239,7 @@ count_decode(const RaTaskGraph *graph, const RaDynamic *dynamic, GArray *cache,
       RaBatch batch = {(uint32_t)n, m * n, pairs, pairs};
       StepFlop flop = step_flop(graph, dynamic, (uint32_t)n, cache);
 
-      share->model_flop += ra_model_forward_flop(model, &batch);
+      share->model_flop += ra_model_decode_flop(model, &batch);
       share->hardware_flop +=
           (double)m * flop.base + flop.per_token * (double)pairs;
       step = stretch->last_step;

@@ -231,7 +231,7 @@ read_encoder(const RaCsvLine *line, gpointer data, GError **error)
       return TRUE; /* a shape that is not published */
   tokens = v[0] * v[1];
   RaOp op = {.kind = RA_OP_ATTENTION,
-             .flags = RA_OP_WHOLE,
+             .flags = RA_OP_NONCAUSAL,
              .dim = {ra_measured_whole(v[0]), ra_measured_whole(tokens),
                      ra_measured_whole(tokens),
                      ra_measured_whole(tokens * v[1]), ra_measured_whole(v[2]),

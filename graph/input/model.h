@@ -211,6 +211,7 @@ typedef struct {
   RaVision vision;      /* kind RA_VISION_NONE: none, or not modelled */
   guint32 image_tokens; /* tokens of a prompt that are images, of a workload */
   guint32 n_images;     /* images of a prompt, >= 1 if image_tokens > 0 */
+  double prompt_tokens; /* mean of a prompt, > 0 if image_tokens > 0 */
   guint32 param_bytes;  /* bytes of one parameter as published: 1, 2, 4 */
   guint32 lora_rank;    /* of its adapters, graph/input/lora.h; 0: none */
   guint32 lora_targets; /* matrices with adapters: bits by RaTensorKind */

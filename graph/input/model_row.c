@@ -321,95 +321,95 @@ static const Row other_after[] = {
 #define BLOCK WHEN_VISION_LAYER
 #define DEEP WHEN_VISION_DEEP
 
-#define SEEN_ATTENTION \
+#define VISION_ATTENTION \
   {"visual.blocks.*.attn.qkv.weight[q]", VISION, BLOCK, 0, \
-   SIZE_SEEN_HEADS_IN}, \
+   SIZE_VISION_HEADS_IN}, \
   {"visual.blocks.*.attn.qkv.weight[k]", VISION, BLOCK, 0, \
-   SIZE_SEEN_HEADS_IN}, \
+   SIZE_VISION_HEADS_IN}, \
   {"visual.blocks.*.attn.qkv.weight[v]", VISION, BLOCK, 0, \
-   SIZE_SEEN_HEADS_IN}, \
-  {"visual.blocks.*.attn.qkv.bias[q]", VISION, BLOCK, 0, SIZE_SEEN_HEADS}, \
-  {"visual.blocks.*.attn.qkv.bias[k]", VISION, BLOCK, 0, SIZE_SEEN_HEADS}, \
-  {"visual.blocks.*.attn.qkv.bias[v]", VISION, BLOCK, 0, SIZE_SEEN_HEADS}, \
+   SIZE_VISION_HEADS_IN}, \
+  {"visual.blocks.*.attn.qkv.bias[q]", VISION, BLOCK, 0, SIZE_VISION_HEADS}, \
+  {"visual.blocks.*.attn.qkv.bias[k]", VISION, BLOCK, 0, SIZE_VISION_HEADS}, \
+  {"visual.blocks.*.attn.qkv.bias[v]", VISION, BLOCK, 0, SIZE_VISION_HEADS}, \
   {"visual.blocks.*.attn.proj.weight", VISION, BLOCK, 0, \
-   SIZE_SEEN_HEADS_OUT}, \
-  {"visual.blocks.*.attn.proj.bias", VISION, BLOCK, 0, SIZE_SEEN_NORM}
+   SIZE_VISION_HEADS_OUT}, \
+  {"visual.blocks.*.attn.proj.bias", VISION, BLOCK, 0, SIZE_VISION_NORM}
 
-#define SEEN_LAYER_NORMS \
-  {"visual.blocks.*.norm1.weight", VISION, BLOCK, 0, SIZE_SEEN_NORM}, \
-  {"visual.blocks.*.norm1.bias", VISION, BLOCK, 0, SIZE_SEEN_NORM}, \
-  {"visual.blocks.*.norm2.weight", VISION, BLOCK, 0, SIZE_SEEN_NORM}, \
-  {"visual.blocks.*.norm2.bias", VISION, BLOCK, 0, SIZE_SEEN_NORM}
+#define VISION_LAYER_NORMS \
+  {"visual.blocks.*.norm1.weight", VISION, BLOCK, 0, SIZE_VISION_NORM}, \
+  {"visual.blocks.*.norm1.bias", VISION, BLOCK, 0, SIZE_VISION_NORM}, \
+  {"visual.blocks.*.norm2.weight", VISION, BLOCK, 0, SIZE_VISION_NORM}, \
+  {"visual.blocks.*.norm2.bias", VISION, BLOCK, 0, SIZE_VISION_NORM}
 
 static const Row qwen2_vision[] = {
   {"visual.patch_embed.proj.weight", VISION, WHEN_ALWAYS, 0,
-   SIZE_SEEN_PATCH},
-  SEEN_LAYER_NORMS,
-  SEEN_ATTENTION,
-  {"visual.blocks.*.mlp.fc1.weight", VISION, BLOCK, 0, SIZE_SEEN_IN},
-  {"visual.blocks.*.mlp.fc1.bias", VISION, BLOCK, 0, SIZE_SEEN_INNER},
-  {"visual.blocks.*.mlp.fc2.weight", VISION, BLOCK, 0, SIZE_SEEN_OUT},
-  {"visual.blocks.*.mlp.fc2.bias", VISION, BLOCK, 0, SIZE_SEEN_NORM},
-  {"visual.merger.ln_q.weight", VISION, WHEN_ALWAYS, 0, SIZE_SEEN_NORM},
-  {"visual.merger.ln_q.bias", VISION, WHEN_ALWAYS, 0, SIZE_SEEN_NORM},
-  {"visual.merger.mlp.0.weight", VISION, WHEN_ALWAYS, 0, SIZE_SEEN_WIDE_IN},
-  {"visual.merger.mlp.0.bias", VISION, WHEN_ALWAYS, 0, SIZE_SEEN_WIDE},
+   SIZE_VISION_PATCH},
+  VISION_LAYER_NORMS,
+  VISION_ATTENTION,
+  {"visual.blocks.*.mlp.fc1.weight", VISION, BLOCK, 0, SIZE_VISION_IN},
+  {"visual.blocks.*.mlp.fc1.bias", VISION, BLOCK, 0, SIZE_VISION_INNER},
+  {"visual.blocks.*.mlp.fc2.weight", VISION, BLOCK, 0, SIZE_VISION_OUT},
+  {"visual.blocks.*.mlp.fc2.bias", VISION, BLOCK, 0, SIZE_VISION_NORM},
+  {"visual.merger.ln_q.weight", VISION, WHEN_ALWAYS, 0, SIZE_VISION_NORM},
+  {"visual.merger.ln_q.bias", VISION, WHEN_ALWAYS, 0, SIZE_VISION_NORM},
+  {"visual.merger.mlp.0.weight", VISION, WHEN_ALWAYS, 0, SIZE_VISION_WIDE_IN},
+  {"visual.merger.mlp.0.bias", VISION, WHEN_ALWAYS, 0, SIZE_VISION_WIDE},
   {"visual.merger.mlp.2.weight", VISION, WHEN_ALWAYS, 0,
-   SIZE_SEEN_WIDE_OUT},
+   SIZE_VISION_WIDE_OUT},
   {"visual.merger.mlp.2.bias", VISION, WHEN_ALWAYS, 0, SIZE_HIDDEN},
   {NULL, 0, 0, 0, 0}
 };
 
 static const Row qwen2_5_vision[] = {
   {"visual.patch_embed.proj.weight", VISION, WHEN_ALWAYS, 0,
-   SIZE_SEEN_PATCH},
-  {"visual.blocks.*.norm1.weight", VISION, BLOCK, 0, SIZE_SEEN_NORM},
-  {"visual.blocks.*.norm2.weight", VISION, BLOCK, 0, SIZE_SEEN_NORM},
-  SEEN_ATTENTION,
-  {"visual.blocks.*.mlp.gate_proj.weight", VISION, BLOCK, 0, SIZE_SEEN_IN},
-  {"visual.blocks.*.mlp.gate_proj.bias", VISION, BLOCK, 0, SIZE_SEEN_INNER},
-  {"visual.blocks.*.mlp.up_proj.weight", VISION, BLOCK, 0, SIZE_SEEN_IN},
-  {"visual.blocks.*.mlp.up_proj.bias", VISION, BLOCK, 0, SIZE_SEEN_INNER},
-  {"visual.blocks.*.mlp.down_proj.weight", VISION, BLOCK, 0, SIZE_SEEN_OUT},
-  {"visual.blocks.*.mlp.down_proj.bias", VISION, BLOCK, 0, SIZE_SEEN_NORM},
-  {"visual.merger.ln_q.weight", VISION, WHEN_ALWAYS, 0, SIZE_SEEN_NORM},
-  {"visual.merger.mlp.0.weight", VISION, WHEN_ALWAYS, 0, SIZE_SEEN_WIDE_IN},
-  {"visual.merger.mlp.0.bias", VISION, WHEN_ALWAYS, 0, SIZE_SEEN_WIDE},
+   SIZE_VISION_PATCH},
+  {"visual.blocks.*.norm1.weight", VISION, BLOCK, 0, SIZE_VISION_NORM},
+  {"visual.blocks.*.norm2.weight", VISION, BLOCK, 0, SIZE_VISION_NORM},
+  VISION_ATTENTION,
+  {"visual.blocks.*.mlp.gate_proj.weight", VISION, BLOCK, 0, SIZE_VISION_IN},
+  {"visual.blocks.*.mlp.gate_proj.bias", VISION, BLOCK, 0, SIZE_VISION_INNER},
+  {"visual.blocks.*.mlp.up_proj.weight", VISION, BLOCK, 0, SIZE_VISION_IN},
+  {"visual.blocks.*.mlp.up_proj.bias", VISION, BLOCK, 0, SIZE_VISION_INNER},
+  {"visual.blocks.*.mlp.down_proj.weight", VISION, BLOCK, 0, SIZE_VISION_OUT},
+  {"visual.blocks.*.mlp.down_proj.bias", VISION, BLOCK, 0, SIZE_VISION_NORM},
+  {"visual.merger.ln_q.weight", VISION, WHEN_ALWAYS, 0, SIZE_VISION_NORM},
+  {"visual.merger.mlp.0.weight", VISION, WHEN_ALWAYS, 0, SIZE_VISION_WIDE_IN},
+  {"visual.merger.mlp.0.bias", VISION, WHEN_ALWAYS, 0, SIZE_VISION_WIDE},
   {"visual.merger.mlp.2.weight", VISION, WHEN_ALWAYS, 0,
-   SIZE_SEEN_WIDE_OUT},
+   SIZE_VISION_WIDE_OUT},
   {"visual.merger.mlp.2.bias", VISION, WHEN_ALWAYS, 0, SIZE_HIDDEN},
   {NULL, 0, 0, 0, 0}
 };
 
 static const Row qwen3_vision[] = {
   {"visual.patch_embed.proj.weight", VISION, WHEN_ALWAYS, 0,
-   SIZE_SEEN_PATCH},
-  {"visual.patch_embed.proj.bias", VISION, WHEN_ALWAYS, 0, SIZE_SEEN_NORM},
-  {"visual.pos_embed.weight", VISION, WHEN_ALWAYS, 0, SIZE_SEEN_POSITIONS},
-  SEEN_LAYER_NORMS,
-  SEEN_ATTENTION,
-  {"visual.blocks.*.mlp.linear_fc1.weight", VISION, BLOCK, 0, SIZE_SEEN_IN},
-  {"visual.blocks.*.mlp.linear_fc1.bias", VISION, BLOCK, 0, SIZE_SEEN_INNER},
-  {"visual.blocks.*.mlp.linear_fc2.weight", VISION, BLOCK, 0, SIZE_SEEN_OUT},
-  {"visual.blocks.*.mlp.linear_fc2.bias", VISION, BLOCK, 0, SIZE_SEEN_NORM},
-  {"visual.merger.norm.weight", VISION, WHEN_ALWAYS, 0, SIZE_SEEN_NORM},
-  {"visual.merger.norm.bias", VISION, WHEN_ALWAYS, 0, SIZE_SEEN_NORM},
+   SIZE_VISION_PATCH},
+  {"visual.patch_embed.proj.bias", VISION, WHEN_ALWAYS, 0, SIZE_VISION_NORM},
+  {"visual.pos_embed.weight", VISION, WHEN_ALWAYS, 0, SIZE_VISION_POSITIONS},
+  VISION_LAYER_NORMS,
+  VISION_ATTENTION,
+  {"visual.blocks.*.mlp.linear_fc1.weight", VISION, BLOCK, 0, SIZE_VISION_IN},
+  {"visual.blocks.*.mlp.linear_fc1.bias", VISION, BLOCK, 0, SIZE_VISION_INNER},
+  {"visual.blocks.*.mlp.linear_fc2.weight", VISION, BLOCK, 0, SIZE_VISION_OUT},
+  {"visual.blocks.*.mlp.linear_fc2.bias", VISION, BLOCK, 0, SIZE_VISION_NORM},
+  {"visual.merger.norm.weight", VISION, WHEN_ALWAYS, 0, SIZE_VISION_NORM},
+  {"visual.merger.norm.bias", VISION, WHEN_ALWAYS, 0, SIZE_VISION_NORM},
   {"visual.merger.linear_fc1.weight", VISION, WHEN_ALWAYS, 0,
-   SIZE_SEEN_WIDE_IN},
-  {"visual.merger.linear_fc1.bias", VISION, WHEN_ALWAYS, 0, SIZE_SEEN_WIDE},
+   SIZE_VISION_WIDE_IN},
+  {"visual.merger.linear_fc1.bias", VISION, WHEN_ALWAYS, 0, SIZE_VISION_WIDE},
   {"visual.merger.linear_fc2.weight", VISION, WHEN_ALWAYS, 0,
-   SIZE_SEEN_WIDE_OUT},
+   SIZE_VISION_WIDE_OUT},
   {"visual.merger.linear_fc2.bias", VISION, WHEN_ALWAYS, 0, SIZE_HIDDEN},
   {"visual.deepstack_merger_list.*.norm.weight", VISION, DEEP, 0,
-   SIZE_SEEN_WIDE_NORM},
+   SIZE_VISION_WIDE_NORM},
   {"visual.deepstack_merger_list.*.norm.bias", VISION, DEEP, 0,
-   SIZE_SEEN_WIDE_NORM},
+   SIZE_VISION_WIDE_NORM},
   {"visual.deepstack_merger_list.*.linear_fc1.weight", VISION, DEEP, 0,
-   SIZE_SEEN_WIDE_IN},
+   SIZE_VISION_WIDE_IN},
   {"visual.deepstack_merger_list.*.linear_fc1.bias", VISION, DEEP, 0,
-   SIZE_SEEN_WIDE},
+   SIZE_VISION_WIDE},
   {"visual.deepstack_merger_list.*.linear_fc2.weight", VISION, DEEP, 0,
-   SIZE_SEEN_WIDE_OUT},
+   SIZE_VISION_WIDE_OUT},
   {"visual.deepstack_merger_list.*.linear_fc2.bias", VISION, DEEP, 0,
    SIZE_HIDDEN},
   {NULL, 0, 0, 0, 0}

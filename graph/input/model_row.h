@@ -51,40 +51,40 @@ typedef enum {
 typedef enum {
   ONE,
   HIDDEN,
-  EXPERTS,       /* routed */
-  HEAD_DIM,      /* of attention */
-  HEADS,         /* query heads */
-  Q_WIDTH,       /* heads * head_dim */
-  K_WIDTH,       /* kv heads * head_dim */
-  Q_RANK,        /* latent attention: */
-  KV_RANK,       /* ... */
-  KV_DOWN,       /* kv_rank + rope_dim */
-  QK_DIM,        /* nope_dim + rope_dim */
-  QK_ALL,        /* heads * (nope_dim + rope_dim) */
-  KV_DIM,        /* nope_dim + value_dim */
-  KV_ALL,        /* heads * (nope_dim + value_dim) */
-  VALUE_DIM,     /* ... */
-  VALUE_ALL,     /* heads * value_dim */
-  INDEX_DIM,     /* of the indexer */
-  INDEX_HEADS,   /* ... */
-  INDEX_ALL,     /* index_heads * index_dim */
-  KEY_DIM,       /* of linear mixers: */
-  KEYS,          /* n_key_heads * key_dim */
-  STATE_DIM,     /* ... */
-  STATES,        /* n_value_heads * state_dim */
-  VALUE_HEADS,   /* ... */
-  CONV,          /* channels of the convolution */
-  TAPS,          /* of the convolution */
-  SCAN_IN,       /* outputs of Mamba-2's input projection */
-  HIDDEN_3,      /* 3 hidden */
-  SHARED,        /* width of the shared experts */
-  EXPERT_HIDDEN, /* width at which experts work */
-  SEEN,          /* of the vision tower: hidden */
-  SEEN_HEAD,     /* elements of a head */
-  SEEN_FFN,      /* ... */
-  SEEN_WIDE,     /* of the patches of a token: merge^2 hidden */
-  SEEN_PATCH,    /* patch_elements */
-  SEEN_POSITIONS /* ... */
+  EXPERTS,         /* routed */
+  HEAD_DIM,        /* of attention */
+  HEADS,           /* query heads */
+  Q_WIDTH,         /* heads * head_dim */
+  K_WIDTH,         /* kv heads * head_dim */
+  Q_RANK,          /* latent attention: */
+  KV_RANK,         /* ... */
+  KV_DOWN,         /* kv_rank + rope_dim */
+  QK_DIM,          /* nope_dim + rope_dim */
+  QK_ALL,          /* heads * (nope_dim + rope_dim) */
+  KV_DIM,          /* nope_dim + value_dim */
+  KV_ALL,          /* heads * (nope_dim + value_dim) */
+  VALUE_DIM,       /* ... */
+  VALUE_ALL,       /* heads * value_dim */
+  INDEX_DIM,       /* of the indexer */
+  INDEX_HEADS,     /* ... */
+  INDEX_ALL,       /* index_heads * index_dim */
+  KEY_DIM,         /* of linear mixers: */
+  KEYS,            /* n_key_heads * key_dim */
+  STATE_DIM,       /* ... */
+  STATES,          /* n_value_heads * state_dim */
+  VALUE_HEADS,     /* ... */
+  CONV,            /* channels of the convolution */
+  TAPS,            /* of the convolution */
+  SCAN_IN,         /* outputs of Mamba-2's input projection */
+  HIDDEN_3,        /* 3 hidden */
+  SHARED,          /* width of the shared experts */
+  EXPERT_HIDDEN,   /* width at which experts work */
+  VISION_HIDDEN,   /* of the vision tower: hidden */
+  VISION_HEAD,     /* elements of a head */
+  VISION_FFN,      /* ... */
+  VISION_WIDE,     /* of the patches of a token: merge^2 hidden */
+  VISION_PATCH,    /* patch_elements */
+  VISION_POSITIONS /* ... */
 } Dim;
 
 /* Shape of a row: that of its kind, or one of sizes[]. */
@@ -132,19 +132,19 @@ typedef enum {
   SIZE_SHARED_GATE,
   SIZE_EXPERTS_IN,
   SIZE_EXPERTS_OUT,
-  SIZE_SEEN_PATCH,
-  SIZE_SEEN_POSITIONS,
-  SIZE_SEEN_NORM,
-  SIZE_SEEN_WIDE_NORM,
-  SIZE_SEEN_HEADS_IN,
-  SIZE_SEEN_HEADS,
-  SIZE_SEEN_HEADS_OUT,
-  SIZE_SEEN_IN,
-  SIZE_SEEN_INNER,
-  SIZE_SEEN_OUT,
-  SIZE_SEEN_WIDE_IN,
-  SIZE_SEEN_WIDE,
-  SIZE_SEEN_WIDE_OUT
+  SIZE_VISION_PATCH,
+  SIZE_VISION_POSITIONS,
+  SIZE_VISION_NORM,
+  SIZE_VISION_WIDE_NORM,
+  SIZE_VISION_HEADS_IN,
+  SIZE_VISION_HEADS,
+  SIZE_VISION_HEADS_OUT,
+  SIZE_VISION_IN,
+  SIZE_VISION_INNER,
+  SIZE_VISION_OUT,
+  SIZE_VISION_WIDE_IN,
+  SIZE_VISION_WIDE,
+  SIZE_VISION_WIDE_OUT
 } Size;
 
 typedef struct {

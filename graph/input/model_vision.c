@@ -47,7 +47,7 @@ static const struct {
      {RA_VISION_QWEN2, 32, 1280, 16, 5120, PATCH_14, 2, 0, 0, 0, 0}},
     {"qwen2.5-vl",
      {RA_VISION_QWEN2_5, 32, 1280, 16, 3420, PATCH_14, 2, 0, 0, 64, 4}},
-    {"qwen2.5-vl-32b",
+    {"qwen2.5-vl-large",
      {RA_VISION_QWEN2_5, 32, 1280, 16, 3456, PATCH_14, 2, 0, 0, 64, 4}},
     {"qwen3-vl-small",
      {RA_VISION_QWEN3, 24, 1024, 16, 4096, PATCH_16, 2, 2304, 3, 0, 0}},
@@ -176,6 +176,15 @@ ra_vision_read(RaConfigReader *reader, RaModel *model)
     return TRUE;
   }
   return FALSE;
+}
+
+gboolean
+ra_vision_tp_divides(const RaModel *model, guint32 tp)
+{
+  const RaVision *v = &model->vision;
+
+  return v->kind == RA_VISION_NONE ||
+         (v->n_heads % tp == 0 && v->ffn % tp == 0);
 }
 
 guint64

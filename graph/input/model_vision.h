@@ -29,6 +29,10 @@ gboolean ra_vision_read(RaConfigReader *reader, RaModel *model);
  * none of that name. */
 gboolean ra_vision_named(const char *name, RaVision *out_vision);
 
+/* TRUE if @tp ranks have equal parts of each layer of the tower, or there is
+ * none: vLLM refuses others (its linear layers divide exactly). */
+gboolean ra_vision_tp_divides(const RaModel *model, guint32 tp);
+
 /* Patches of the images of @n_prompts prompts, and of one image; both 0 where
  * the model or its prompts have none. */
 guint64 ra_vision_patches(const RaModel *model, guint64 n_prompts);

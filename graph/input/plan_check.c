@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "graph/input/model_vision.h"
 #include "graph/input/plan_check.h"
 
 /* Context of the checks. */
@@ -262,6 +263,13 @@ check_model(const Subject *subject, GError **error)
   for (uint32_t k = 0; k < ra_model_n_kinds(model); k++)
     if (!check_heads(subject, k, error))
       return FALSE;
+  if (!ra_vision_tp_divides(model, tp))
+    return ra_key_file_fail(subject->file, group, "tp", error,
+                            "'tp' is %u, expected a divisor of %u and %u, the "
+                            "heads and the MLP width of the vision tower of "
+                            "'%s'",
+                            tp, model->vision.n_heads, model->vision.ffn,
+                            model->name);
   if (model->shared_ffn % tp != 0)
     return ra_key_file_fail(subject->file, group, "tp", error,
                             "'tp' is %u, expected a divisor of %u, the width "

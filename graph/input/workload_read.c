@@ -246,7 +246,7 @@ read_images(RaWorkload *workload, const RaWorkloadKeys *keys, GError **error)
 static gboolean
 give_images(RaWorkload *workload, guint group, GError **error)
 {
-  gboolean seen = workload->image_tokens == 0;
+  gboolean has_tower = workload->image_tokens == 0;
 
   for (guint i = 0; i < workload->n_models; i++) {
     RaModel *model = workload->models[i].model;
@@ -255,9 +255,10 @@ give_images(RaWorkload *workload, guint group, GError **error)
       continue;
     model->image_tokens = workload->image_tokens;
     model->n_images = workload->n_images;
-    seen = TRUE;
+    model->prompt_tokens = ra_length_mean(&workload->prompt_length);
+    has_tower = TRUE;
   }
-  return seen ||
+  return has_tower ||
          ra_key_file_fail(workload->file, group, "image-tokens", error,
                           "'image-tokens', but no model has a vision tower "
                           "that is modelled, expected one such as "

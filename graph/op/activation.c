@@ -90,7 +90,8 @@ attention_sums_bytes(const RaShard *shard, const RaOp *op)
 {
   const uint64_t *d = op->dim;
 
-  return op->kind == RA_OP_ATTENTION && shard->cp <= 1
+  return op->kind == RA_OP_ATTENTION &&
+                 (shard->cp <= 1 || op->flags & RA_OP_NONCAUSAL)
              ? d[1] * d[4] * (d[6] + 1) * FP32_BYTES
              : 0;
 }
@@ -273,28 +274,26 @@ tower_inputs_bytes(const RaShard *shard, const RaBatch *batch)
          ra_dtype_bytes(ra_activation_dtype((RaDtype)shard->dtype));
 }
 
-/* Bytes that the forward of @piece keeps if nothing is recomputed; of a vision
- * tower the inputs of layers under full recomputation, and nothing where
- * adapters are trained and the tower is not. */
+/* Bytes that the forward of @piece keeps if nothing is recomputed, with
+ * @n_layers layers of a vision tower; where adapters are trained the tower is
+ * not, and keeps nothing. */
 static uint64_t
-kept_bytes(const RaShard *shard, const RaPiece *piece, const RaBatch *batch)
+kept_with_tower(const RaShard *shard, const RaPiece *piece,
+                const RaBatch *batch, guint32 n_layers)
 {
-  RaModel blind = *shard->model;
+  RaModel model = *shard->model;
   RaShard own = *shard;
-  gboolean full = shard->recompute == RA_RECOMPUTE_FULL;
   RaOp ops[RA_OP_LIST_MAX];
   guint n;
   uint64_t bytes = 0;
 
-  if (blind.lora_rank > 0 || full) {
-    blind.image_tokens = 0;
-    own.model = &blind;
-  }
-  if (piece->has_embedding && full && blind.lora_rank == 0)
-    bytes += tower_inputs_bytes(shard, batch);
+  own.model = &model;
+  model.vision.n_layers = n_layers;
+  model.vision.n_whole = MIN(model.vision.n_whole, n_layers);
+  if (model.lora_rank > 0)
+    model.image_tokens = 0;
   n = ra_op_list_lower(ops,
                        ra_op_list(&own, piece, RA_PHASE_FORWARD, batch, ops));
-
   for (guint i = 0; i < n; i++) {
     RaOpTensors t = op_tensors(shard, &ops[i], i ? &ops[i - 1] : NULL, ops + n);
     /* A core that is recomputed keeps only queries, keys and values. */
@@ -304,6 +303,19 @@ kept_bytes(const RaShard *shard, const RaPiece *piece, const RaBatch *batch)
     bytes += (again ? t.in : t.kept) * ops[i].count;
   }
   return bytes;
+}
+
+/* The same with all layers of the tower, or with the inputs of its layers if
+ * those are computed again. */
+static uint64_t
+kept_bytes(const RaShard *shard, const RaPiece *piece, const RaBatch *batch)
+{
+  const RaModel *m = shard->model;
+
+  if (!piece->has_embedding || shard->recompute != RA_RECOMPUTE_FULL)
+    return kept_with_tower(shard, piece, batch, m->vision.n_layers);
+  return kept_with_tower(shard, piece, batch, 0) +
+         (m->lora_rank > 0 ? 0 : tower_inputs_bytes(shard, batch));
 }
 
 uint64_t
@@ -359,11 +371,13 @@ largest_op_bytes(const RaShard *shard, const RaPiece *piece, RaPhase phase,
   return largest;
 }
 
-/* The layer of @piece that keeps most, of all kinds. */
+/* The layer of @piece that keeps most, of all kinds and of a vision tower. */
 static uint64_t
 layer_bytes(const RaShard *shard, const RaPiece *piece, const RaBatch *batch)
 {
-  uint64_t most = 0;
+  RaPiece first = {.has_embedding = piece->has_embedding};
+  uint64_t most = kept_with_tower(shard, &first, batch, 1) -
+                  kept_with_tower(shard, &first, batch, 0);
   gboolean seen[RA_MODEL_MAX_KINDS] = {FALSE};
   uint32_t left = ra_model_n_kinds(shard->model);
 

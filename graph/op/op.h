@@ -114,7 +114,7 @@ typedef enum {
   RA_OP_PLAIN = 1024,   /* experts of two matrices: not gated */
   RA_OP_ROUTED = 2048,  /* router or permutation of an expert layer, which the
                            law of RA_OP_EXPERTS was measured with */
-  RA_OP_WHOLE = 4096    /* attention of all queries to all keys: no mask */
+  RA_OP_NONCAUSAL = 4096 /* attention of all queries to all keys: no mask */
 } RaOpFlags;
 
 typedef struct {
@@ -403,12 +403,16 @@ uint64_t ra_op_experts_rows(const RaOp *op);
  * experts that it visits.  Backward counts twice this. */
 double ra_model_forward_flop(const RaModel *model, const RaBatch *batch);
 
+/* The same of decode steps, whose prompts have been computed: no images. */
+double ra_model_decode_flop(const RaModel *model, const RaBatch *batch);
+
 /* Model FLOP of the prompts of a generate call: only the last token of each
  * prompt needs logits, so the head counts once per sequence. */
 double ra_model_prefill_flop(const RaModel *model, const RaBatch *batch);
 
 /* Model FLOP of training on @batch, forward and backward: three times forward,
- * minus the gradients of the frozen weights of a model with adapters. */
+ * minus the gradients of the frozen weights of a model with adapters, whose
+ * vision tower has no backward. */
 double ra_model_train_flop(const RaModel *model, const RaBatch *batch);
 
 /* Stride of a row of @n logits, elements.  Rows of two-byte elements are padded

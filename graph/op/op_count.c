@@ -194,9 +194,11 @@ head_flop(const RaModel *m)
   return 2 * (m->head == RA_HEAD_VALUE ? h : h * m->vocab);
 }
 
-/* Forward FLOP of @batch with the head at @head_rows positions. */
+/* Forward FLOP of @batch with the head at @head_rows positions and the images
+ * of @n_prompts prompts. */
 static double
-forward_flop(const RaModel *m, const RaBatch *batch, double head_rows)
+forward_flop(const RaModel *m, const RaBatch *batch, double head_rows,
+             uint32_t n_prompts)
 {
   double adapters = (double)m->n_layers * ra_lora_layer_n_params(m);
   uint32_t n_of[RA_MODEL_MAX_KINDS];
@@ -206,7 +208,7 @@ forward_flop(const RaModel *m, const RaBatch *batch, double head_rows)
   for (uint32_t k = 0; k < ra_model_n_kinds(m); k++)
     mixing += n_of[k] > 0 ? n_of[k] * mixing_flop(m, k, batch) : 0;
   return 2 * (layer_weights(m) + adapters) * (double)batch->q_tokens +
-         head_flop(m) * head_rows + mixing + ra_op_tower_flop(m, batch);
+         head_flop(m) * head_rows + mixing + ra_op_tower_flop(m, n_prompts);
 }
 
 RaOp
@@ -227,13 +229,21 @@ ra_op_gather(const RaShard *shard, const RaPiece *piece)
 double
 ra_model_forward_flop(const RaModel *model, const RaBatch *batch)
 {
-  return forward_flop(model, batch, (double)batch->q_tokens);
+  return forward_flop(model, batch, (double)batch->q_tokens,
+                      batch->n_sequences);
+}
+
+double
+ra_model_decode_flop(const RaModel *model, const RaBatch *batch)
+{
+  return forward_flop(model, batch, (double)batch->q_tokens, 0);
 }
 
 double
 ra_model_prefill_flop(const RaModel *model, const RaBatch *batch)
 {
-  return forward_flop(model, batch, (double)batch->n_sequences);
+  return forward_flop(model, batch, (double)batch->n_sequences,
+                      batch->n_sequences);
 }
 
 double
@@ -241,7 +251,8 @@ ra_model_train_flop(const RaModel *model, const RaBatch *batch)
 {
   double forward = ra_model_forward_flop(model, batch);
   double frozen =
-      (2 * layer_weights(model) + head_flop(model)) * (double)batch->q_tokens;
+      (2 * layer_weights(model) + head_flop(model)) * (double)batch->q_tokens +
+      2 * ra_op_tower_flop(model, batch->n_sequences);
 
   return model->lora_rank > 0 ? 3 * forward - frozen : 3 * forward;
 }

@@ -21,14 +21,17 @@ void ra_op_add_pairs(RaOpBuilder *b, RaOpKind kind, RaOpKind decode_kind,
  * token, as one message of what a rank gives away; nothing without cp. */
 void ra_op_add_exchange(RaOpBuilder *b, uint64_t width);
 
-/* Adds the vision tower over the images of the builder's prompts: every whole
- * sequence or chunk of a prompt has the images of one, but no more than its
- * tokens.  The tower is cut by tensor parallelism as vLLM cuts it; every rank
- * of context parallelism computes all of it, as verl cuts the sequence behind
- * it.  Nothing in decode.  Full recomputation repeats its layers. */
+/* Adds the vision tower over the images of the builder's prompts.  Every whole
+ * sequence has those of a prompt.  Chunks of prompts, which a step of
+ * continuous batching has, have images as prompts have on average a token, so
+ * that those of a prompt add up to its images, less what a shared prefix leaves
+ * out; tokens of tools count as a prompt's.  The tower is cut by tensor
+ * parallelism as vLLM cuts it; every rank of context parallelism computes all
+ * of it, as verl cuts the sequence behind it.  Nothing in decode.  Full
+ * recomputation repeats its layers. */
 void ra_op_add_tower(RaOpBuilder *b);
 
-/* Model FLOP of the towers over whole sequences, forward. */
-double ra_op_tower_flop(const RaModel *model, const RaBatch *batch);
+/* Model FLOP of the tower on the images of @n_prompts prompts, forward. */
+double ra_op_tower_flop(const RaModel *model, uint32_t n_prompts);
 
 #endif

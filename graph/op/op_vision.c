@@ -64,7 +64,7 @@ add_scores(RaOpBuilder *b, uint64_t rows, uint64_t group)
   ra_op_add(b, is_back(b) ? RA_OP_ATTENTION_BACKWARD : RA_OP_ATTENTION,
             ceil_div(rows, group), rows, rows, rows * group);
   op = &b->ops[b->n_ops - 1];
-  op->flags |= RA_OP_WHOLE;
+  op->flags |= RA_OP_NONCAUSAL;
   op->dim[4] = op->dim[5] = heads;
   op->dim[6] = v->hidden / v->n_heads;
 }
@@ -145,15 +145,26 @@ add_mergers(RaOpBuilder *b, uint64_t rows)
   b->count = 1;
 }
 
+/* Patches of the prompts, or of the chunks of prompts, of the batch. */
+static uint64_t
+n_patches(const RaOpBuilder *b)
+{
+  const RaModel *m = b->model;
+  uint64_t all = ra_vision_patches(m, b->mix->n_sequences);
+
+  if (!b->steps || all == 0)
+    return all;
+  return MIN(all, (uint64_t)((double)ra_vision_patches(m, 1) *
+                             (double)b->mix->q_tokens / m->prompt_tokens));
+}
+
 void
 ra_op_add_tower(RaOpBuilder *b)
 {
   const RaVision *v = &b->model->vision;
-  uint64_t merge = v->merge, rows;
+  uint64_t rows = n_patches(b);
   gboolean again = is_back(b) && b->shard->recompute == RA_RECOMPUTE_FULL;
 
-  rows = MIN(ra_vision_patches(b->model, b->mix->n_sequences),
-             b->mix->q_tokens * merge * merge);
   if (rows == 0 || b->phase == RA_PHASE_DECODE)
     return;
   if (!is_back(b)) {
@@ -173,10 +184,10 @@ ra_op_add_tower(RaOpBuilder *b)
 }
 
 double
-ra_op_tower_flop(const RaModel *model, const RaBatch *batch)
+ra_op_tower_flop(const RaModel *model, uint32_t n_prompts)
 {
   const RaVision *v = &model->vision;
-  double patches = (double)ra_vision_patches(model, batch->n_sequences);
+  double patches = (double)ra_vision_patches(model, n_prompts);
   double image = (double)ra_vision_image_patches(model), h = v->hidden;
   double merged = (double)v->merge * v->merge, wide = merged * h;
   double n_whole = v->window > 0 ? v->n_whole : v->n_layers;

@@ -233,11 +233,11 @@ weight_bytes(const RaBoundSubject *s, uint32_t stage)
 {
   const RaModel *model = s->c->shard.model;
   double bytes = (double)s->c->stages[stage].param_bytes;
-  double table = (double)model->vocab * model->hidden *
-                 ra_dtype_bytes((RaDtype)s->x.dtype);
+  double unread = (double)model->vocab * model->hidden +
+                  (double)ra_model_vision_n_params(model, 1);
 
   if (stage == 0)
-    bytes = MAX(bytes - table, 0);
+    bytes = MAX(bytes - unread * ra_dtype_bytes((RaDtype)s->x.dtype), 0);
   return model->n_experts > 0
              ? bytes * model->experts_per_token / model->n_experts
              : bytes;

@@ -3,6 +3,7 @@
 
 #include <math.h>
 
+#include "graph/input/model_vision.h"
 #include "search/family/continuous.h"
 
 typedef struct {
@@ -71,6 +72,7 @@ ra_shape_tp_divides(const RaModel *model, uint32_t tp)
     if (!heads_divide(model, k, tp))
       return FALSE;
   return ffn % tp == 0 && model->shared_ffn % tp == 0 &&
+         ra_vision_tp_divides(model, tp) &&
          (n_moe == model->n_layers || ra_model_is_plain(model) ||
           model->ffn % tp == 0);
 }

@@ -29,6 +29,12 @@ works simulate mine.plan -n 1 --fidelity=call \
 fails "'config': no shape is known for 'Qwen/Qwen3-0.7B', nearest: Qwen/Qwen3-0.6B" \
   simulate mine.plan --set 'model actor.config=Qwen/Qwen3-0.7B'
 
+# The MLP of this vision tower is 3,420 = 2^2 x 3^2 x 5 x 19 wide.
+works new mine --model=Qwen/Qwen2.5-VL-3B-Instruct --nodes=1 --force
+sed 's/^tp = .*/tp = 8/; s/^dp = .*/dp = 1/' mine.plan >wide.plan
+fails "expected a divisor of 16 and 3420, the heads and the MLP width of the vision tower" \
+  simulate wide.plan
+
 # A script's names.
 script=$srcdir/tests/data/import/verl-grpo-qwen2-7b.sh
 import() { # PATH ARGUMENT...: imports x/run.sh, whose model is PATH

@@ -237,7 +237,7 @@ add_attention(GArray *ops, uint64_t shift)
           op.kind = RA_OP_ATTENTION_BACKWARD;
           add(ops, op);
           op.kind = RA_OP_ATTENTION;
-          op.flags = RA_OP_WHOLE;
+          op.flags = RA_OP_NONCAUSAL;
           op.dim[3] = s * l * l;
           add(ops, op);
         }

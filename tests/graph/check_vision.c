@@ -48,17 +48,16 @@ tower_model(guint i)
   model->vision = towers[i].vision;
   model->image_tokens = TOKENS;
   model->n_images = 1;
+  model->prompt_tokens = 128;
   return model;
 }
 
-/* GEMMs and attention of the first stage without layers, of @n prompts. */
+static const RaPiece first = {.has_embedding = 1};
+
+/* GEMMs and attention of @ops. */
 static double
-list_flop(const RaShard *shard, RaPhase phase, uint32_t n)
+sum_flop(const RaOp *ops, guint n_ops)
 {
-  const RaPiece piece = {.has_embedding = 1};
-  const RaBatch batch = {n, n * 128, n * 128, n * 128 * 129 / 2};
-  RaOp ops[RA_OP_LIST_MAX];
-  guint n_ops = ra_op_list(shard, &piece, phase, &batch, ops);
   double flop = 0;
 
   for (guint i = 0; i < n_ops; i++) {
@@ -69,10 +68,32 @@ list_flop(const RaShard *shard, RaPhase phase, uint32_t n)
   return flop;
 }
 
+/* Those of the first stage without layers, of @n prompts of 128 tokens. */
+static double
+list_flop(const RaShard *shard, RaPhase phase, uint32_t n)
+{
+  const RaBatch batch = {n, n * 128, n * 128, n * 128 * 129 / 2};
+  RaOp ops[RA_OP_LIST_MAX];
+
+  return sum_flop(ops, ra_op_list(shard, &first, phase, &batch, ops));
+}
+
+/* The same of a step of continuous batching with a chunk of 32 tokens. */
+static double
+chunk_flop(const RaShard *shard)
+{
+  const RaBatch chunk = {1, 32, 128, 32 * 112}, none = {0, 0, 0, 0};
+  RaOp ops[RA_OP_LIST_MAX];
+
+  return sum_flop(ops,
+                  ra_op_list_step(shard, &first, &chunk, &chunk, &none, ops));
+}
+
 /* Forward: as PyTorch, of two prompts twice it.  Backward: two GEMMs for each,
  * and 2.5 times attention, whose scores are computed again (graph/op/op.h);
  * full recomputation adds the layers but neither patches nor mergers.  Cut by
- * 2 ranks: all but the patches' product is half.  No image: nothing. */
+ * 2 ranks: all but the patches' product is half.  Four chunks of a prompt have
+ * the images of one.  No image: nothing. */
 START_TEST(test_flop)
 {
   for (guint i = 0; i < G_N_ELEMENTS(towers); i++) {
@@ -96,6 +117,7 @@ START_TEST(test_flop)
     half.tp = 2;
     ck_assert_double_eq(list_flop(&half, RA_PHASE_FORWARD, 1),
                         (whole - patches) / 2 + patches);
+    ck_assert_double_eq(4 * chunk_flop(&shard), whole);
     ck_assert_double_eq(list_flop(&shard, RA_PHASE_DECODE, 1), 0);
     model->image_tokens = 0;
     ck_assert_double_eq(list_flop(&shard, RA_PHASE_FORWARD, 1), 0);
@@ -103,18 +125,34 @@ START_TEST(test_flop)
 }
 END_TEST
 
-/* Model FLOP have the tower's besides those of the text. */
-START_TEST(test_model_flop)
+/* Model FLOP by which images add to @flop. */
+static double
+added_flop(RaModel *model, double (*flop)(const RaModel *, const RaBatch *))
 {
   const RaBatch batch = {1, 128, 128, 128 * 129 / 2};
+  double with = flop(model, &batch), without;
 
+  model->image_tokens = 0;
+  without = flop(model, &batch);
+  model->image_tokens = TOKENS;
+  return with - without;
+}
+
+/* Model FLOP have the tower's besides those of the text: three times in
+ * training, once where adapters are trained and it is not, never in decode,
+ * whose prompts have been computed. */
+START_TEST(test_model_flop)
+{
   for (guint i = 0; i < G_N_ELEMENTS(towers); i++) {
     g_autoptr(RaModel) model = tower_model(i);
-    double seen = ra_model_forward_flop(model, &batch);
+    double flop = towers[i].flop;
 
-    model->image_tokens = 0;
-    ck_assert_double_eq(seen - ra_model_forward_flop(model, &batch),
-                        towers[i].flop);
+    ck_assert_double_eq(added_flop(model, ra_model_forward_flop), flop);
+    ck_assert_double_eq(added_flop(model, ra_model_prefill_flop), flop);
+    ck_assert_double_eq(added_flop(model, ra_model_decode_flop), 0);
+    ck_assert_double_eq(added_flop(model, ra_model_train_flop), 3 * flop);
+    model->lora_rank = 8;
+    ck_assert_double_eq(added_flop(model, ra_model_train_flop), flop);
   }
 }
 END_TEST
@@ -123,8 +161,6 @@ END_TEST
  * are all, or on one of 2 ranks half of what is cut. */
 START_TEST(test_params)
 {
-  const RaPiece piece = {.has_embedding = 1};
-
   for (guint i = 0; i < G_N_ELEMENTS(towers); i++) {
     g_autoptr(RaModel) model = tower_model(i);
     RaShard shard = {.model = model, .tp = 1};
@@ -141,31 +177,37 @@ START_TEST(test_params)
     }
     ck_assert_uint_eq(sum, towers[i].n_params);
     ck_assert_uint_eq(ra_model_vision_n_params(model, 1), sum);
-    ck_assert_uint_eq(ra_piece_n_params(&shard, &piece), sum + 1000 * 96);
+    ck_assert_uint_eq(ra_piece_n_params(&shard, &first), sum + 1000 * 96);
     shard.tp = 2;
-    ck_assert_uint_eq(ra_piece_n_params(&shard, &piece),
+    ck_assert_uint_eq(ra_piece_n_params(&shard, &first),
                       (sum - whole) / 2 + whole + 1000 * 96 / 2);
   }
 }
 END_TEST
 
-/* Kept for the backward: with full recomputation the input of each layer, 384
- * rows of 64 elements of 2 bytes; of adapters' models nothing. */
+/* Kept for the backward with full recomputation, in elements of 2 bytes: the
+ * input of each layer, 384 x 64; the patches; of the merger the input of its
+ * norm with a root of 4 bytes a row, and three of 96 x 256, of its two products
+ * and what stands between.  Its backward holds a layer more.  Of adapters'
+ * models nothing. */
 START_TEST(test_memory)
 {
-  const RaPiece piece = {.has_embedding = 1};
   const RaBatch batch = {1, 128, 128, 128 * 129 / 2};
   g_autoptr(RaModel) model = tower_model(0);
   RaShard shard = {.model = model, .tp = 1};
-  uint64_t all = ra_activation_bytes(&shard, &piece, &batch);
+  uint64_t all = ra_activation_bytes(&shard, &first, &batch);
 
   shard.recompute = RA_RECOMPUTE_FULL;
-  ck_assert_uint_eq(ra_activation_bytes(&shard, &piece, &batch),
-                    3 * 384 * 64 * 2);
+  ck_assert_uint_eq(ra_activation_bytes(&shard, &first, &batch),
+                    3 * 384 * 64 * 2 + 384 * 1176 * 2 + 384 * (64 * 2 + 4) +
+                        3 * 96 * 256 * 2);
+  ck_assert_uint_ge(
+      ra_workspace_bytes(&shard, &first, RA_PHASE_BACKWARD, &batch),
+      (all - 384 * 1176 * 2) / 4);
   ck_assert_uint_gt(all, 3 * 3 * 384 * 64 * 2);
   model->lora_rank = 8;
   shard.recompute = RA_RECOMPUTE_NONE;
-  ck_assert_uint_eq(ra_activation_bytes(&shard, &piece, &batch), 0);
+  ck_assert_uint_eq(ra_activation_bytes(&shard, &first, &batch), 0);
 }
 END_TEST
 
