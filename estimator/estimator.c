@@ -429,6 +429,19 @@ optimizer_s(const RaEstimator *estimator, const RaOp *op)
   return ra_host_copy_s(&estimator->links, bytes * n) + CPU_ADAM_S * n;
 }
 
+/* A copy to or from host memory, and by the software's rate what it moves
+ * through memory that is not pinned. */
+static double
+copy_s(const RaEstimator *estimator, const RaOp *op)
+{
+  double bytes = (double)op->dim[0], state = (double)op->dim[1];
+  double rate = estimator->system.optimizer_copy_bytes_per_s;
+
+  if (rate <= 0)
+    return ra_host_copy_s(&estimator->links, bytes);
+  return ra_host_copy_s(&estimator->links, bytes - state) + state / rate;
+}
+
 /* Without a law of its own an expert layer is its parts. */
 static double
 parts_s(const RaEstimator *estimator, const RaOp *op)
@@ -515,7 +528,7 @@ law_s(const RaEstimator *estimator, const RaOp *op)
     return ra_realloc_s(&estimator->links, op);
   case RA_OP_OFFLOAD:
   case RA_OP_RELOAD:
-    return ra_host_copy_s(&estimator->links, (double)op->dim[0]);
+    return copy_s(estimator, op);
   case RA_OP_HOST:
     return (double)op->dim[0] * 1e-9;
   default: /* latent attention, indexers, scans */
@@ -666,6 +679,8 @@ ra_estimator_link_use(const RaEstimator *estimator, const RaOp *op,
                       RaLinkUse *out_use)
 {
   ra_link_use(&estimator->links, op, out_use);
+  if (ra_op_class((RaOpKind)op->kind) == RA_OP_CLASS_COPY)
+    out_use->total_s = copy_s(estimator, op);
 }
 
 RaLaunchCost

@@ -79,6 +79,9 @@ static const RaKeySpec constant_keys[] = {
     {"weight-sync", RA_KEY_QUANTITY, CONSTANT(weight_sync_bytes_per_s),
      .min = 1e6, .max = 1e13, .unit = RA_UNIT_BYTES_PER_S,
      .doc = "rate at which software moves weights into or out of a GPU"},
+    {"optimizer-copy", RA_KEY_QUANTITY, CONSTANT(optimizer_copy_bytes_per_s),
+     .min = 1e6, .max = 1e13, .unit = RA_UNIT_BYTES_PER_S,
+     .doc = "rate at which the optimizer's state goes to or from host memory"},
     {"train-launch", RA_KEY_QUANTITY, CONSTANT(train_launch_s), .min = 0,
      .max = 1, .unit = RA_UNIT_SECONDS,
      .doc = "host time per kernel of eager train and inference calls"},
@@ -218,8 +221,9 @@ phase_of(const char *key)
   for (gsize i = 0; i < G_N_ELEMENTS(training); i++)
     if (g_str_equal(key, training[i]))
       return RA_SYSTEM_TRAINING;
-  return g_str_equal(key, "weight-sync") ? RA_SYSTEM_MOVES
-                                         : RA_SYSTEM_GENERATION;
+  return g_str_equal(key, "weight-sync") || g_str_equal(key, "optimizer-copy")
+             ? RA_SYSTEM_MOVES
+             : RA_SYSTEM_GENERATION;
 }
 
 static gboolean

@@ -74,8 +74,11 @@ typedef struct {
                              batching with prompts */
   double one_shot_s;        /* latency of the engine's own all-reduce in a node;
                              0: it has none */
-  double weight_sync_bytes_per_s; /* rate of software that moves parameters
+  double weight_sync_bytes_per_s;    /* rate of software that moves parameters
                                      between layouts; 0: none */
+  double optimizer_copy_bytes_per_s; /* rate of the optimizer's state between a
+                                        GPU and host memory that is not pinned;
+                                        0: as all copies */
   double train_launch_s;   /* host time of a kernel of eager train and inference
                               calls; 0: that of the GPU's profile */
   double train_sequence_s; /* host time of each sequence of a forward pass of

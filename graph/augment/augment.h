@@ -61,6 +61,7 @@ typedef struct {
   uint8_t what;           /* OFFLOAD, RELOAD: RaCopyWhat bits; else 0 */
   double max_copy_bytes;  /* OFFLOAD, RELOAD: of the GPU with most; `bytes` is
                              the sum over GPUs */
+  double max_state_bytes; /* of these, the optimizer's state */
 } RaNode;
 
 /* Origin of the bytes of a copy. */
@@ -142,14 +143,15 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(RaAugmented, ra_augmented_free)
  * @plan: checked plan
  * @call: a call with a model
  * @what: RaCopyWhat bits
- * @out_most_bytes: (out): bytes of the GPU with most
+ * @out_most_bytes: (out): bytes of the GPUs with most parameters and most state
+ * @out_state_bytes: (out): of these, the optimizer's state
  *
  * Bytes that an offload or a reload of @call moves.
  *
  * Returns: sum over all GPUs, bytes
  */
 double ra_augment_copy_bytes(const RaPlan *plan, uint32_t call, uint8_t what,
-                             double *out_most_bytes);
+                             double *out_most_bytes, double *out_state_bytes);
 
 /* "call", "realloc", "transfer", "offload", "reload". */
 const char *ra_node_kind_name(RaNodeKind kind);

@@ -15,10 +15,6 @@
 #include "graph/augment/layout.h"
 #include "graph/input/residency.h"
 
-/* AdamW in mixed precision: fp32 weights and both moments (Rajbhandari et al.,
- * arXiv 1910.02054, K = 12); fp32 parameters need no second fp32 copy. */
-#define MOMENTS_BYTES 8 /* of AdamW, fp32 */
-
 struct _RaAugmentHost {
   const RaPlan *plan;  /* borrowed */
   uint8_t *what;       /* (n_calls) RaCopyWhat bits, in host memory between */
@@ -174,39 +170,32 @@ copy_of(const RaAugmentHost *h, uint32_t call)
   return first;
 }
 
-/* Bytes of @plan's ranks, @bytes_per_param each; adds those of the rank with
- * most to @most_bytes. */
-static double
-held_bytes(const RaModel *model, const RaCallPlan *plan, double bytes_per_param,
-           double *most_bytes)
-{
-  g_autoptr(RaTensorTable) table = ra_tensor_table_new(model);
-  uint64_t total, most = ra_layout_most_params(table, plan, &total);
-
-  *most_bytes += bytes_per_param * (double)most;
-  return bytes_per_param * (double)total;
-}
-
 double
 ra_augment_copy_bytes(const RaPlan *plan, uint32_t call, uint8_t what,
-                      double *out_most_bytes)
+                      double *out_most_bytes, double *out_state_bytes)
 {
   const RaCallPlan *p = &plan->calls[call];
   const RaWorkloadModel *m =
       &plan->workload->models[plan->workload->calls[call].model];
   gboolean fp32 = m->dtype == RA_DTYPE_FP32 || ra_residency_is_fp32(plan, call);
-  double all = 0, trained = 0, total;
+  g_autoptr(RaTensorTable) all = ra_tensor_table_new(m->model);
+  g_autoptr(RaTensorTable) trained =
+      ra_tensor_table_new(m->adapters ? m->adapters : m->model);
+  double total = 0, state_total = 0;
 
-  *out_most_bytes = 0;
-  if (what & RA_COPY_PARAMETERS)
-    all += ra_dtype_bytes(fp32 ? RA_DTYPE_FP32 : ra_call_plan_dtype(p, m));
+  *out_most_bytes = *out_state_bytes = 0;
+  if (what & RA_COPY_PARAMETERS) {
+    double bytes =
+        ra_dtype_bytes(fp32 ? RA_DTYPE_FP32 : ra_call_plan_dtype(p, m));
+
+    *out_most_bytes = ra_layout_most_bytes(all, p, bytes, bytes, &total);
+  }
   if (what & RA_COPY_OPTIMIZER)
-    trained += (double)(MOMENTS_BYTES + ra_residency_master_bytes(plan, call)) /
-               ra_call_plan_zero_ranks(p) * ra_call_plan_n_shards(p);
-  if (!m->adapters)
-    return held_bytes(m->model, p, all + trained, out_most_bytes);
-  total = held_bytes(m->model, p, all, out_most_bytes);
-  return total + held_bytes(m->adapters, p, trained, out_most_bytes);
+    *out_state_bytes = ra_layout_most_bytes(
+        trained, p, ra_residency_state_bytes(plan, call, FALSE),
+        ra_residency_state_bytes(plan, call, TRUE), &state_total);
+  *out_most_bytes += *out_state_bytes;
+  return total + state_total;
 }
 
 static RaNode
@@ -221,8 +210,8 @@ copy_node(const RaAugmenter *a, RaNodeKind kind, uint32_t iteration,
                  .what = what};
 
   if (!a->is_bare)
-    node.bytes =
-        ra_augment_copy_bytes(a->plan, call, what, &node.max_copy_bytes);
+    node.bytes = ra_augment_copy_bytes(
+        a->plan, call, what, &node.max_copy_bytes, &node.max_state_bytes);
   return node;
 }
 

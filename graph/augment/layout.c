@@ -303,6 +303,18 @@ part_size(uint64_t n, uint32_t bytes_per_param)
   return block;
 }
 
+/* Sum of part_size() over the tensors of @c in one unit, at @coord. */
+static uint64_t
+class_size(const RaTensorClass *c, const RaCallPlan *plan, const RaCoord *coord,
+           uint32_t bytes_per_param)
+{
+  RaRect rect =
+      ra_layout_span_rect(&c->tensor, rank_span(plan, &c->tensor, coord));
+  uint64_t n = c->tensor.expert == 0 ? c->n / ra_call_plan_ep(plan) : c->n;
+
+  return n * part_size(rect.n_rows * rect.n_cols, bytes_per_param);
+}
+
 /* Sum of part_size() over one unit of each kind, at @coord. */
 static void
 unit_sizes(const RaTensorTable *table, const RaCallPlan *plan,
@@ -312,11 +324,30 @@ unit_sizes(const RaTensorTable *table, const RaCallPlan *plan,
     out_sizes[k] = 0;
   for (uint32_t i = 0; i < table->n_classes; i++) {
     const RaTensorClass *c = &table->classes[i];
-    RaSpan span = rank_span(plan, &c->tensor, coord);
-    RaRect rect = ra_layout_span_rect(&c->tensor, span);
-    uint64_t n = c->tensor.expert == 0 ? c->n / ra_call_plan_ep(plan) : c->n;
-    out_sizes[c->unit] +=
-        n * part_size(rect.n_rows * rect.n_cols, bytes_per_param);
+
+    out_sizes[c->unit] += class_size(c, plan, coord, bytes_per_param);
+  }
+}
+
+/* Parameters that @rank holds: [0] those outside experts, [1] of experts. */
+static void
+count_params(const RaTensorTable *table, const RaCallPlan *plan, uint32_t rank,
+             uint64_t out_n[2])
+{
+  RaCoord coord = ra_call_plan_coord(plan, rank);
+  g_autofree RaUnitStages *stages = g_new(RaUnitStages, table->n_units);
+  uint64_t n_units[RA_N_UNIT_KINDS] = {0};
+
+  ra_layout_stages(table, plan, stages);
+  for (uint32_t u = 0; u < table->n_units; u++)
+    n_units[table->unit_kind[u]] +=
+        on_stage(&stages[u], coord.at[RA_AXIS_PP]) ? 1 : 0;
+  out_n[0] = out_n[1] = 0;
+  for (uint32_t i = 0; i < table->n_classes; i++) {
+    const RaTensorClass *c = &table->classes[i];
+
+    out_n[c->tensor.expert == 0] +=
+        n_units[c->unit] * class_size(c, plan, &coord, 0);
   }
 }
 
@@ -325,19 +356,10 @@ ra_layout_n_params(const RaTensorTable *table, const RaCallPlan *plan,
                    uint32_t rank)
 {
   g_return_val_if_fail(table && plan, 0);
-  RaCoord coord = ra_call_plan_coord(plan, rank);
-  g_autofree RaUnitStages *stages = g_new(RaUnitStages, table->n_units);
-  uint64_t n_units[RA_N_UNIT_KINDS] = {0}, params[RA_N_UNIT_KINDS];
-  uint64_t n_params = 0;
+  uint64_t n[2];
 
-  ra_layout_stages(table, plan, stages);
-  for (uint32_t u = 0; u < table->n_units; u++)
-    n_units[table->unit_kind[u]] +=
-        on_stage(&stages[u], coord.at[RA_AXIS_PP]) ? 1 : 0;
-  unit_sizes(table, plan, &coord, 0, params);
-  for (guint k = 0; k < RA_N_UNIT_KINDS; k++)
-    n_params += n_units[k] * params[k];
-  return n_params;
+  count_params(table, plan, rank, n);
+  return n[0] + n[1];
 }
 
 /* Largest sum of part_size() among the ranks of each stage. */
@@ -385,11 +407,11 @@ ra_layout_stage_blocks(const RaTensorTable *table, const RaCallPlan *plan,
   stage_sizes(table, plan, bytes_per_param, out_bytes);
 }
 
-uint64_t
-ra_layout_most_params(const RaTensorTable *table, const RaCallPlan *plan,
-                      uint64_t *out_total)
+double
+ra_layout_most_bytes(const RaTensorTable *table, const RaCallPlan *plan,
+                     double param_bytes, double expert_bytes, double *out_total)
 {
-  uint64_t most = 0, sum = 0;
+  double most = 0, sum = 0;
   /* Without shards all data ranks hold as much: the first will do. */
   uint32_t n = ra_call_plan_n_shards(plan) > 1 ? plan->dp * plan->cp : 1;
 
@@ -400,10 +422,13 @@ ra_layout_most_params(const RaTensorTable *table, const RaCallPlan *plan,
                              [RA_AXIS_PP] = s,
                              [RA_AXIS_CP] = d % plan->cp,
                              [RA_AXIS_DP] = d / plan->cp}};
-        uint64_t held =
-            ra_layout_n_params(table, plan, ra_call_plan_rank(plan, &at));
-        most = MAX(most, held);
-        sum += held;
+        uint64_t held[2];
+        double bytes;
+
+        count_params(table, plan, ra_call_plan_rank(plan, &at), held);
+        bytes = param_bytes * (double)held[0] + expert_bytes * (double)held[1];
+        most = MAX(most, bytes);
+        sum += bytes;
       }
   if (out_total)
     *out_total = sum * (plan->dp * plan->cp / n);

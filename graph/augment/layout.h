@@ -167,11 +167,13 @@ gboolean ra_layout_rect(const RaTensorTable *table, const RaCallPlan *plan,
 uint64_t ra_layout_n_params(const RaTensorTable *table, const RaCallPlan *plan,
                             uint32_t rank);
 
-/* Parameters of the rank of @plan's mesh that holds most; @out_total (out)
- * (optional): sum over its ranks.  O(pp tp (layers + classes)), with
- * zero 3 O(ranks (layers + classes)). */
-uint64_t ra_layout_most_params(const RaTensorTable *table,
-                               const RaCallPlan *plan, uint64_t *out_total);
+/* Bytes of the rank of @plan's mesh that holds most, with @param_bytes a
+ * parameter, @expert_bytes one of experts; @out_total (out) (optional): sum of
+ * its ranks.  O(pp tp (layers + classes)), with zero 3 O(ranks (layers +
+ * classes)). */
+double ra_layout_most_bytes(const RaTensorTable *table, const RaCallPlan *plan,
+                            double param_bytes, double expert_bytes,
+                            double *out_total);
 
 /* Largest number of parameters, by ra_layout_n_params(), among the ranks of
  * data rank 0 in each pipeline rank of @plan.  @out_params (array length=pp).

@@ -90,13 +90,13 @@ add_copy(RaExpansion *e, uint32_t id)
   const RaNode *n = &e->augmented->nodes[id];
   gboolean out = n->kind == RA_NODE_OFFLOAD;
   const RaPlan *plan = e->augmented->plan;
-  double link_bytes =
-      n->max_copy_bytes *
+  double n_sharing =
       ra_mesh_n_sharing_host(&plan->calls[n->call].mesh, plan->cluster);
   RaWork work = {.shard = RA_NONE,
                  .op = {.kind = out ? RA_OP_OFFLOAD : RA_OP_RELOAD,
                         .count = 1,
-                        .dim = {(uint64_t)ceil(link_bytes)}}};
+                        .dim = {(uint64_t)ceil(n->max_copy_bytes * n_sharing),
+                                (uint64_t)(n->max_state_bytes * n_sharing)}}};
   RaTaskSpec t = node_spec(
       id, out ? RA_TASK_OFFLOAD : RA_TASK_RELOAD,
       out ? RA_STREAM_COPY_OUT : RA_STREAM_COPY_IN,

@@ -113,6 +113,18 @@ ra_residency_master_bytes(const RaPlan *plan, uint32_t call)
   return ra_residency_has_remainders(plan, call) ? 2 : 4;
 }
 
+double
+ra_residency_state_bytes(const RaPlan *plan, uint32_t call, gboolean of_experts)
+{
+  const RaCallPlan *p = &plan->calls[call];
+  double bytes = RA_MOMENTS_BYTES + ra_residency_master_bytes(plan, call);
+
+  if ((p->zero == 1 || p->zero == 2) && of_experts &&
+      ra_call_plan_spreads_experts(p))
+    return bytes / ra_call_plan_expert_dp(p);
+  return bytes / ra_call_plan_zero_ranks(p) * ra_call_plan_n_shards(p);
+}
+
 gboolean
 ra_residency_drops_gradients(const RaPlan *plan, uint32_t call)
 {

@@ -61,6 +61,15 @@ gboolean ra_residency_has_remainders(const RaPlan *plan, uint32_t call);
  * parameters are fp32 themselves. */
 uint32_t ra_residency_master_bytes(const RaPlan *plan, uint32_t call);
 
+/* AdamW's two moments, fp32 (Rajbhandari et al., arXiv 1910.02054). */
+#define RA_MOMENTS_BYTES 8
+
+/* Bytes of the optimizer's state that a rank of train call @call has for each
+ * parameter that it holds, after ZeRO has divided them: over the ranks of a set
+ * of shards, experts that are spread over those that hold the same. */
+double ra_residency_state_bytes(const RaPlan *plan, uint32_t call,
+                                gboolean of_experts);
+
 /* TRUE if the gradients of train call @call exist only while it runs: its
  * parameters are in host memory between calls, or its system drops them. */
 gboolean ra_residency_drops_gradients(const RaPlan *plan, uint32_t call);

@@ -7,8 +7,6 @@
 #include "graph/input/residency.h"
 #include "graph/memory/host_memory.h"
 
-#define MOMENTS_BYTES 8 /* of AdamW, fp32 */
-
 /* Bytes of a call on one GPU of each stage; all owned, (pp). */
 typedef struct {
   double *params;
@@ -83,7 +81,7 @@ stepped_bytes(const RaMemory *memory, uint32_t call, uint32_t s)
 
   return n * ((master_bytes + fp32_bytes) *
                   copy_factor(memory, call, s, fp32_bytes) +
-              MOMENTS_BYTES);
+              RA_MOMENTS_BYTES);
 }
 
 static void

@@ -12,8 +12,7 @@
 #include "graph/memory/memory.h"
 #include "graph/op/activation.h"
 
-#define MASTER_BYTES 4  /* fp32 weights of the optimizer */
-#define MOMENTS_BYTES 8 /* AdamW's two, fp32 */
+#define MASTER_BYTES 4 /* fp32 weights of the optimizer */
 
 static const char *const hold_names[RA_N_HOLDS] = {
     [RA_HOLD_PARAMS] = "parameters of",
@@ -99,7 +98,7 @@ fill_training(RaStageMemory *s, const RaPlan *plan, uint32_t call,
   if (p->optimizer_residency == RA_RESIDENCY_CPU)
     return;
   if (m->optimizer == RA_OPTIMIZER_ADAMW)
-    s->optimizer_bytes = owned * (MOMENTS_BYTES + master_bytes);
+    s->optimizer_bytes = owned * (RA_MOMENTS_BYTES + master_bytes);
   if (p->grad_dtype != RA_DTYPE_FP32 && !fp32 &&
       !ra_residency_has_remainders(plan, call))
     s->step_bytes = owned * ra_dtype_bytes(RA_DTYPE_FP32);

@@ -111,8 +111,8 @@ static const RaOpRow ops[RA_N_OPS] = {
     {"send", RA_OP_CLASS_COMM, 1, {"bytes", "inter_node", "pairs_per_node"}},
   [RA_OP_REALLOC] =
     {"realloc", RA_OP_CLASS_COMM, 1, {"intra_bytes", "inter_bytes", "steps"}},
-  [RA_OP_OFFLOAD] = {"offload", RA_OP_CLASS_COPY, 1, {"bytes"}},
-  [RA_OP_RELOAD] = {"reload", RA_OP_CLASS_COPY, 1, {"bytes"}},
+  [RA_OP_OFFLOAD] = {"offload", RA_OP_CLASS_COPY, 1, {"bytes", "state"}},
+  [RA_OP_RELOAD] = {"reload", RA_OP_CLASS_COPY, 1, {"bytes", "state"}},
   [RA_OP_HOST] = {"host", RA_OP_CLASS_HOST, 0, {"nanoseconds"}},
   [RA_OP_LATENT] = {"latent_attention", RA_OP_CLASS_COMPUTE, 1, LATENT_DIMS},
   [RA_OP_LATENT_BACKWARD] =
@@ -162,7 +162,8 @@ ra_op_dim_name(RaOpKind kind, guint index)
 gboolean
 ra_op_dim_is_optional(RaOpKind kind, guint index)
 {
-  return kind == RA_OP_GEMM && index == RA_OP_REUSE_DIM;
+  return (kind == RA_OP_GEMM && index == RA_OP_REUSE_DIM) ||
+         ((kind == RA_OP_OFFLOAD || kind == RA_OP_RELOAD) && index == 1);
 }
 
 RaDtype

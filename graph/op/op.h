@@ -58,8 +58,9 @@ typedef enum {
   RA_OP_SEND, /* bytes, inter_node (0 or 1), pairs_per_node: point to point */
   RA_OP_REALLOC, /* intra_bytes, inter_bytes: largest traffic in or out of one
                     GPU; steps */
-  RA_OP_OFFLOAD, /* bytes: device to host, over one link */
-  RA_OP_RELOAD,  /* bytes: host to device, over one link */
+  RA_OP_OFFLOAD, /* bytes: device to host, over one link; state: of these, the
+                    optimizer's */
+  RA_OP_RELOAD,  /* bytes, state: host to device */
   RA_OP_HOST,    /* nanoseconds of host work */
   RA_OP_LATENT,  /* latent attention, keys and values made whole: sequences,
                     q_tokens, kv_tokens, pairs, heads, key_dim, value_dim */

@@ -442,7 +442,7 @@ ra_cost_table_copy_s(RaCostTable *table, uint32_t call, uint32_t candidate,
 {
   const RaSpace *space = table->space;
   const RaCandidate *c = &space->calls[call].candidates[candidate];
-  double *slot, seconds, most;
+  double *slot, seconds, most, state;
 
   g_return_val_if_fail(what < 4, 0);
   slot = &table->copy_s[call][((gsize)candidate * 2 + (out != 0)) * 4 + what];
@@ -453,11 +453,12 @@ ra_cost_table_copy_s(RaCostTable *table, uint32_t call, uint32_t candidate,
     g_autoptr(RaIsolatedCall) lone =
         ra_isolated_call_new(space->workload, space->cluster, call, &c->plan);
     RaOp op = {.kind = out ? RA_OP_OFFLOAD : RA_OP_RELOAD};
+    double n_sharing =
+        ra_mesh_n_sharing_host(&lone->plan->calls[call].mesh, space->cluster);
 
-    ra_augment_copy_bytes(lone->plan, call, what, &most);
-    op.dim[0] = (uint64_t)ceil(
-        most *
-        ra_mesh_n_sharing_host(&lone->plan->calls[call].mesh, space->cluster));
+    ra_augment_copy_bytes(lone->plan, call, what, &most, &state);
+    op.dim[0] = (uint64_t)ceil(most * n_sharing);
+    op.dim[1] = (uint64_t)(state * n_sharing);
     seconds = op_s(table, op, c->kinds);
     g_mutex_lock(&table->lock);
     *slot = seconds;

@@ -5,11 +5,9 @@
 
 #include "graph/augment/layout.h"
 #include "graph/input/plan_write.h"
+#include "graph/input/residency.h"
 #include "study/report/inspect.h"
 #include "study/report/outcome.h"
-
-/* AdamW in mixed precision holds fp32 weights and two fp32 moments. */
-#define ADAMW_BYTES_PER_PARAM 12.0
 
 static const char *const schedule_names[] = {"gpipe", "1f1b", "interleaved"};
 
@@ -114,24 +112,24 @@ memory_row(RaTable *table, const RaPlan *plan, uint32_t c)
   const RaCallPlan *to = &plan->calls[c];
   const RaWorkloadModel *model = &plan->workload->models[call->model];
   g_autoptr(RaTensorTable) tensors = ra_tensor_table_new(model->model);
-  uint64_t n = ra_layout_most_params(tensors, to, NULL);
-  double weights = (double)n * ra_dtype_bytes(ra_call_plan_dtype(to, model));
+  g_autoptr(RaTensorTable) trained = ra_tensor_table_new(
+      call->kind == RA_CALL_TRAIN && model->adapters ? model->adapters
+                                                     : model->model);
+  double n = ra_layout_most_bytes(tensors, to, 1, 1, NULL);
+  double weights = n * ra_dtype_bytes(ra_call_plan_dtype(to, model));
   double gradients = 0, state = 0;
 
-  if (call->kind == RA_CALL_TRAIN && model->adapters) {
-    g_autoptr(RaTensorTable) adapters = ra_tensor_table_new(model->adapters);
-
-    n = ra_layout_most_params(adapters, to, NULL);
-  }
   if (call->kind == RA_CALL_TRAIN) {
-    gradients = (double)n * ra_dtype_bytes((RaDtype)to->grad_dtype);
+    n = ra_layout_most_bytes(trained, to, 1, 1, NULL);
+    gradients = n * ra_dtype_bytes((RaDtype)to->grad_dtype);
     if (model->optimizer == RA_OPTIMIZER_ADAMW)
-      state = (double)n * ADAMW_BYTES_PER_PARAM * ra_call_plan_n_shards(to) /
-              ra_call_plan_zero_ranks(to);
+      state = ra_layout_most_bytes(
+          trained, to, ra_residency_state_bytes(plan, c, FALSE),
+          ra_residency_state_bytes(plan, c, TRUE), NULL);
   }
   ra_table_row(table);
   ra_table_text(table, call->name);
-  ra_table_integer(table, n);
+  ra_table_integer(table, (uint64_t)n);
   ra_table_real(table, weights);
   ra_table_real(table, gradients);
   ra_table_real(table, state);

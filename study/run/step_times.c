@@ -49,6 +49,25 @@ add_walls(const RaSetup *setup, const RaBreakdown *breakdown, RaStepTimes *out)
   return sum_s;
 }
 
+/* Time of the last iteration's copies from host memory, which no phase has:
+ * NeMo-RL's "training_prep", slime's "wake_up".  The same data for several
+ * calls, such as those of one mesh, come one after the other. */
+static double
+reloads_s(const RaReplay *replay, uint32_t iteration)
+{
+  const RaTaskGraph *g = replay->graph;
+  const RaSimResult *result = ra_sim_result(replay->sim);
+  double sum_s = 0;
+
+  for (RaTaskId t = 0; t < g->n_tasks; t++) {
+    const RaNode *node = &g->augmented->nodes[g->node[t]];
+
+    if (node->kind == RA_NODE_RELOAD && node->iteration == iteration)
+      sum_s += result->end_s[t] - result->begin_s[t];
+  }
+  return sum_s;
+}
+
 gboolean
 ra_step_times(const RaSetup *setup, RaStepTimes *out_times, RaDoubt *doubt,
               GError **error)
@@ -79,6 +98,7 @@ ra_step_times(const RaSetup *setup, RaStepTimes *out_times, RaDoubt *doubt,
     times.s[RA_STEP_TOTAL] = (end_s[n - 1] - end_s[n / 2 - 1]) / (n / 2);
     times.s[RA_STEP_SYNC] = breakdown->realloc_gpu_s / breakdown->n_gpus;
   } else {
+    sum_s += reloads_s(replay, n - 1);
     times.s[RA_STEP_SYNC] = fmax(0, breakdown->iteration_s - sum_s);
   }
   *out_times = times;

@@ -338,6 +338,19 @@ set_sharded(const Maker *m, RaRecipeCall *call)
     call->zero_group = MAX(1, (uint32_t)group / call->cp);
 }
 
+/* NeMo-RL before 0.5 has the optimizer in host memory while it computes
+ * log-probabilities, on GPUs of training alone, too (prepare_for_lp_inference()
+ * in megatron_policy_worker.py of v0.4.0; pull request 1404). */
+static gboolean
+swaps_optimizer(const Maker *m)
+{
+  const char *version = cell_of(m, RA_STEP_CELL_VERSION);
+
+  return habits[m->habit].framework == RA_FRAMEWORK_NEMO_RL &&
+         (g_str_has_prefix(version, "v0.3") ||
+          g_str_has_prefix(version, "v0.4"));
+}
+
 static gboolean
 set_train(Maker *m, GError **error)
 {
@@ -369,6 +382,7 @@ set_train(Maker *m, GError **error)
   call->host = g_str_has_prefix(cell_of(m, RA_STEP_CELL_PARAM_OFFLOAD), "yes");
   call->optimizer_host =
       g_str_has_prefix(cell_of(m, RA_STEP_CELL_OPTIMIZER_OFFLOAD), "yes");
+  call->optimizer_host |= swaps_optimizer(m);
   /* slime's --optimizer-cpu-offload steps there. */
   call->cpu_optimizer = says(m, RA_STEP_CELL_OPTIMIZER_OFFLOAD, "CPU");
   set_micro(m, call, TRUE);

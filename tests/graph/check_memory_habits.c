@@ -50,7 +50,7 @@ START_TEST(test_states)
   const uint64_t n = 842301952;
   PlanText *t = make(WORKLOAD(""), PLAN(GENERATES, TRAINS), executor);
   g_autoptr(RaMemory) mixed = ra_memory_new(t->plan), fp32 = NULL;
-  double most;
+  double most, state;
 
   ck_assert_uint_eq(mixed->calls[TRAIN].stages[0].param_bytes, 2 * n);
   ck_assert_uint_eq(mixed->calls[TRAIN].stages[0].optimizer_bytes, 12 * n);
@@ -64,10 +64,10 @@ START_TEST(test_states)
   ck_assert_uint_eq(fp32->calls[GEN].stages[0].param_bytes,
                     mixed->calls[GEN].stages[0].param_bytes);
   /* States at rest go to host memory: 4 n, or 4 n + 8 n. */
-  ra_augment_copy_bytes(t->plan, TRAIN, RA_COPY_PARAMETERS, &most);
+  ra_augment_copy_bytes(t->plan, TRAIN, RA_COPY_PARAMETERS, &most, &state);
   ck_assert(most == 4.0 * (double)n);
   ra_augment_copy_bytes(t->plan, TRAIN, RA_COPY_PARAMETERS | RA_COPY_OPTIMIZER,
-                        &most);
+                        &most, &state);
   ck_assert(most == 12.0 * (double)n);
   plan_text_free(t);
 }

@@ -102,6 +102,34 @@ stepped(const RaTaskGraph *g, uint32_t stage)
   return 0;
 }
 
+/* Copies of Mixtral's state to host memory, dp 8 x tp 2 with ZeRO 1: a rank has
+ * 12 bytes for an eighth of what is no expert's; of its experts, which with ep
+ * 4 two ranks hold alike, for a half.  All 16 ranks together have 12 bytes a
+ * parameter, and 12 more for norms and routers, which both tp ranks have.  The
+ * fault: an eighth of the experts, too. */
+START_TEST(test_state_copies)
+{
+  const double experts = 32.0 * 8 * 3 * 4096 * 14336;
+  const double both = 32.0 * (2 * 4096 + 4096 * 8) + 4096;
+  const char *keys = "mesh = all\ndp = 8\ntp = 2\nzero = 1\nep = 4\n"
+                     "grad-dtype = fp32\noptimizer-residency = host\n";
+  PlanText *text;
+  RaTaskGraph *g = graph_of(WORKLOAD, keys, &text);
+  const RaModel *model = text->workload->models[0].model;
+  double all = (double)ra_model_n_params(model), rest = all - experts;
+  double most, state,
+      total = ra_augment_copy_bytes(text->plan, 0, RA_COPY_OPTIMIZER, &most,
+                                    &state);
+
+  ck_assert_double_eq_tol(total, 12 * (all + both), 1e-6 * total);
+  ck_assert_double_eq_tol(state, 12 * ((rest + both) / 2 / 8 + experts / 8 / 2),
+                          1e-6 * state);
+  ck_assert_double_eq(most, state);
+  ra_task_graph_free(g);
+  plan_text_free(text);
+}
+END_TEST
+
 /* Mixtral with experts over tensor-parallel ranks, 32 / pp layers a stage.  On
  * its last stage, which has head and final norm:
  *
@@ -440,6 +468,7 @@ moe_plan_suite(void)
   tcase_add_test(tcase, test_ones_change_nothing);
   tcase_add_test(tcase, test_geometry);
   tcase_add_test(tcase, test_geometry_over_tp);
+  tcase_add_test(tcase, test_state_copies);
   tcase_add_test(tcase, test_refusals);
   suite_add_tcase(suite, tcase);
   return suite;

@@ -294,37 +294,42 @@ END_TEST
 /* NeMo-RL's engines of the recipes that notes name.  Beside training: 128
  * sequences of AsyncLLM, and kernels in graphs; the DAPO recipe has neither,
  * and generates 3 x 64 prompts a trip.  On GPUs of its own a new version takes
- * over what runs; weights of 8 bits where the notes say so. */
+ * over what runs; weights of 8 bits where the notes say so.  The optimizer is
+ * in host memory beside engines, and before 0.5 without them, too. */
 START_TEST(test_engines)
 {
   static const struct {
-    const char *placement, *notes;
+    const char *version, *placement, *notes;
     uint32_t most, trip;
     RaLaunch launch;
     RaServiceRefit service;
-    gboolean fp8;
+    gboolean fp8, swaps;
   } cases[] = {
-      {"colocated", "recipe grpo-other-8g.yaml", 1024, 0, RA_LAUNCH_GRAPH,
-       RA_SERVICE_NONE, FALSE},
-      {"colocated", "recipe grpo-qwen3-235b-16n8g.yaml", 128, 0,
-       RA_LAUNCH_GRAPH, RA_SERVICE_NONE, FALSE},
-      {"colocated", "dynamic sampling; recipe dapo-deepseek-v3-64n8g.yaml",
-       1024, 192, RA_LAUNCH_EAGER, RA_SERVICE_NONE, FALSE},
-      {"async 1-off (non-colocated)", "2 GPUs generate; 2 train", 128, 0,
-       RA_LAUNCH_GRAPH, RA_SERVICE_IN_FLIGHT, FALSE},
-      {"async 1-off (non-colocated)",
+      {"v0.5", "colocated", "recipe grpo-other-8g.yaml", 1024, 0,
+       RA_LAUNCH_GRAPH, RA_SERVICE_NONE, FALSE, TRUE},
+      {"v0.5", "colocated", "recipe grpo-qwen3-235b-16n8g.yaml", 128, 0,
+       RA_LAUNCH_GRAPH, RA_SERVICE_NONE, FALSE, TRUE},
+      {"v0.5", "colocated",
+       "dynamic sampling; recipe dapo-deepseek-v3-64n8g.yaml", 1024, 192,
+       RA_LAUNCH_EAGER, RA_SERVICE_NONE, FALSE, TRUE},
+      {"v0.5", "async 1-off (non-colocated)", "2 GPUs generate; 2 train", 128,
+       0, RA_LAUNCH_GRAPH, RA_SERVICE_IN_FLIGHT, FALSE, FALSE},
+      {"v0.5", "async 1-off (non-colocated)",
        "FP8 generation and FP8 training; 2 GPUs generate; 2 train", 128, 0,
-       RA_LAUNCH_GRAPH, RA_SERVICE_IN_FLIGHT, TRUE},
+       RA_LAUNCH_GRAPH, RA_SERVICE_IN_FLIGHT, TRUE, FALSE},
+      {"v0.4 (2025-12)", "async 1-off (non-colocated)",
+       "2 GPUs generate; 2 train", 128, 0, RA_LAUNCH_GRAPH,
+       RA_SERVICE_IN_FLIGHT, FALSE, TRUE},
   };
 
   for (guint i = 0; i < G_N_ELEMENTS(cases); i++) {
     GError *error = NULL;
     g_autofree char *text = g_strdup_printf(
-        "run,attributed,NeMo-RL,v0.5 (2026-01),GRPO,"
+        "run,attributed,NeMo-RL,%s,GRPO,"
         "Qwen/Qwen2.5-0.5B-Instruct,,4,H100-80GB,64,4,100,512,200,1024,"
         "megatron,1,1,cp1,,,vllm,1,2,0.8,%s,32,mbs 1 (sequence packing on; "
         "4096 tokens a bin x mbs),yes,full,no,no,,,,,,,,,,24,,A,%s\n",
-        cases[i].placement, cases[i].notes);
+        cases[i].version, cases[i].placement, cases[i].notes);
     char *data = make_data(text);
     g_autoptr(GArray) rows = ra_published_rows(data, &error);
     g_autoptr(RaSetup) setup =
@@ -340,6 +345,10 @@ START_TEST(test_engines)
     ck_assert_int_eq(call->launch, cases[i].launch);
     ck_assert_int_eq(call->service, cases[i].service);
     ck_assert_int_eq(call->dtype == 1 + RA_DTYPE_FP8, cases[i].fp8);
+    call = &setup->plan
+                ->calls[ra_workload_find_call(setup->workload, "actor_train")];
+    ck_assert_int_eq(call->optimizer_residency == RA_RESIDENCY_HOST,
+                     cases[i].swaps);
     remove_data(data);
   }
 }

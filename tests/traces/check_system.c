@@ -378,6 +378,30 @@ START_TEST(test_weight_sync)
 }
 END_TEST
 
+/* A copy of 100 kB to the host, 40 kB of it the optimizer's state: those take
+ * 40 ms at 1 MB/s, the other 60 kB what a copy of 60 kB takes.  The fault: the
+ * state over the link as well. */
+START_TEST(test_optimizer_copy)
+{
+  g_autoptr(Bench) bench = bench_new(profile_text_load(NULL, NULL));
+  const RaSystemConstants constants = {.compute_factor = 1,
+                                       .optimizer_copy_bytes_per_s = 1e6};
+  const RaOp all = {.kind = RA_OP_OFFLOAD, .count = 1, .dim = {100000, 40000}};
+  const RaOp rest = {.kind = RA_OP_OFFLOAD, .count = 1, .dim = {60000}};
+  double all_s = ra_estimator_op_s(bench->estimator, &all);
+  double rest_s = ra_estimator_op_s(bench->estimator, &rest);
+  RaLinkUse use;
+
+  ck_assert_double_gt(all_s, rest_s);
+  ra_estimator_set_system(bench->estimator, &constants);
+  bench_check(ra_estimator_op_s(bench->estimator, &all), rest_s + 40e-3);
+  bench_check_differs(all_s + 40e-3, rest_s + 40e-3);
+  bench_check(ra_estimator_op_s(bench->estimator, &rest), rest_s);
+  ra_estimator_link_use(bench->estimator, &all, &use);
+  bench_check(use.total_s, rest_s + 40e-3);
+}
+END_TEST
+
 /* On a device with a memory, the step of one sequence of 10 tokens grows with
  * the cache.  Behind a host that is 1 ms slower it does not, until the growth
  * has used that up: floor(1 ms / slope) tokens later. */
@@ -476,6 +500,7 @@ system_suite(void)
   tcase_add_test(tcase, test_prompts);
   tcase_add_test(tcase, test_one_shot);
   tcase_add_test(tcase, test_weight_sync);
+  tcase_add_test(tcase, test_optimizer_copy);
   tcase_add_test(tcase, test_line);
   tcase_add_test(tcase, test_factor);
   suite_add_tcase(suite, tcase);
