@@ -222,6 +222,7 @@ typedef struct {
   const char *gpu;    /* nullable: h100-sxm */
   const char *prompt_length;   /* nullable: fixed at the maximum */
   const char *response_length; /* nullable: fixed at the maximum */
+  uint32_t image_tokens;       /* of a prompt, those of its image; 0: none */
   const char *models;          /* nullable: `CONFIG` or `actor=CONFIG,...` */
   const char *script; /* nullable: the configuration's file, to whose folder
                          paths of models relate */

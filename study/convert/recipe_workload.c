@@ -315,6 +315,14 @@ prompt_of(const RaRecipe *recipe, const RaRecipeOptions *options)
 }
 
 static void
+put_images(const RaRecipeOptions *options, GString *out)
+{
+  if (options->image_tokens > 0)
+    g_string_append_printf(out, "image-tokens = %u\nimages = 1\n",
+                           options->image_tokens);
+}
+
+static void
 put_rounds(RaRecipe *recipe, GString *out)
 {
   if (recipe->trips.n_prompts > 0) {
@@ -375,6 +383,7 @@ ra_recipe_workload(RaRecipe *recipe, const RaRecipeOptions *options,
   if (!ra_quote_key(out, "prompt-length", prompt, error) ||
       !ra_quote_key(out, "response-length", response, error))
     return NULL;
+  put_images(options, out);
   put_rounds(recipe, out);
   g_string_append_printf(out, "mini-batches = %u\n", recipe->n_mini_batches);
   if (recipe->n_epochs > 1)

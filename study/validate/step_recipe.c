@@ -30,6 +30,11 @@
  * steps of 5,120 answers, on average a sixth of the limit long, have one there
  * (rl_steps/logs/diqiu_qwen2_7b_gpg_megatron.csv): -ln(10 / 105) / 5,120. */
 #define FULL_FRAC 4.6e-4
+/* Tokens of a prompt of Geometry3K that are text, the others being its image's:
+ * 44 of the instruction of verl's examples/data_preprocess/geo3k.py and 21 of
+ * the chat around it, by Qwen's tokenizer; 16 of the question, 36,736 / 3,002
+ * words (Lu et al., arXiv 2105.04165) at 1.3 tokens. */
+#define IMAGE_TEXT_TOKENS 81
 #define NODE_GPUS 8
 /* Prompts of a generation batch over those trained on, where groups are
  * filtered (verl, recipe/dapo/run_dapo_qwen2.5_32b.sh: gen_prompt_bsz; NeMo-RL,
@@ -680,6 +685,22 @@ make_setup(const Maker *m, const RaImported *files,
   return g_steal_pointer(&setup);
 }
 
+/* Tokens of a prompt's image, where a row has images and its model a tower. */
+static uint32_t
+image_tokens(const Maker *m)
+{
+  g_autoptr(RaModel) model =
+      ra_model_find(m->recipe->model[RA_RECIPE_ACTOR], NULL, NULL);
+  gboolean shows = says(m, RA_STEP_CELL_NOTES, "image") ||
+                   says(m, RA_STEP_CELL_NOTES, "vision") ||
+                   says(m, RA_STEP_CELL_MODEL, "geo3k");
+
+  if (!shows || !model || model->vision.kind == RA_VISION_NONE ||
+      m->prompt <= IMAGE_TEXT_TOKENS)
+    return 0;
+  return (uint32_t)m->prompt - IMAGE_TEXT_TOKENS;
+}
+
 /* TRUE if training fits, by the coarse bound of search. */
 static gboolean
 train_fits(const RaSetup *setup)
@@ -706,7 +727,8 @@ try_setup(Maker *m, const RaSystemConstants *constants, GError **error)
                              .source = "a published step",
                              .gpu = m->gpu,
                              .prompt_length = prompt,
-                             .response_length = response};
+                             .response_length = response,
+                             .image_tokens = image_tokens(m)};
   g_autoptr(RaImported) files = ra_recipe_make(m->recipe, &options, error);
 
   return files ? make_setup(m, files, constants, error) : NULL;

@@ -354,6 +354,40 @@ START_TEST(test_engines)
 }
 END_TEST
 
+/* A prompt of 264 tokens has 81 of text, and an image of the others where the
+ * row has images and the model a tower.  The faults: images of a model without
+ * one, and of a row that says nothing. */
+START_TEST(test_images)
+{
+  static const struct {
+    const char *model, *notes;
+    uint32_t tokens;
+  } cases[] = {
+      {"Qwen/Qwen2.5-VL-3B-Instruct", "images are part of the prompt", 183},
+      {"Qwen/Qwen2.5-VL-3B-Instruct", "made up", 0},
+      {"Qwen/Qwen2.5-0.5B-Instruct", "images are part of the prompt", 0},
+  };
+
+  for (guint i = 0; i < G_N_ELEMENTS(cases); i++) {
+    GError *error = NULL;
+    g_autofree char *text = g_strdup_printf(
+        "run,attributed,verl,2026-01,GRPO,%s,,4,H100-80GB,64,4,264,512,200,"
+        "1024,fsdp,,,,,4,vllm,1,4,0.5,colocated,32,dynamic 8192 tokens/GPU,yes,"
+        "full,no,no,10,1,2,2,,,,8,,24,,A,%s\n",
+        cases[i].model, cases[i].notes);
+    char *data = make_data(text);
+    g_autoptr(GArray) rows = ra_published_rows(data, &error);
+    g_autoptr(RaSetup) setup =
+        ra_published_setup(&g_array_index(rows, RaStepRow, 0), NULL, &error);
+
+    ck_assert_msg(setup != NULL, "%s", error ? error->message : "");
+    ck_assert_uint_eq(setup->workload->models[0].model->image_tokens,
+                      cases[i].tokens);
+    remove_data(data);
+  }
+}
+END_TEST
+
 static Suite *
 step_row_suite(void)
 {
@@ -368,6 +402,7 @@ step_row_suite(void)
   tcase_add_test(tcase, test_padding);
   tcase_add_test(tcase, test_times);
   tcase_add_test(tcase, test_level);
+  tcase_add_test(tcase, test_images);
   suite_add_tcase(suite, tcase);
   return suite;
 }
