@@ -216,13 +216,15 @@ put_fsdp(const Writer *w, const RaCallPlan *how, const char *prefix,
                   WORD(how->optimizer_residency == RA_RESIDENCY_HOST));
 }
 
-/* @how computes on padding; FSDP's key is below @model. */
+/* Packing, or padding.  FSDP's key is below @model; its default is padding
+ * before 0.7, for critics also in 0.7. */
 static void
 put_padding(const Writer *w, const RaCallPlan *how, const char *prefix,
             const char *model)
 {
-  if (!w->is_megatron && how->padded_length > 0)
-    ra_export_put(w->export, model, "use_remove_padding", "False");
+  if (!w->is_megatron)
+    ra_export_put(w->export, model, "use_remove_padding", "%s",
+                  WORD(how->padded_length == 0));
   if (w->is_megatron && how->padding == RA_PADDING_MICRO_BATCH &&
       w->version != V2025_07)
     ra_export_put(w->export, prefix, "megatron.use_remove_padding", "False");
