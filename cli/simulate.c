@@ -2,6 +2,8 @@
 #include "config.h"
 
 #include <inttypes.h>
+#include <math.h>
+#include <stdbool.h>
 #include <string.h>
 
 #include "base/error.h"
@@ -12,6 +14,7 @@
 #include "cli/seeds.h"
 #include "cli/sensitivity.h"
 #include "cli/simulate_report.h"
+#include "study/report/advice.h"
 #include "study/report/viewer.h"
 
 #define MAX_SEEDS 100000
@@ -55,6 +58,24 @@ typedef struct {
   char *seeds, *threads; /* owned, nullable */
 } Flags;
 
+/* A strategy that takes less time, below the explanation. */
+static void
+print_advice(const RaSetup *setup, const RaSetupFlags *flags,
+             const RaReplay *replay, const RaReplayOptions *options, bool fits,
+             GError **error)
+{
+  RaReplayOptions plain = *options;
+  g_autoptr(RaBreakdown) b = ra_breakdown_new(replay->sim, replay->graph);
+  g_autofree char *sentence = NULL;
+  g_autofree char *text = NULL;
+
+  plain.record = plain.record_decode = plain.unfolded = false;
+  sentence = ra_advice_sentence(setup, flags, &plain,
+                                fits ? b->iteration_s : INFINITY);
+  text = g_strconcat(sentence, "\n", NULL);
+  ra_output_print(text, strlen(text), error);
+}
+
 /* The exit status: 1 where the plan does not fit. */
 static int
 simulate(const RaOptions *options, const Flags *own, GError **error)
@@ -82,7 +103,9 @@ simulate(const RaOptions *options, const Flags *own, GError **error)
     print_fingerprint(replay->sim, error);
     return 0;
   }
-  ra_simulate_print(setup, options, replay, fit, own->explain, error);
+  if (ra_simulate_print(setup, options, replay, fit, own->explain, error) &&
+      own->explain && options->format == RA_FORMAT_TEXT)
+    print_advice(setup, &flags, replay, &wanted, fit->fits, error);
   return fit->fits ? 0 : 1;
 }
 
@@ -140,8 +163,8 @@ run(int argc, char **argv, GError **error)
       {"fingerprint", 0, 0, G_OPTION_ARG_NONE, &flags.fingerprint,
        "Print only the hash of all events", NULL},
       {"explain", 0, 0, G_OPTION_ARG_NONE, &flags.explain,
-       "Explain the time: critical path by cause, op and link, and idle GPU "
-       "time by cause",
+       "Explain the time: critical path by cause, op and link, idle GPU time "
+       "by cause, and a faster strategy",
        NULL},
       {"sensitivity", 0, 0, G_OPTION_ARG_NONE, &flags.sensitivity,
        "Step time with each resource doubled and halved, and on other GPUs, "

@@ -42,6 +42,7 @@ libstudy_a_SOURCES += %D%/goodput.c %D%/goodput.h
 libstudy_a_SOURCES += %D%/run/host.c %D%/run/host.h
 libstudy_a_SOURCES += %D%/run/host_predict.c
 libstudy_a_SOURCES += %D%/run/host_profile.c
+libstudy_a_SOURCES += %D%/report/advice.c %D%/report/advice.h
 libstudy_a_SOURCES += %D%/report/catalog.c %D%/report/catalog.h
 libstudy_a_SOURCES += %D%/report/inspect.h
 libstudy_a_SOURCES += %D%/report/inspect_cluster.c

@@ -289,6 +289,24 @@ append_path(GString *out, const char *flag, const char *kind, const char *path)
   g_string_append_printf(out, " --%s=%s", flag, word);
 }
 
+char *
+ra_remedy_command(const RaSetup *setup, const RaSetupFlags *flags,
+                  const char *name)
+{
+  GString *out = g_string_new(NULL);
+
+  g_string_printf(out, "reallot plan --strategy=%s", name);
+  append_path(out, "workload", "workloads", setup->workload_path);
+  append_path(out, "cluster", "clusters", setup->cluster_path);
+  g_string_append_c(out, ' ');
+  for (guint i = 0; flags->sets && flags->sets[i]; i++)
+    if (!g_str_has_prefix(flags->sets[i], "call ") &&
+        !g_str_has_prefix(flags->sets[i], "plan"))
+      append_set(out, flags->sets[i]);
+  g_string_append_printf(out, "-o %s.plan", name);
+  return g_string_free(out, FALSE);
+}
+
 /* A family whose plan fits, as the command that writes it; NULL: none. */
 static char *
 find_family(const RaSetup *setup, const RaSetupFlags *flags)
@@ -304,21 +322,9 @@ find_family(const RaSetup *setup, const RaSetupFlags *flags)
     g_autoptr(RaDraft) draft = ra_strategy_plan(
         setup->workload, setup->cluster, setup->estimator, &options, NULL);
     const char *name = ra_strategy_names[kinds[k]];
-    GString *out;
 
-    if (!draft)
-      continue;
-    out = g_string_new(NULL);
-    g_string_printf(out, "reallot plan --strategy=%s", name);
-    append_path(out, "workload", "workloads", setup->workload_path);
-    append_path(out, "cluster", "clusters", setup->cluster_path);
-    g_string_append_c(out, ' ');
-    for (guint i = 0; flags->sets && flags->sets[i]; i++)
-      if (!g_str_has_prefix(flags->sets[i], "call ") &&
-          !g_str_has_prefix(flags->sets[i], "plan"))
-        append_set(out, flags->sets[i]);
-    g_string_append_printf(out, "-o %s.plan", name);
-    return g_string_free(out, FALSE);
+    if (draft)
+      return ra_remedy_command(setup, flags, name);
   }
   return NULL;
 }

@@ -49,4 +49,14 @@
 char *ra_remedy_find(const RaSetup *setup, const RaSetupFlags *flags,
                      const RaReplay *replay, uint32_t gpu);
 
+/**
+ * ra_remedy_command:
+ * @name: of a placement strategy
+ *
+ * Returns: (transfer full): "reallot plan --strategy=NAME ...", for the files
+ * of @setup and the overrides of @flags but those of calls and of the plan
+ */
+char *ra_remedy_command(const RaSetup *setup, const RaSetupFlags *flags,
+                        const char *name);
+
 #endif

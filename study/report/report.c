@@ -5,11 +5,11 @@
 #include <string.h>
 
 #include "base/text.h"
-#include "search/family/strategy.h"
 #include "sim/record.h"
 #include "study/memory_verdict.h"
 #include "study/model_error.h"
 #include "study/plot/plot_memory.h"
+#include "study/report/advice.h"
 #include "study/report/inspect.h"
 #include "study/report/outcome.h"
 #include "study/report/report_impl.h"
@@ -89,26 +89,13 @@ static void
 put_families(GString *out, const RaSetup *setup, const RaSetupFlags *flags,
              const RaReportOptions *options, const RaTrial *base)
 {
-  RaTrialSpec specs[RA_N_STRATEGIES];
   RaTrial trials[RA_N_STRATEGIES];
   double error_frac = base->error.frac * RA_ERROR_NINE_OF_TEN;
 
   memset(trials, 0, sizeof trials);
-  memset(specs, 0, sizeof specs);
   if (!isfinite(error_frac))
     error_frac = 0;
-  for (guint i = 0; i < RA_N_STRATEGIES; i++) {
-    specs[i].placement = ra_strategy_names[i];
-    specs[i].n_steps = 1;
-    specs[i].flags = *flags;
-    specs[i].flags.workload = setup->workload_path;
-    specs[i].flags.cluster = setup->cluster_path;
-    specs[i].flags.system = setup->system_path;
-    specs[i].flags.sets = NULL;
-    specs[i].replay = options->replay;
-  }
-  ra_trials_run(specs, RA_N_STRATEGIES, options->n_threads, NULL, NULL, NULL,
-                trials);
+  ra_advice_trials(setup, flags, &options->replay, options->n_threads, trials);
   g_string_append(
       out, "<table><tr><th>plan</th><th>iteration (s)</th><th>range of the "
            "model's error</th><th>vs. this plan</th><th>tokens/s</th><th>peak "
