@@ -81,6 +81,21 @@ print(const RaComparison *c, RaFormat format, const char *picture,
   return ra_output_tables(tables, format, error);
 }
 
+/* Load of the machine during the measurement, where the trace knows it. */
+static void
+print_pace(const RaTrace *measured, GError **error)
+{
+  const char *pace = ra_trace_head(measured, RA_TRACE_WALL_PER_CPU);
+  g_autofree char *text = NULL;
+
+  if (!pace)
+    return;
+  text = g_strdup_printf("Load while measured: %s s passed for each second "
+                         "of a core (1: an idle machine)\n",
+                         pace);
+  ra_output_print(text, strlen(text), error);
+}
+
 /* A plan beside a trainer's log. */
 static void
 compare_log(const RaOptions *options, gboolean anyway, GError **error)
@@ -132,9 +147,11 @@ run(int argc, char **argv, GError **error)
     measured = ra_trace_load_any(options.files[1], error);
   if (measured)
     c = ra_compare(simulated, measured, (guint)n_worst, error);
-  if (c && (!path || plot(simulated, measured, path, &picture, error)))
-    print(c, options.format, picture, error);
-  else if (measured && !c)
+  if (c && (!path || plot(simulated, measured, path, &picture, error))) {
+    if (print(c, options.format, picture, error) &&
+        options.format == RA_FORMAT_TEXT)
+      print_pace(measured, error);
+  } else if (measured && !c)
     g_prefix_error(error, "%s, %s: ", options.files[0], options.files[1]);
   return 0;
 }

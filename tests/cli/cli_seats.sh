@@ -1,6 +1,24 @@
 #!/bin/bash
 # What a first look must not get wrong: no answer that is wrong without a word,
 # plans set side by side, names that are found.  TAP on stdout.
+#
+# Stumbles of seven first users, and the tests that hold them (here: by section):
+#   search without a plan; families first        cli_search.sh
+#   several plans or seeds, one too large        here, "side by side"
+#   lengths' mean, oversubscribed fabric,
+#     traces of two plans, -t x.json             here, "no silence"
+#   changes together, a family that fits         here, "remedies"
+#   its own layout: gradients gone               here, "remedies"; cli_goals.sh 1
+#   export of a verl script, dynamic batches     cli_verl_keys.sh, cli_round_trip.sh
+#   names of the Hub; of GPUs; a directory       cli_new.sh; here, "names and places"
+#   the interval; H200 for H100                  here, "side by side"
+#   shares of an answer, bands                   cli_validate.sh, check_odds
+#   start of an MoE, experts shared; 72 GB200    cli_goals.sh 2; here, "prices"
+#   profiler's files, .gz                        cli_goals.sh 3
+#   Perfetto: path, arrows, memory               here, "no silence"
+#   one test alone, files of the recipes         cli_goals.sh 5
+#   wrong words                                  cli_errors.sh, cli_goals.sh 6
+#   an installed tree, the wheel                 installed.sh, wheel.sh
 [ -n "${BASH_VERSION-}" ] || exec bash "$0" "$@"
 # shellcheck source=tests/cli/cli_impl.sh
 . "${srcdir:?is set by make check}/tests/cli/cli_impl.sh"
@@ -44,6 +62,12 @@ cp "$tiny" other.plan
 fails "the plan of one trace is 'ppo-tiny-4-colocated.plan', of the other" \
   compare a.trace.tsv b.trace.tsv
 works compare a.trace.tsv a.trace.tsv
+! grep -q '^Load while' out
+result $? "no load is said of a machine that was not watched"
+sed '2i # wall-per-cpu: 1.7500' a.trace.tsv >loaded.trace.tsv
+works compare a.trace.tsv loaded.trace.tsv
+grep -q '^Load while measured: 1.7500 s passed for each second of a core' out
+result $? "the load of a run stands beside its error"
 
 # The ending says the format.
 "$reallot" simulate "$tiny" -n 1 -t a.json >/dev/null
