@@ -71,7 +71,7 @@ print_advice(const RaSetup *setup, const RaSetupFlags *flags,
 
   plain.record = plain.record_decode = plain.unfolded = false;
   sentence = ra_advice_sentence(setup, flags, &plain,
-                                fits ? b->iteration_s : INFINITY);
+                                fits ? b->iteration_s : HUGE_VAL);
   text = g_strconcat(sentence, "\n", NULL);
   ra_output_print(text, strlen(text), error);
 }

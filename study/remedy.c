@@ -283,8 +283,11 @@ append_path(GString *out, const char *flag, const char *kind, const char *path)
 {
   g_autofree char *base = g_path_get_basename(path);
   g_autofree char *shipped = ra_share_find(kind, base, NULL, NULL);
+  g_autofree char *there =
+      shipped ? g_canonicalize_filename(shipped, NULL) : NULL;
+  g_autofree char *here = g_canonicalize_filename(path, NULL);
   g_autofree char *word =
-      ra_quote_shell(g_strcmp0(shipped, path) == 0 ? base : path);
+      ra_quote_shell(g_strcmp0(there, here) == 0 ? base : path);
 
   g_string_append_printf(out, " --%s=%s", flag, word);
 }

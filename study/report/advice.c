@@ -17,7 +17,7 @@ ra_advice_trials(const RaSetup *setup, const RaSetupFlags *flags,
   for (guint i = 0; flags->sets && flags->sets[i]; i++)
     if (!g_str_has_prefix(flags->sets[i], "call ") &&
         !g_str_has_prefix(flags->sets[i], "plan"))
-      g_ptr_array_add(sets, flags->sets[i]);
+      g_ptr_array_add(sets, (gpointer)flags->sets[i]);
   g_ptr_array_add(sets, NULL);
   for (guint i = 0; i < RA_N_STRATEGIES; i++) {
     specs[i].placement = ra_strategy_names[i];
@@ -26,7 +26,7 @@ ra_advice_trials(const RaSetup *setup, const RaSetupFlags *flags,
     specs[i].flags.workload = setup->workload_path;
     specs[i].flags.cluster = setup->cluster_path;
     specs[i].flags.system = setup->system_path;
-    specs[i].flags.sets = (char **)sets->pdata;
+    specs[i].flags.sets = (const char *const *)sets->pdata;
     specs[i].replay = *replay;
   }
   ra_trials_run(specs, RA_N_STRATEGIES, n_threads, NULL, NULL, NULL,
