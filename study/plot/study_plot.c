@@ -357,6 +357,23 @@ append_bands(GString *out, const Sheet *s)
   }
 }
 
+/* Points of metrics alone, named by their values of the axis that no mark
+ * shows. */
+static void
+append_names(GString *out, const Sheet *s)
+{
+  const RaStudyAxis *axis = &s->study->axes[s->study->along];
+
+  if (s->axis || axis->n_values < 2)
+    return;
+  for (guint c = 0; c < ra_study_n_curves(s->study); c++)
+    g_string_append_printf(out,
+                           ", $d index %u using 2:3:(strcol(1)) with labels "
+                           "noenhanced left offset 1,0.4 tc rgb '#%06" PRIx32
+                           "' notitle",
+                           c, ra_palette_color(c));
+}
+
 static char *
 make_script(const Sheet *s, const char *terminal, const char *data)
 {
@@ -392,6 +409,7 @@ make_script(const Sheet *s, const char *terminal, const char *data)
         "lw 1 lc rgb 'black' notitle",
         c, hollow[mark], color, c);
   }
+  append_names(out, s);
   if (s->limit)
     g_string_append_printf(out,
                            ", %.9g with lines lw 1 dt 2 lc rgb '#606060' "

@@ -5,8 +5,9 @@
  *
  * Curves differ in colour, mark and dashes, so the picture is readable in
  * greyscale.  Points that violate the limits are open and not joined; points of
- * the answer have a ring.  Bands (for a pareto question, bars) are the 90 %
- * range of the model's error (study/model_error.h).
+ * the answer have a ring; points of a front are named.  Bands (for a pareto
+ * question, bars) are the 90 % range of the model's error
+ * (study/model_error.h).
  */
 #ifndef RA_STUDY_PLOT_STUDY_PLOT_H
 #define RA_STUDY_PLOT_STUDY_PLOT_H

@@ -56,6 +56,14 @@ if command -v gnuplot >/dev/null; then
   [ "$(grep -c 'id="gnuplot_plot_[0-9]*"' limit.svg)" -eq 6 ] &&
     grep -q '<text>limit</text>' limit.svg
   result $? "one curve is drawn with its limit and its answer"
+  # Of two axes the marks show one; the other's values stand beside the points.
+  sed -e 's/^question.*/question = pareto/' -e 's/^of.*/of = iteration, usd/' \
+    -e '$alabels = few, some, many, most' small.study >front.study
+  printf '%s\n' '[axis zero]' 'key = call actor_train.zero' 'values = 0, 1' >>front.study
+  run study front.study --plot=front.svg
+  for label in few some many most; do grep -c ">$label<" front.svg; done |
+    tr '\n' ' ' | grep -q '^2 2 2 2 $'
+  result $? "points of a front are named by what their marks do not show"
 fi
 
 sed 's/^question.*/question = maximum/; s/^of.*/of = goodput/' \
