@@ -561,6 +561,9 @@ begin(RaTuner *t, RaSettings **out_settings, GError **error)
   t->tune->n_tried = 1;
   read_values(t, *out_settings);
   t->best.cost = ra_tuner_cost(&t->tune->now);
+  /* Not to be tried again. */
+  g_hash_table_insert(t->known, g_strconcat(files->plan, files->workload, NULL),
+                      g_memdup2(&t->best.cost, sizeof t->best.cost));
   say(t);
   return TRUE;
 }

@@ -167,6 +167,8 @@ ra_tune_sentence(const RaTune *tune)
   if (!ra_tune_keys(tune->framework, &n_keys))
     return g_strdup_printf("No key of %s is known that could be changed",
                            ra_framework_names[tune->framework]);
+  if (n == 0 && tune->n_tried == 1)
+    return g_strdup("No other configuration could be tried");
   if (n == 0)
     return g_strdup_printf("None of the %u configurations tried is faster",
                            tune->n_tried);
