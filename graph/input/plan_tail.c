@@ -167,9 +167,8 @@ ra_plan_write_tail(const RaCallPlan *call, GString *out)
 }
 
 gboolean
-ra_plan_same_tail(const RaCallPlan *a, const RaCallPlan *b)
+ra_plan_same_tail(const RaTail *x, const RaTail *y)
 {
-  const RaTail *x = &a->tail, *y = &b->tail;
   gboolean moves = x->n_respreads > 0 || x->migrate_frac > 0;
 
   return x->assignment == y->assignment &&
@@ -193,13 +192,20 @@ ra_plan_tail_prompts(const RaPlan *plan, uint32_t call)
 }
 
 gboolean
+ra_plan_carries(const RaPlan *plan)
+{
+  for (guint i = 0; i < plan->workload->n_calls; i++)
+    if (plan->calls[i].tail.over_sample > 1 &&
+        plan->calls[i].tail.unfinished == RA_UNFINISHED_CARRY)
+      return TRUE;
+  return FALSE;
+}
+
+gboolean
 ra_plan_iterations_alike(const RaPlan *plan)
 {
   const RaWorkload *w = plan->workload;
 
-  for (guint i = 0; i < w->n_calls; i++)
-    if (plan->calls[i].tail.over_sample > 1 &&
-        plan->calls[i].tail.unfinished == RA_UNFINISHED_CARRY)
-      return FALSE;
-  return !ra_trips_are_set(w) && !ra_turns_are_set(w) && ra_workload_is_even(w);
+  return !ra_plan_carries(plan) && !ra_trips_are_set(w) &&
+         !ra_turns_are_set(w) && ra_workload_is_even(w);
 }

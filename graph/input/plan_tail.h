@@ -64,11 +64,15 @@ gboolean ra_plan_check_tail(const RaPlan *plan, uint32_t call, GError **error);
 
 /* Appends the keys that differ from their defaults, as lines of a file. */
 void ra_plan_write_tail(const RaCallPlan *call, GString *out);
-gboolean ra_plan_same_tail(const RaCallPlan *a, const RaCallPlan *b);
+gboolean ra_plan_same_tail(const RaTail *a, const RaTail *b);
 
 /* Prompts that @call starts or continues in an iteration, at least the number
  * that it must complete. */
 uint32_t ra_plan_tail_prompts(const RaPlan *plan, uint32_t call);
+
+/* TRUE if some call's unfinished sequences are carried to the next iteration.
+ */
+gboolean ra_plan_carries(const RaPlan *plan);
 
 /* TRUE if all iterations have sequences of the same lengths: fixed laws, no
  * carried sequences, no trips, no turns. */

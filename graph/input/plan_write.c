@@ -253,7 +253,7 @@ call_equal(const RaCallPlan *a, const RaCallPlan *b)
          a->releases_grads == b->releases_grads && a->realloc == b->realloc &&
          ra_plan_same_batching(a, b) && a->service == b->service &&
          ra_plan_sync_interval(a) == ra_plan_sync_interval(b) &&
-         ra_plan_same_tail(a, b);
+         ra_plan_same_tail(&a->tail, &b->tail);
 }
 
 gboolean

@@ -291,7 +291,7 @@ generate_s(RaBoundSubject *s, const RaCall *c, const RaSequenceSet *set)
 double
 ra_bound_drawn_s(RaBoundSubject *s, const RaCall *c, const RaSequenceSet *set)
 {
-  if (!set || set->rollout)
+  if (!set)
     return 0;
   if (c->kind == RA_CALL_TRAIN)
     return train_s(s, c, set);

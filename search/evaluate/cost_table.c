@@ -365,9 +365,10 @@ ra_cost_table_new_from(const RaSpace *space, const RaEstimator *estimator,
   table->space = space;
   table->estimator = estimator;
   table->store = store;
-  table->n_like = ra_workload_is_even(w) && !ra_trips_are_set(w)
-                      ? 1
-                      : space->options.n_iterations;
+  table->n_like =
+      ra_workload_is_even(w) && !ra_trips_are_set(w) && !space->carries
+          ? 1
+          : space->options.n_iterations;
   g_mutex_init(&table->lock);
   table->round = 1;
   table->reallocs =

@@ -4,13 +4,15 @@
 #include <math.h>
 
 #include "graph/input/plan_batching.h"
+#include "graph/input/plan_tail.h"
 #include "graph/input/trips.h"
 #include "search/space/footprint.h"
 #include "search/space/isolated_call.h"
 
 struct _RaLoads {
   const RaWorkload *workload; /* borrowed */
-  uint32_t n_iterations;
+  uint32_t n_all;             /* iterations */
+  uint32_t n_iterations; /* those that differ whatever the plan: 1, or n_all */
   uint64_t seed;
   uint32_t *n_trips;          /* (n_iterations) owned; 0: no trips */
   uint32_t most_trips;        /* of any iteration */
@@ -30,6 +32,7 @@ typedef struct {
   gboolean drops;       /* keys and values during tools */
   int balance, padding; /* of micro-batches */
   uint32_t padded_length;
+  RaTail tail;
 } Key;
 
 static guint
@@ -63,7 +66,8 @@ key_equal(gconstpointer a, gconstpointer b)
          same_batching(&x->batching, &y->batching) &&
          x->kv_block == y->kv_block && x->drops == y->drops &&
          x->balance == y->balance && x->padding == y->padding &&
-         x->padded_length == y->padded_length;
+         x->padded_length == y->padded_length &&
+         ra_plan_same_tail(&x->tail, &y->tail);
 }
 
 RaLoads *
@@ -72,6 +76,7 @@ ra_loads_new(const RaWorkload *workload, uint32_t n_iterations, uint64_t seed)
   RaLoads *loads = g_new0(RaLoads, 1);
 
   loads->workload = workload;
+  loads->n_all = n_iterations;
   loads->n_iterations =
       ra_workload_is_even(workload) && !ra_trips_are_set(workload)
           ? 1
@@ -121,7 +126,9 @@ const RaSequenceSet *
 ra_loads_set(RaLoads *loads, const RaPlan *plan, uint32_t set, uint32_t k,
              uint32_t trip)
 {
-  gsize at = (gsize)k * loads->workload->n_calls + set;
+  gsize at =
+      (loads->n_iterations == 1 ? 0 : (gsize)k) * loads->workload->n_calls +
+      set;
   const RaSequenceSet **slot;
 
   at = at * (1 + loads->most_trips) + (trip == RA_NONE ? 0 : 1 + trip);
@@ -156,7 +163,9 @@ new_load(RaLoads *loads, const RaPlan *plan, uint32_t call)
   g_autofree RaCallLoad *all = NULL;
 
   if (!is_common(loads, plan, call)) {
-    all = ra_call_loads_new(plan, loads->n_iterations, loads->seed);
+    all = ra_call_loads_new(
+        plan, ra_plan_carries(plan) ? loads->n_all : loads->n_iterations,
+        loads->seed);
     return all[call];
   }
   for (uint32_t k = 0; k < loads->n_iterations; k++)
@@ -180,7 +189,8 @@ ra_loads_of(RaLoads *loads, const RaPlan *plan, uint32_t call)
              .drops = p->tool_kv_drops,
              .balance = p->balance,
              .padding = p->padding,
-             .padded_length = p->padded_length};
+             .padded_length = p->padded_length,
+             .tail = p->tail};
   RaCallLoad *load, made;
 
   if (loads->workload->calls[call].kind == RA_CALL_GENERATE)

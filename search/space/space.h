@@ -198,6 +198,8 @@ typedef struct {
   GPtrArray *added;           /* owned: RaMesh added by ra_space_add() */
   gboolean pins;              /* some candidate pins its residency */
   gboolean host_meshes;       /* some host call has a mesh */
+  gboolean carries;           /* some candidate carries sequences over, so that
+                                 its iterations differ */
 } RaSpace;
 
 /* Choice of a point for one call. */
@@ -268,8 +270,9 @@ GArray *ra_space_rejected(const RaSpace *space, uint32_t call);
  * Returns: %FALSE where @plan cannot be a point: GPUs that meshes may not have,
  * slices of several nodes, more than RA_NODE_SET_RUNS runs of them (one, for a
  * host call), a rank order other than tp-cp-dp-pp, adapters whose calls differ
- * in residency, long tails, a rollout service (both depend on more than one
- * call)
+ * in residency, a rollout service (its batches end by the times of other
+ * calls), and, where lengths are sampled, a tail that over-samples or whose
+ * sequences are streamed (other calls have those that are complete first)
  */
 gboolean ra_space_add(RaSpace *space, const RaPlan *plan, RaPoint *out_point);
 

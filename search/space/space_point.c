@@ -4,7 +4,9 @@
 #include <string.h>
 
 #include "graph/input/plan_batching.h"
+#include "graph/input/plan_tail.h"
 #include "graph/input/residency.h"
+#include "graph/input/trips.h"
 #include "search/space/space_impl.h"
 
 /* TRUE if it is a slice of a node or whole nodes, in at most @n_runs runs. */
@@ -53,7 +55,7 @@ same_strategy(const RaCallPlan *a, const RaCallPlan *b)
          a->scatter_sends == b->scatter_sends && a->balance == b->balance &&
          a->padding == b->padding && a->padded_length == b->padded_length &&
          a->master_weights == b->master_weights &&
-         ra_plan_same_batching(a, b) &&
+         ra_plan_same_batching(a, b) && ra_plan_same_tail(&a->tail, &b->tail) &&
          memcmp(a->stage_layers, b->stage_layers,
                 a->pp * a->n_virtual * sizeof(uint32_t)) == 0;
 }
@@ -214,6 +216,15 @@ find_residency(const RaPlan *plan, uint32_t model, uint8_t *out,
     *out = RA_RESIDENCY_RELEASE;
 }
 
+/* TRUE if the tail of @call decides nothing of other calls: which sequences
+ * they have, or in which order, where lengths differ. */
+static gboolean
+is_own_tail(const RaWorkload *w, uint32_t call, const RaTail *tail)
+{
+  return (ra_workload_is_even(w) && !ra_trips_are_set(w)) ||
+         (tail->over_sample <= 1 && w->calls[call].n_parts == 1);
+}
+
 /* TRUE if the calls of @plan can be chosen. */
 static gboolean
 can_add(const RaSpace *space, const RaPlan *plan)
@@ -230,7 +241,8 @@ can_add(const RaSpace *space, const RaPlan *plan)
       continue;
     }
     if (!is_regular(space->cluster, p) || !ra_space_has_gpus(space, &p->mesh) ||
-        ra_tail_is_set(&p->tail) || p->service != 0 || p->sync_interval > 1)
+        p->service != 0 || p->sync_interval > 1 ||
+        (ra_tail_is_set(&p->tail) && !is_own_tail(w, c, &p->tail)))
       return FALSE;
   }
   return TRUE;
@@ -250,6 +262,7 @@ ra_space_add(RaSpace *space, const RaPlan *plan, RaPoint *out_point)
     if (differ[m] && w->models[m].adapters)
       return FALSE;
   }
+  space->carries |= ra_plan_carries(plan);
   for (guint c = 0; c < w->n_calls; c++) {
     const RaCallPlan *p = &plan->calls[c];
     uint32_t model = w->calls[c].model;

@@ -189,18 +189,6 @@ check_same(SearchCase *c, RaPlan *plan, RaPoint *out)
   ra_space_plan_free(other);
 }
 
-/* Costs anew, as candidates were added. */
-static void
-compare_points(SearchCase *c, const RaPoint *points, guint n)
-{
-  ra_evaluator_free(c->evaluator);
-  ra_cost_table_free(c->costs);
-  c->costs = ra_cost_table_new(c->space, c->setup->estimator, 1, NULL);
-  c->evaluator = ra_evaluator_new(c->costs);
-  for (guint i = 0; i < n; i++)
-    search_case_compare(c, &points[i]);
-}
-
 /* Every strategy's plan comes back equal, and is simulated as evaluated. */
 START_TEST(strategies)
 {
@@ -229,7 +217,7 @@ START_TEST(strategies)
       if (draft)
         check_same(&c, draft->plan, &points[n++]);
     }
-    compare_points(&c, points, n);
+    search_case_compare_added(&c, points, n);
     search_case_clear(&c);
     n_all += n;
   }
@@ -267,7 +255,7 @@ START_TEST(offloaded)
   }
   ck_assert_uint_gt(n, N / 4);
   ck_assert(c.space->pins);
-  compare_points(&c, points, n);
+  search_case_compare_added(&c, points, n);
   search_case_clear(&c);
 }
 END_TEST

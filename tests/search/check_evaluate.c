@@ -192,6 +192,21 @@ START_TEST(all_dimensions)
 }
 END_TEST
 
+/* The point that equals @plan, which is freed. */
+static RaPoint
+add(SearchCase *c, RaPlan *plan)
+{
+  RaPoint point;
+  RaPlan *other;
+
+  ck_assert(ra_space_add(c->space, plan, &point));
+  other = ra_space_plan_new(c->space, &point);
+  ck_assert(ra_plan_equal(plan, other));
+  ra_space_plan_free(plan);
+  ra_space_plan_free(other);
+  return point;
+}
+
 /* Spreads the experts of @p over tensor-parallel ranks, in a way that is drawn;
  * FALSE: it has one such rank. */
 static gboolean
@@ -230,24 +245,15 @@ START_TEST(experts_over_tp)
                    RA_SPACE_FULL, NULL);
   for (guint i = 0; i < N; i++) {
     RaPoint point = random_point(&c, FALSE);
-    RaPlan *plan = ra_space_plan_new(c.space, &point), *other;
+    RaPlan *plan = ra_space_plan_new(c.space, &point);
 
     for (guint k = 0; k < c.setup->workload->n_calls; k++)
       if (c.setup->workload->calls[k].model != RA_NONE)
         n_spread += spread_over_tp(&c, 128, &plan->calls[k]);
-    ck_assert(ra_space_add(c.space, plan, &points[i]));
-    other = ra_space_plan_new(c.space, &points[i]);
-    ck_assert(ra_plan_equal(plan, other));
-    ra_space_plan_free(plan);
-    ra_space_plan_free(other);
+    points[i] = add(&c, plan);
   }
   ck_assert_uint_gt(n_spread, N);
-  ra_evaluator_free(c.evaluator);
-  ra_cost_table_free(c.costs);
-  c.costs = ra_cost_table_new(c.space, c.setup->estimator, 1, NULL);
-  c.evaluator = ra_evaluator_new(c.costs);
-  for (guint i = 0; i < N; i++)
-    search_case_compare(&c, &points[i]);
+  search_case_compare_added(&c, points, N);
   search_case_clear(&c);
 }
 END_TEST
@@ -313,7 +319,7 @@ START_TEST(gathered)
   generate = ra_workload_find_call(c.setup->workload, "actor_generate");
   for (guint i = 0; i < N; i++) {
     RaPoint point = random_point(&c, TRUE);
-    RaPlan *plan = ra_space_plan_new(c.space, &point), *other;
+    RaPlan *plan = ra_space_plan_new(c.space, &point);
     RaCallPlan *calls = plan->calls;
 
     gather(&c, &calls[generate], &calls[reward]);
@@ -323,19 +329,10 @@ START_TEST(gathered)
     n_meet += calls[reward].set && calls[checker].set &&
               ra_mesh_gpu(&calls[reward].mesh, plan->cluster, 0) ==
                   ra_mesh_gpu(&calls[checker].mesh, plan->cluster, 0);
-    ck_assert(ra_space_add(c.space, plan, &points[i]));
-    other = ra_space_plan_new(c.space, &points[i]);
-    ck_assert(ra_plan_equal(plan, other));
-    ra_space_plan_free(plan);
-    ra_space_plan_free(other);
+    points[i] = add(&c, plan);
   }
   ck_assert(n_stay > 0 && n_meet > 0);
-  ra_evaluator_free(c.evaluator);
-  ra_cost_table_free(c.costs);
-  c.costs = ra_cost_table_new(c.space, c.setup->estimator, 1, NULL);
-  c.evaluator = ra_evaluator_new(c.costs);
-  for (guint i = 0; i < N; i++)
-    search_case_compare(&c, &points[i]);
+  search_case_compare_added(&c, points, N);
   search_case_clear(&c);
   ck_assert_int_eq(g_unlink(path), 0);
   ck_assert_int_eq(g_rmdir(folder), 0);
@@ -398,6 +395,73 @@ START_TEST(streaming)
 
   compare_random("ppo-llama-7b-stream.workload", sets, RA_SPACE_REAL, 100,
                  TRUE);
+}
+END_TEST
+
+/* Gives @p, a generate call, a tail that is drawn; @begins: it may begin more
+ * prompts than it needs. */
+static void
+draw_tail(SearchCase *c, gboolean begins, RaCallPlan *p)
+{
+  RaTail *t = &p->tail;
+
+  *t = (RaTail){.over_sample = begins ? 1 + 0.25 * search_case_below(c, 4) : 1,
+                .unfinished = (int)search_case_below(c, 2),
+                .moved_kv = (int)search_case_below(c, 2),
+                .assignment = (int)search_case_below(c, 2),
+                .prediction = 1,
+                .migrate_to = 1};
+  if (search_case_below(c, 2)) {
+    t->n_respreads = search_case_below(c, 3);
+  } else if (p->dp > 1) {
+    t->migrate_frac = 0.125 * search_case_below(c, 8);
+    t->migrate_to = 1 + search_case_below(c, p->dp - 1);
+  }
+}
+
+static void
+compare_tails(const char *workload, const char *const *sets, gboolean begins)
+{
+  enum { N = 40 };
+  RaPoint points[N];
+  SearchCase c;
+  uint32_t call;
+
+  search_case_init(&c, workload, "h100-16n.cluster", sets, RA_SPACE_COMMON,
+                   NULL);
+  call = ra_workload_find_call(c.setup->workload, "actor_generate");
+  for (guint i = 0; i < N; i++) {
+    RaPlan *plan;
+
+    do
+      points[i] = random_point(&c, FALSE);
+    while (c.space->calls[call]
+               .candidates[points[i].calls[call].candidate]
+               .plan.zero > 0);
+    plan = ra_space_plan_new(c.space, &points[i]);
+    draw_tail(&c, begins, &plan->calls[call]);
+    points[i] = add(&c, plan);
+  }
+  ck_assert(c.space->carries == begins);
+  search_case_compare_added(&c, points, N);
+  search_case_clear(&c);
+}
+
+/* Tails that move sequences, of sampled lengths; where lengths are fixed, also
+ * those that begin more than they need, and carry the rest over or stop it, of
+ * calls in one part and in several.  The fault: tables that take iterations of
+ * fixed lengths for alike have the first one's cost for all, but a later one
+ * begins with what was carried. */
+START_TEST(tails)
+{
+  const char *drawn[] = {"cluster.nodes=2", "workload.prompts=16", SHORT, NULL};
+  const char *fixed[] = {"cluster.nodes=2", "workload.prompts=64",
+                         "workload.prompt-length=fixed(128)",
+                         "workload.response-length=fixed(256)", NULL};
+
+  compare_tails("grpo-qwen2.5-7b.workload", drawn, FALSE);
+  compare_tails("grpo-qwen2.5-7b.workload", fixed, TRUE);
+  compare_tails("ppo-llama-7b-stream.workload", fixed, TRUE);
 }
 END_TEST
 
@@ -619,6 +683,7 @@ evaluate_suite(void)
   tcase_add_test(same, lagging);
   tcase_add_test(same, in_trips);
   tcase_add_test(same, streaming);
+  tcase_add_test(same, tails);
   tcase_add_test(same, relabelled);
   tcase_add_test(same, bounds);
   tcase_add_test(same, bounds_of_all);

@@ -223,4 +223,16 @@ search_case_compare(SearchCase *c, const RaPoint *point)
   ra_space_plan_free(plan);
 }
 
+/* Costs anew, as candidates were added. */
+static inline void
+search_case_compare_added(SearchCase *c, const RaPoint *points, guint n)
+{
+  ra_evaluator_free(c->evaluator);
+  ra_cost_table_free(c->costs);
+  c->costs = ra_cost_table_new(c->space, c->setup->estimator, 1, NULL);
+  c->evaluator = ra_evaluator_new(c->costs);
+  for (guint i = 0; i < n; i++)
+    search_case_compare(c, &points[i]);
+}
+
 #endif
