@@ -694,9 +694,9 @@ n_launches(const Side *s, uint32_t k, uint32_t n_layers, uint32_t at)
 
 /* A layer of a step, op by op and as a graph: two norms with the additions
  * before them, four GEMMs, rotary positions with rows of the cache, attention,
- * also of parts, and SwiGLU: 9.  Where every op is checked, which on a device is
- * asked for, checks of the eight that are not positions.  The first step makes
- * rooms too. */
+ * also of parts, and SwiGLU: 9.  Where every op is checked, which on a device
+ * is asked for, checks of the eight that are not positions.  The first step
+ * makes rooms too. */
 START_TEST(test_launches)
 {
   static const size_t expected[] = {9, 9, 17, 17};
