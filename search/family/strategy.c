@@ -356,22 +356,24 @@ plan_on(const RaWorkload *workload, const RaCluster *cluster,
                      .estimator = estimator,
                      .options = options};
   gboolean turns = ra_turns_are_set(workload);
-  GError *cause = NULL;
+  GError *cause = NULL, *later = NULL;
   RaDraft *draft;
 
   if (!check_batching(workload, options, error))
     return NULL;
   draft = write_with(
       writer, turns ? RA_SHAPE_CONTINUOUS : first[options->batching], &cause);
-  /* The reason of a static batch is the plainer one. */
+  /* The reason of a static batch is the plainer one, but for lack of time. */
   if (!draft && !turns && options->batching == RA_STRATEGY_BATCHING_AUTO &&
       !generates_in_zero(options) &&
       g_error_matches(cause, RA_ERROR, RA_ERROR_NEGATIVE) && may_fit(&writer))
-    draft = write_with(writer, RA_SHAPE_EITHER, NULL);
-  if (draft)
-    g_clear_error(&cause);
-  else
-    g_propagate_error(error, cause);
+    draft = write_with(writer, RA_SHAPE_EITHER, &later);
+  if (!draft && later && ra_until_is_over(options->until))
+    g_propagate_error(error, g_steal_pointer(&later));
+  else if (!draft)
+    g_propagate_error(error, g_steal_pointer(&cause));
+  g_clear_error(&cause);
+  g_clear_error(&later);
   return draft;
 }
 
