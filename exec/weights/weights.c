@@ -196,20 +196,27 @@ is_mask(const RaModel *model, const char *name)
           g_str_has_suffix(name, ".attn.masked_bias"));
 }
 
-/* Tensors that are read otherwise, or are of a layer that predicts tokens
- * further ahead (MTP), which transformers leaves out too. */
+/* Corrections of a router, which read_router_bias() reads, or a tensor of a
+ * layer of GLM-4.5 that predicts tokens further ahead (MTP), which transformers
+ * leaves out too. */
 static gboolean
-is_apart(const RaModel *model, const char *name)
+is_apart(const RaWeights *w, const char *name)
 {
   static const char layers[] = "model.layers.";
-  char *end;
+  const RaModel *m = w->model;
+  g_autofree char *bias = NULL, *prefix = NULL;
   guint64 layer;
 
-  if (model->family != RA_FAMILY_OTHER || !g_str_has_prefix(name, layers))
+  if (!w->numerics.sigmoid_router || !g_str_has_prefix(name, layers))
     return FALSE;
-  layer = g_ascii_strtoull(name + strlen(layers), &end, 10);
-  return layer >= model->n_layers ||
-         g_str_has_suffix(RA_WEIGHTS_ROUTER_BIAS, end);
+  layer = g_ascii_strtoull(name + strlen(layers), NULL, 10);
+  if (layer > G_MAXUINT32)
+    return FALSE;
+  prefix = g_strdup_printf("%s%u.", layers, (guint32)layer);
+  if (layer >= m->n_layers)
+    return g_str_has_prefix(name, prefix);
+  bias = g_strdup_printf(RA_WEIGHTS_ROUTER_BIAS, (guint32)layer);
+  return ra_model_layer_is_moe(m, (guint32)layer) && strcmp(name, bias) == 0;
 }
 
 static gboolean fail(const RaWeights *w, GError **error, const char *format,
@@ -314,7 +321,7 @@ ra_weights_check(const RaWeights *weights, const RaModel *model, GError **error)
 
     /* A copy of a tied embedding, or what a value head stands in for. */
     if (g_hash_table_contains(known, name) || strcmp(name, head_name) == 0 ||
-        is_mask(model, name) || is_apart(model, name))
+        is_mask(model, name) || is_apart(weights, name))
       continue;
     shown = g_strescape(name, NULL);
     return fail(weights, error, "tensor '%s' is none of model '%s'", shown,

@@ -434,6 +434,40 @@ START_TEST(test_foreign)
 }
 END_TEST
 
+/* Names beside those of GLM-4.5: those of its layer 2, behind the last, are
+ * left out; ends of a router's name, a dense layer's and no number are refused,
+ * as is any of Qwen2-MoE.  A test of suffixes alone took all. */
+START_TEST(test_names_beside)
+{
+  static const struct {
+    const char *checkpoint, *name;
+    gboolean is_good;
+  } cases[] = {
+      {"glm4-moe", "model.layers.0", FALSE},
+      {"glm4-moe", "model.layers.1", FALSE},
+      {"glm4-moe", "model.layers.bias", FALSE},
+      {"glm4-moe", "model.layers.0.mlp.gate.e_score_correction_bias", FALSE},
+      {"qwen2-moe", "model.layers.2.mlp.gate.weight", FALSE},
+      {"glm4-moe", "model.layers.2.mlp.gate.weight", TRUE},
+  };
+
+  for (guint i = 0; i < G_N_ELEMENTS(cases); i++) {
+    g_autofree char *folder = checkpoint_folder(cases[i].checkpoint);
+    g_autoptr(RaWeights) w = open_good(folder);
+    g_autoptr(GError) error = NULL;
+    GHashTableIter iter;
+    gpointer any;
+
+    g_hash_table_iter_init(&iter, w->tensors);
+    ck_assert(g_hash_table_iter_next(&iter, NULL, &any));
+    g_hash_table_insert(w->tensors, (gpointer)cases[i].name, any);
+    ck_assert_msg(ra_weights_check(w, w->model, &error) == cases[i].is_good,
+                  "%s", cases[i].name);
+    g_hash_table_remove(w->tensors, cases[i].name);
+  }
+}
+END_TEST
+
 /* Fused tensors of another shape: one that lies the other way round, as a
  * Linear's would, and the names that are said are the checkpoint's. */
 START_TEST(test_fused_shape)
@@ -498,6 +532,7 @@ weights_suite(void)
   tcase_add_test(tcase, test_config);
   tcase_add_test(tcase, test_other_model);
   tcase_add_test(tcase, test_foreign);
+  tcase_add_test(tcase, test_names_beside);
   tcase_add_test(tcase, test_fused_shape);
   suite_add_tcase(suite, tcase);
   return suite;
