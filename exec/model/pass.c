@@ -58,8 +58,9 @@ ra_pass_new(RaStage *stage, const RaPiece *piece, const RaTokens *tokens,
     p->inputs[i] = keep || i == 0 ? take(p, room * hidden) : p->inputs[0];
   p->layers = g_new0(RaLayerKept, piece->n_layers + 1);
   for (uint32_t i = 0; keeps_layers(p) && i < piece->n_layers; i++)
-    p->layers[i] =
-        ra_layer_kept(stage, t, take_bytes(p, ra_layer_kept_n(stage, t)));
+    p->layers[i] = ra_layer_kept(
+        stage, piece->first_layer + i, t,
+        take_bytes(p, ra_layer_kept_n(stage, piece->first_layer + i, t)));
   if (piece->has_head)
     p->values = p->log_prob = p->numbers = g_new0(float, t + 1);
   return p;
@@ -313,8 +314,10 @@ layers_backward(RaPass *pass, const RaPiece *part)
   gsize t = pass->tokens->n_tokens;
   uint32_t first = part->first_layer - pass->piece.first_layer;
   gboolean keeps = keeps_layers(pass);
-  void *slab = keeps ? NULL : ra_stage_take_bytes(s, ra_layer_kept_n(s, t));
-  RaLayerKept one = keeps ? (RaLayerKept){0} : ra_layer_kept(s, t, slab);
+  void *slab =
+      keeps ? NULL : ra_stage_take_bytes(s, ra_layer_kept_n(s, RA_NONE, t));
+  RaLayerKept one =
+      keeps ? (RaLayerKept){0} : ra_layer_kept(s, RA_NONE, t, slab);
 
   for (uint32_t i = first + part->n_layers; i-- > first;) {
     RaLayerKept *kept = keeps ? &pass->layers[i] : &one;

@@ -300,10 +300,11 @@ void ra_layer_attention(RaStage *s, gint32 layer, const RaTokens *tokens,
 void ra_layer_backward(RaStage *s, gint32 layer, const RaTokens *tokens,
                        const RaElem *x, const RaLayerKept *kept, RaElem *d);
 
-/* Bytes that a layer keeps for @t tokens, and its arrays in @slab; experts have
- * their own memory: ra_layer_kept_clear(). */
-gsize ra_layer_kept_n(const RaStage *s, gsize t);
-RaLayerKept ra_layer_kept(const RaStage *s, gsize t, void *slab);
+/* Bytes that @layer keeps for @t tokens, RA_NONE: that any may, and its arrays
+ * in @slab; experts have their own memory: ra_layer_kept_clear(). */
+gsize ra_layer_kept_n(const RaStage *s, uint32_t layer, gsize t);
+RaLayerKept ra_layer_kept(const RaStage *s, uint32_t layer, gsize t,
+                          void *slab);
 /* The same for a layer that keeps nothing: inputs and outputs of its largest
  * op, besides the rows. */
 gsize ra_layer_room_n(const RaStage *s, gsize t);

@@ -13,18 +13,23 @@ normed_heads(const RaStage *s)
   return s->model->qk_norm ? (gsize)s->q_heads + s->kv_heads : 0;
 }
 
-/* Width of a dense MLP; experts allocate what their rows need. */
+/* Width of the dense MLP of @layer, RA_NONE: of any; experts allocate what
+ * their rows need. */
 static gsize
-kept_ffn(const RaStage *s)
+kept_ffn(const RaStage *s, uint32_t layer)
 {
-  return ra_model_n_moe_layers(s->model) == s->model->n_layers ? 0 : s->ffn;
+  gboolean none = layer == RA_NONE
+                      ? ra_model_n_moe_layers(s->model) == s->model->n_layers
+                      : ra_model_layer_is_moe(s->model, layer);
+
+  return none ? 0 : s->ffn;
 }
 
 /* Width of the input of its activation. */
 static gsize
-kept_up(const RaStage *s)
+kept_up(const RaStage *s, uint32_t layer)
 {
-  return (s->model->mlp == RA_MLP_GATED ? 2 : 1) * kept_ffn(s);
+  return (s->model->mlp == RA_MLP_GATED ? 2 : 1) * kept_ffn(s, layer);
 }
 
 /* The first of the matrices that make it, which are neighbours. */
@@ -35,7 +40,7 @@ up_kind(const RaStage *s)
 }
 
 gsize
-ra_layer_kept_n(const RaStage *s, gsize t)
+ra_layer_kept_n(const RaStage *s, uint32_t layer, gsize t)
 {
   gsize hidden = s->model->hidden, heads = t * normed_heads(s);
   gsize room = ra_stage_room(s, t);
@@ -46,8 +51,9 @@ ra_layer_kept_n(const RaStage *s, gsize t)
          ra_stage_elem_room(s, t * ra_stage_q_width(s)) +
          ra_stage_float_room(s, t * s->q_heads) +
          ra_stage_elem_room(s, heads * s->model->head_dim) +
-         ra_stage_float_room(s, heads) + ra_stage_elem_room(s, t * kept_up(s)) +
-         ra_stage_elem_room(s, t * kept_ffn(s));
+         ra_stage_float_room(s, heads) +
+         ra_stage_elem_room(s, t * kept_up(s, layer)) +
+         ra_stage_elem_room(s, t * kept_ffn(s, layer));
 }
 
 /* The next @n elements at @at, or floats, which goes on behind them. */
@@ -70,7 +76,7 @@ cut_floats(const RaStage *s, char **at, gsize n)
 }
 
 RaLayerKept
-ra_layer_kept(const RaStage *s, gsize t, void *slab)
+ra_layer_kept(const RaStage *s, uint32_t layer, gsize t, void *slab)
 {
   gsize hidden = s->model->hidden, heads = t * normed_heads(s);
   gsize room = ra_stage_room(s, t);
@@ -87,8 +93,8 @@ ra_layer_kept(const RaStage *s, gsize t, void *slab)
   k.mlp_inv = cut_floats(s, &at, room * ra_stage_norm_stats(s));
   k.heads = cut(s, &at, heads * s->model->head_dim);
   k.heads_inv = cut_floats(s, &at, heads);
-  k.gate_up = cut(s, &at, t * kept_up(s));
-  k.active = cut(s, &at, t * kept_ffn(s));
+  k.gate_up = cut(s, &at, t * kept_up(s, layer));
+  k.active = cut(s, &at, t * kept_ffn(s, layer));
   return k;
 }
 
@@ -109,8 +115,9 @@ turns_of(const RaStage *s, gsize t)
   gsize qkv = ra_stage_elem_room(s, t * ra_stage_qkv_width(s)) +
               ra_stage_float_room(s, n_floats);
 
-  return (Turns){ra_stage_elem_room(s, MAX(first, t * kept_ffn(s))),
-                 MAX(qkv, ra_stage_elem_room(s, MAX(rows, t * kept_up(s))))};
+  return (Turns){
+      ra_stage_elem_room(s, MAX(first, t * kept_ffn(s, RA_NONE))),
+      MAX(qkv, ra_stage_elem_room(s, MAX(rows, t * kept_up(s, RA_NONE))))};
 }
 
 gsize
@@ -200,7 +207,7 @@ mlp_forward(RaStage *s, gint32 layer, gsize t, const RaElem *x,
     kept->experts = ra_experts_forward(s, layer, t, x, out);
     return;
   }
-  ra_stage_linear(s, t, kept_up(s), hidden, x,
+  ra_stage_linear(s, t, kept_up(s, RA_NONE), hidden, x,
                   ra_stage_weight(s, up_kind(s), layer, FALSE),
                   ra_stage_weight(s, up_kind(s), layer, TRUE), kept->gate_up);
   ra_stage_activation(s, t, ffn, kept->gate_up, kept->active);
@@ -416,11 +423,11 @@ dense_backward(RaStage *s, gint32 layer, gsize t, const RaLayerKept *kept,
                          ra_stage_grad(s, RA_TENSOR_DOWN, layer, FALSE),
                          ra_stage_grad(s, RA_TENSOR_DOWN, layer, TRUE));
   ra_stage_activation_backward(s, t, ffn, kept->gate_up, d_active, d_gate_up);
-  ra_stage_linear_input(s, t, kept_up(s), hidden, d_gate_up,
+  ra_stage_linear_input(s, t, kept_up(s, RA_NONE), hidden, d_gate_up,
                         ra_stage_weight(s, up_kind(s), layer, FALSE),
                         scratch->d_hidden);
   ra_stage_linear_weight(
-      s, t, kept_up(s), hidden, d_gate_up,
+      s, t, kept_up(s, RA_NONE), hidden, d_gate_up,
       ra_stage_gather_rows(s, t, kept->mlp_normed, scratch->whole, TRUE),
       ra_stage_grad(s, up_kind(s), layer, FALSE),
       ra_stage_grad(s, up_kind(s), layer, TRUE));
@@ -504,7 +511,7 @@ mlp_backward(RaStage *s, gint32 layer, gsize t, const RaLayerKept *kept,
 {
   gboolean moe = is_moe(s, layer);
   const Scratch scratch =
-      scratch_take(s, t, moe ? 0 : s->ffn, moe ? 0 : kept_up(s));
+      scratch_take(s, t, moe ? 0 : s->ffn, moe ? 0 : kept_up(s, RA_NONE));
   const RaElem *d_out =
       keeps_rows(s, layer)
           ? d
