@@ -3,7 +3,6 @@
 
 #include <inttypes.h>
 #include <math.h>
-#include <stdbool.h>
 #include <string.h>
 
 #include "base/error.h"
@@ -61,18 +60,18 @@ typedef struct {
 /* A strategy that takes less time, below the explanation. */
 static void
 print_advice(const RaSetup *setup, const RaSetupFlags *flags,
-             const RaReplay *replay, const RaReplayOptions *options, bool fits,
-             GError **error)
+             const RaReplay *replay, const RaReplayOptions *options,
+             gboolean fits, GError **error)
 {
   RaReplayOptions plain = *options;
   g_autoptr(RaBreakdown) b = ra_breakdown_new(replay->sim, replay->graph);
-  g_autofree char *sentence = NULL;
+  RaProgress *progress = ra_progress_begin("trying placement strategies");
   g_autofree char *text = NULL;
 
-  plain.record = plain.record_decode = plain.unfolded = false;
-  sentence = ra_advice_sentence(setup, flags, &plain,
-                                fits ? b->iteration_s : HUGE_VAL);
-  text = g_strconcat(sentence, "\n", NULL);
+  plain.record = plain.record_decode = plain.unfolded = FALSE;
+  text = ra_advice_sentence(setup, flags, &plain,
+                            fits ? b->iteration_s : HUGE_VAL);
+  ra_progress_end(progress);
   ra_output_print(text, strlen(text), error);
 }
 

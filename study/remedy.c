@@ -292,6 +292,12 @@ append_path(GString *out, const char *flag, const char *kind, const char *path)
   g_string_append_printf(out, " --%s=%s", flag, word);
 }
 
+gboolean
+ra_remedy_is_of_plan(const char *set)
+{
+  return g_str_has_prefix(set, "call ") || g_str_has_prefix(set, "plan");
+}
+
 char *
 ra_remedy_command(const RaSetup *setup, const RaSetupFlags *flags,
                   const char *name)
@@ -303,8 +309,7 @@ ra_remedy_command(const RaSetup *setup, const RaSetupFlags *flags,
   append_path(out, "cluster", "clusters", setup->cluster_path);
   g_string_append_c(out, ' ');
   for (guint i = 0; flags->sets && flags->sets[i]; i++)
-    if (!g_str_has_prefix(flags->sets[i], "call ") &&
-        !g_str_has_prefix(flags->sets[i], "plan"))
+    if (!ra_remedy_is_of_plan(flags->sets[i]))
       append_set(out, flags->sets[i]);
   g_string_append_printf(out, "-o %s.plan", name);
   return g_string_free(out, FALSE);

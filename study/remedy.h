@@ -49,6 +49,10 @@
 char *ra_remedy_find(const RaSetup *setup, const RaSetupFlags *flags,
                      const RaReplay *replay, uint32_t gpu);
 
+/* TRUE if the override @set (GROUP.KEY=VALUE) is of a call or of the plan,
+ * which another plan does not have. */
+gboolean ra_remedy_is_of_plan(const char *set);
+
 /**
  * ra_remedy_command:
  * @name: of a placement strategy

@@ -335,83 +335,74 @@ static const Row other_after[] = {
    SIZE_VISION_HEADS_OUT}, \
   {"visual.blocks.*.attn.proj.bias", VISION, BLOCK, 0, SIZE_VISION_NORM}
 
+#define VISION_LINEAR(name, when, weight, bias) \
+  {name ".weight", VISION, when, 0, weight}, \
+  {name ".bias", VISION, when, 0, bias}
+
 #define VISION_LAYER_NORMS \
-  {"visual.blocks.*.norm1.weight", VISION, BLOCK, 0, SIZE_VISION_NORM}, \
-  {"visual.blocks.*.norm1.bias", VISION, BLOCK, 0, SIZE_VISION_NORM}, \
-  {"visual.blocks.*.norm2.weight", VISION, BLOCK, 0, SIZE_VISION_NORM}, \
-  {"visual.blocks.*.norm2.bias", VISION, BLOCK, 0, SIZE_VISION_NORM}
+  VISION_LINEAR("visual.blocks.*.norm1", BLOCK, SIZE_VISION_NORM, \
+                SIZE_VISION_NORM), \
+  VISION_LINEAR("visual.blocks.*.norm2", BLOCK, SIZE_VISION_NORM, \
+                SIZE_VISION_NORM)
 
 static const Row qwen2_vision[] = {
-  {"visual.patch_embed.proj.weight", VISION, WHEN_ALWAYS, 0,
-   SIZE_VISION_PATCH},
+  {"visual.patch_embed.proj.weight", VISION, WHEN_ALWAYS, 0, SIZE_VISION_PATCH},
   VISION_LAYER_NORMS,
   VISION_ATTENTION,
-  {"visual.blocks.*.mlp.fc1.weight", VISION, BLOCK, 0, SIZE_VISION_IN},
-  {"visual.blocks.*.mlp.fc1.bias", VISION, BLOCK, 0, SIZE_VISION_INNER},
-  {"visual.blocks.*.mlp.fc2.weight", VISION, BLOCK, 0, SIZE_VISION_OUT},
-  {"visual.blocks.*.mlp.fc2.bias", VISION, BLOCK, 0, SIZE_VISION_NORM},
-  {"visual.merger.ln_q.weight", VISION, WHEN_ALWAYS, 0, SIZE_VISION_NORM},
-  {"visual.merger.ln_q.bias", VISION, WHEN_ALWAYS, 0, SIZE_VISION_NORM},
-  {"visual.merger.mlp.0.weight", VISION, WHEN_ALWAYS, 0, SIZE_VISION_WIDE_IN},
-  {"visual.merger.mlp.0.bias", VISION, WHEN_ALWAYS, 0, SIZE_VISION_WIDE},
-  {"visual.merger.mlp.2.weight", VISION, WHEN_ALWAYS, 0,
-   SIZE_VISION_WIDE_OUT},
-  {"visual.merger.mlp.2.bias", VISION, WHEN_ALWAYS, 0, SIZE_HIDDEN},
+  VISION_LINEAR("visual.blocks.*.mlp.fc1", BLOCK,
+                SIZE_VISION_IN, SIZE_VISION_INNER),
+  VISION_LINEAR("visual.blocks.*.mlp.fc2", BLOCK,
+                SIZE_VISION_OUT, SIZE_VISION_NORM),
+  VISION_LINEAR("visual.merger.ln_q", WHEN_ALWAYS,
+                SIZE_VISION_NORM, SIZE_VISION_NORM),
+  VISION_LINEAR("visual.merger.mlp.0", WHEN_ALWAYS,
+                SIZE_VISION_WIDE_IN, SIZE_VISION_WIDE),
+  VISION_LINEAR("visual.merger.mlp.2", WHEN_ALWAYS,
+                SIZE_VISION_WIDE_OUT, SIZE_HIDDEN),
   {NULL, 0, 0, 0, 0}
 };
 
 static const Row qwen2_5_vision[] = {
-  {"visual.patch_embed.proj.weight", VISION, WHEN_ALWAYS, 0,
-   SIZE_VISION_PATCH},
+  {"visual.patch_embed.proj.weight", VISION, WHEN_ALWAYS, 0, SIZE_VISION_PATCH},
   {"visual.blocks.*.norm1.weight", VISION, BLOCK, 0, SIZE_VISION_NORM},
   {"visual.blocks.*.norm2.weight", VISION, BLOCK, 0, SIZE_VISION_NORM},
   VISION_ATTENTION,
-  {"visual.blocks.*.mlp.gate_proj.weight", VISION, BLOCK, 0, SIZE_VISION_IN},
-  {"visual.blocks.*.mlp.gate_proj.bias", VISION, BLOCK, 0, SIZE_VISION_INNER},
-  {"visual.blocks.*.mlp.up_proj.weight", VISION, BLOCK, 0, SIZE_VISION_IN},
-  {"visual.blocks.*.mlp.up_proj.bias", VISION, BLOCK, 0, SIZE_VISION_INNER},
-  {"visual.blocks.*.mlp.down_proj.weight", VISION, BLOCK, 0, SIZE_VISION_OUT},
-  {"visual.blocks.*.mlp.down_proj.bias", VISION, BLOCK, 0, SIZE_VISION_NORM},
+  VISION_LINEAR("visual.blocks.*.mlp.gate_proj", BLOCK,
+                SIZE_VISION_IN, SIZE_VISION_INNER),
+  VISION_LINEAR("visual.blocks.*.mlp.up_proj", BLOCK,
+                SIZE_VISION_IN, SIZE_VISION_INNER),
+  VISION_LINEAR("visual.blocks.*.mlp.down_proj", BLOCK,
+                SIZE_VISION_OUT, SIZE_VISION_NORM),
   {"visual.merger.ln_q.weight", VISION, WHEN_ALWAYS, 0, SIZE_VISION_NORM},
-  {"visual.merger.mlp.0.weight", VISION, WHEN_ALWAYS, 0, SIZE_VISION_WIDE_IN},
-  {"visual.merger.mlp.0.bias", VISION, WHEN_ALWAYS, 0, SIZE_VISION_WIDE},
-  {"visual.merger.mlp.2.weight", VISION, WHEN_ALWAYS, 0,
-   SIZE_VISION_WIDE_OUT},
-  {"visual.merger.mlp.2.bias", VISION, WHEN_ALWAYS, 0, SIZE_HIDDEN},
+  VISION_LINEAR("visual.merger.mlp.0", WHEN_ALWAYS,
+                SIZE_VISION_WIDE_IN, SIZE_VISION_WIDE),
+  VISION_LINEAR("visual.merger.mlp.2", WHEN_ALWAYS,
+                SIZE_VISION_WIDE_OUT, SIZE_HIDDEN),
   {NULL, 0, 0, 0, 0}
 };
 
 static const Row qwen3_vision[] = {
-  {"visual.patch_embed.proj.weight", VISION, WHEN_ALWAYS, 0,
-   SIZE_VISION_PATCH},
-  {"visual.patch_embed.proj.bias", VISION, WHEN_ALWAYS, 0, SIZE_VISION_NORM},
+  VISION_LINEAR("visual.patch_embed.proj", WHEN_ALWAYS,
+                SIZE_VISION_PATCH, SIZE_VISION_NORM),
   {"visual.pos_embed.weight", VISION, WHEN_ALWAYS, 0, SIZE_VISION_POSITIONS},
   VISION_LAYER_NORMS,
   VISION_ATTENTION,
-  {"visual.blocks.*.mlp.linear_fc1.weight", VISION, BLOCK, 0, SIZE_VISION_IN},
-  {"visual.blocks.*.mlp.linear_fc1.bias", VISION, BLOCK, 0, SIZE_VISION_INNER},
-  {"visual.blocks.*.mlp.linear_fc2.weight", VISION, BLOCK, 0, SIZE_VISION_OUT},
-  {"visual.blocks.*.mlp.linear_fc2.bias", VISION, BLOCK, 0, SIZE_VISION_NORM},
-  {"visual.merger.norm.weight", VISION, WHEN_ALWAYS, 0, SIZE_VISION_NORM},
-  {"visual.merger.norm.bias", VISION, WHEN_ALWAYS, 0, SIZE_VISION_NORM},
-  {"visual.merger.linear_fc1.weight", VISION, WHEN_ALWAYS, 0,
-   SIZE_VISION_WIDE_IN},
-  {"visual.merger.linear_fc1.bias", VISION, WHEN_ALWAYS, 0, SIZE_VISION_WIDE},
-  {"visual.merger.linear_fc2.weight", VISION, WHEN_ALWAYS, 0,
-   SIZE_VISION_WIDE_OUT},
-  {"visual.merger.linear_fc2.bias", VISION, WHEN_ALWAYS, 0, SIZE_HIDDEN},
-  {"visual.deepstack_merger_list.*.norm.weight", VISION, DEEP, 0,
-   SIZE_VISION_WIDE_NORM},
-  {"visual.deepstack_merger_list.*.norm.bias", VISION, DEEP, 0,
-   SIZE_VISION_WIDE_NORM},
-  {"visual.deepstack_merger_list.*.linear_fc1.weight", VISION, DEEP, 0,
-   SIZE_VISION_WIDE_IN},
-  {"visual.deepstack_merger_list.*.linear_fc1.bias", VISION, DEEP, 0,
-   SIZE_VISION_WIDE},
-  {"visual.deepstack_merger_list.*.linear_fc2.weight", VISION, DEEP, 0,
-   SIZE_VISION_WIDE_OUT},
-  {"visual.deepstack_merger_list.*.linear_fc2.bias", VISION, DEEP, 0,
-   SIZE_HIDDEN},
+  VISION_LINEAR("visual.blocks.*.mlp.linear_fc1", BLOCK,
+                SIZE_VISION_IN, SIZE_VISION_INNER),
+  VISION_LINEAR("visual.blocks.*.mlp.linear_fc2", BLOCK,
+                SIZE_VISION_OUT, SIZE_VISION_NORM),
+  VISION_LINEAR("visual.merger.norm", WHEN_ALWAYS,
+                SIZE_VISION_NORM, SIZE_VISION_NORM),
+  VISION_LINEAR("visual.merger.linear_fc1", WHEN_ALWAYS,
+                SIZE_VISION_WIDE_IN, SIZE_VISION_WIDE),
+  VISION_LINEAR("visual.merger.linear_fc2", WHEN_ALWAYS,
+                SIZE_VISION_WIDE_OUT, SIZE_HIDDEN),
+  VISION_LINEAR("visual.deepstack_merger_list.*.norm", DEEP,
+                SIZE_VISION_WIDE_NORM, SIZE_VISION_WIDE_NORM),
+  VISION_LINEAR("visual.deepstack_merger_list.*.linear_fc1", DEEP,
+                SIZE_VISION_WIDE_IN, SIZE_VISION_WIDE),
+  VISION_LINEAR("visual.deepstack_merger_list.*.linear_fc2", DEEP,
+                SIZE_VISION_WIDE_OUT, SIZE_HIDDEN),
   {NULL, 0, 0, 0, 0}
 };
 

@@ -425,6 +425,11 @@ uint32_t ra_call_plan_first_layer(const RaCallPlan *plan, uint32_t vstage);
  * with zero 0. */
 uint32_t ra_call_plan_zero_ranks(const RaCallPlan *plan);
 
+/* Ranks over which ZeRO divides the optimizer's state of a parameter: those of
+ * a set of shards, for experts that are spread those that hold the same; 1 with
+ * zero 0. */
+uint32_t ra_call_plan_state_ranks(const RaCallPlan *plan, gboolean of_experts);
+
 /* Shards into which zero 3 cuts the parameters of a tensor-parallel rank: the
  * data ranks (dp x cp) of a group; 1 below zero 3. */
 uint32_t ra_call_plan_n_shards(const RaCallPlan *plan);

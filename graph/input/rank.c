@@ -217,6 +217,15 @@ ra_call_plan_zero_ranks(const RaCallPlan *plan)
 }
 
 uint32_t
+ra_call_plan_state_ranks(const RaCallPlan *plan, gboolean of_experts)
+{
+  g_return_val_if_fail(plan != NULL, 1);
+  return of_experts && plan->zero > 0 && ra_call_plan_spreads_experts(plan)
+             ? ra_call_plan_expert_dp(plan)
+             : ra_call_plan_zero_ranks(plan);
+}
+
+uint32_t
 ra_call_plan_n_shards(const RaCallPlan *plan)
 {
   g_return_val_if_fail(plan != NULL, 1);

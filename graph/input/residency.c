@@ -119,10 +119,8 @@ ra_residency_state_bytes(const RaPlan *plan, uint32_t call, gboolean of_experts)
   const RaCallPlan *p = &plan->calls[call];
   double bytes = RA_MOMENTS_BYTES + ra_residency_master_bytes(plan, call);
 
-  if ((p->zero == 1 || p->zero == 2) && of_experts &&
-      ra_call_plan_spreads_experts(p))
-    return bytes / ra_call_plan_expert_dp(p);
-  return bytes / ra_call_plan_zero_ranks(p) * ra_call_plan_n_shards(p);
+  return bytes / ra_call_plan_state_ranks(p, of_experts) *
+         ra_call_plan_n_shards(p);
 }
 
 gboolean

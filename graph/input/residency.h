@@ -65,8 +65,8 @@ uint32_t ra_residency_master_bytes(const RaPlan *plan, uint32_t call);
 #define RA_MOMENTS_BYTES 8
 
 /* Bytes of the optimizer's state that a rank of train call @call has for each
- * parameter that it holds, after ZeRO has divided them: over the ranks of a set
- * of shards, experts that are spread over those that hold the same. */
+ * parameter that it holds, after ZeRO has divided them
+ * (ra_call_plan_state_ranks()). */
 double ra_residency_state_bytes(const RaPlan *plan, uint32_t call,
                                 gboolean of_experts);
 

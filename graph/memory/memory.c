@@ -71,9 +71,8 @@ n_expert_params(const RaCallMemory *c, const RaCallPlan *p, uint32_t stage)
   return n;
 }
 
-/* Bytes of a training stage, and what ZeRO divides: over the ranks of a set of
- * shards; experts that are spread, over those that hold the same.  With zero 3
- * @n_params is a shard. */
+/* Bytes of a training stage, and what ZeRO divides.  With zero 3 @n_params is a
+ * shard. */
 static void
 fill_training(RaStageMemory *s, const RaPlan *plan, uint32_t call,
               uint64_t n_params, uint64_t n_experts)
@@ -83,9 +82,8 @@ fill_training(RaStageMemory *s, const RaPlan *plan, uint32_t call,
       &plan->workload->models[plan->workload->calls[call].model];
   gboolean fp32 = ra_residency_is_fp32(plan, call);
   uint32_t master_bytes = ra_residency_master_bytes(plan, call);
-  uint64_t shards = ra_call_plan_zero_ranks(p);
-  uint64_t of_experts =
-      ra_call_plan_spreads_experts(p) ? ra_call_plan_expert_dp(p) : shards;
+  uint64_t shards = ra_call_plan_state_ranks(p, FALSE);
+  uint64_t of_experts = ra_call_plan_state_ranks(p, TRUE);
   uint64_t owned = n_params, n_rest = n_params - MIN(n_experts, n_params);
 
   if (p->zero == 1 || p->zero == 2)

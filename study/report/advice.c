@@ -15,8 +15,7 @@ ra_advice_trials(const RaSetup *setup, const RaSetupFlags *flags,
   g_autoptr(GPtrArray) sets = g_ptr_array_new();
 
   for (guint i = 0; flags->sets && flags->sets[i]; i++)
-    if (!g_str_has_prefix(flags->sets[i], "call ") &&
-        !g_str_has_prefix(flags->sets[i], "plan"))
+    if (!ra_remedy_is_of_plan(flags->sets[i]))
       g_ptr_array_add(sets, (gpointer)flags->sets[i]);
   g_ptr_array_add(sets, NULL);
   for (guint i = 0; i < RA_N_STRATEGIES; i++) {
@@ -52,7 +51,7 @@ ra_advice_sentence(const RaSetup *setup, const RaSetupFlags *flags,
     ra_trial_clear(&trials[i]);
   }
   if (best == RA_N_STRATEGIES) {
-    text = g_strdup("No placement strategy has a faster plan that fits.");
+    text = g_strdup("No placement strategy has a faster plan that fits.\n");
   } else {
     const char *name = ra_strategy_names[best];
     g_autofree char *command = ra_remedy_command(setup, flags, name);
@@ -62,7 +61,7 @@ ra_advice_sentence(const RaSetup *setup, const RaSetupFlags *flags,
                               100 * (1 - best_s / iteration_s))
             : g_strdup("fits");
 
-    text = g_strdup_printf("The plan of strategy %s %s:\n  %s", name, less,
+    text = g_strdup_printf("The plan of strategy %s %s:\n  %s\n", name, less,
                            command);
   }
   return text;

@@ -32,8 +32,10 @@ void ra_advice_trials(const RaSetup *setup, const RaSetupFlags *flags,
  * @setup, @flags, @replay: as ra_advice_trials()
  * @iteration_s: of the plan; infinite: the plan does not fit
  *
- * Returns: (transfer full): whether a strategy's plan that fits takes less
- * time, how much less, and the command that writes it
+ * Cost: a plan and a replay of each strategy, as `reallot plan` and `simulate`.
+ *
+ * Returns: (transfer full): in lines, whether a strategy's plan that fits takes
+ * less time, how much less, and the command that writes it
  */
 char *ra_advice_sentence(const RaSetup *setup, const RaSetupFlags *flags,
                          const RaReplayOptions *replay, double iteration_s);

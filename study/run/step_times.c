@@ -49,9 +49,8 @@ add_walls(const RaSetup *setup, const RaBreakdown *breakdown, RaStepTimes *out)
   return sum_s;
 }
 
-/* Time of the last iteration's copies from host memory, which no phase has:
- * NeMo-RL's "training_prep", slime's "wake_up".  The same data for several
- * calls, such as those of one mesh, come one after the other. */
+/* Time of the copies from host memory of @iteration, which no phase has
+ * (NeMo-RL's "training_prep", slime's "wake_up"), one after another. */
 static double
 reloads_s(const RaReplay *replay, uint32_t iteration)
 {

@@ -131,6 +131,18 @@ find_framework(Maker *m, GError **error)
   return FALSE;
 }
 
+/* TRUE if the row is of @framework, in a release that begins like one of
+ * @begins. */
+static gboolean
+is_release(const Maker *m, RaFramework framework, const char *const *begins)
+{
+  gboolean found = FALSE;
+
+  for (guint i = 0; begins[i]; i++)
+    found |= g_str_has_prefix(cell_of(m, RA_STEP_CELL_VERSION), begins[i]);
+  return found && habits[m->habit].framework == framework;
+}
+
 /* (transfer full): name without what stands in brackets, "-671B" of a model
  * that is named by its version, and spaces. */
 static char *
@@ -349,11 +361,9 @@ set_sharded(const Maker *m, RaRecipeCall *call)
 static gboolean
 swaps_optimizer(const Maker *m)
 {
-  const char *version = cell_of(m, RA_STEP_CELL_VERSION);
+  static const char *const before[] = {"v0.3", "v0.4", NULL};
 
-  return habits[m->habit].framework == RA_FRAMEWORK_NEMO_RL &&
-         (g_str_has_prefix(version, "v0.3") ||
-          g_str_has_prefix(version, "v0.4"));
+  return is_release(m, RA_FRAMEWORK_NEMO_RL, before);
 }
 
 static gboolean
@@ -482,17 +492,10 @@ static gboolean
 is_before(const Maker *m)
 {
   static const char *const before[] = {"2023-", "2024-", "2025-0", "0.1",
-                                       "0.2",   "0.3",   "0.4"};
-  const char *version = cell_of(m, RA_STEP_CELL_VERSION);
+                                       "0.2",   "0.3",   "0.4",    NULL};
 
-  if (habits[m->habit].framework != RA_FRAMEWORK_VERL ||
-      !says(m, RA_STEP_CELL_ENGINE, "vllm"))
-    return FALSE;
-  for (guint i = 0; i < G_N_ELEMENTS(before); i++) {
-    if (g_str_has_prefix(version, before[i]))
-      return TRUE;
-  }
-  return FALSE;
+  return says(m, RA_STEP_CELL_ENGINE, "vllm") &&
+         is_release(m, RA_FRAMEWORK_VERL, before);
 }
 
 /* The row's recipe: index into recipes[], or their number. */

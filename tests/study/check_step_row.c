@@ -269,6 +269,41 @@ START_TEST(test_times)
 }
 END_TEST
 
+/* Engines beside training have the optimizer's state in host memory: 12 bytes
+ * for each of 494,032,768 parameters, of which a rank of four has a fourth.  At
+ * half the rate a step takes one more such time down, which is its sync, and
+ * one up, which is no phase's.  The fault: both in the sync. */
+START_TEST(test_state_times)
+{
+  const double state_s = 494032768.0 * 12 / 4 / 1e9;
+  GError *error = NULL;
+  char *data = make_data(
+      "run,attributed,NeMo-RL,v0.5,GRPO,Qwen/Qwen2.5-0.5B-Instruct,,4,"
+      "H100-80GB,64,4,100,512,200,1024,megatron,1,1,cp1,,,vllm,1,4,0.5,"
+      "colocated,256,mbs 1 (4096 tokens a bin x mbs),yes,full,no,no,,,,,,,,,,"
+      "24,,A,made up\n");
+  g_autoptr(GArray) rows = ra_published_rows(data, &error);
+  g_autoptr(RaSetup) setup =
+      ra_published_setup(&g_array_index(rows, RaStepRow, 0), NULL, &error);
+  RaSystemConstants constants;
+  RaStepTimes fast, slow;
+
+  ck_assert_msg(setup != NULL, "%s", error ? error->message : "");
+  constants = setup->system->constants;
+  constants.optimizer_copy_bytes_per_s = 1e9;
+  ra_estimator_set_system(setup->estimator, &constants);
+  ck_assert(ra_step_times(setup, &fast, NULL, &error));
+  constants.optimizer_copy_bytes_per_s = 0.5e9;
+  ra_estimator_set_system(setup->estimator, &constants);
+  ck_assert(ra_step_times(setup, &slow, NULL, &error));
+  ck_assert_double_eq_tol(slow.s[RA_STEP_TOTAL] - fast.s[RA_STEP_TOTAL],
+                          2 * state_s, 1e-6);
+  ck_assert_double_eq_tol(slow.s[RA_STEP_SYNC] - fast.s[RA_STEP_SYNC], state_s,
+                          1e-6);
+  remove_data(data);
+}
+END_TEST
+
 /* One row is predicted; two are listed with their reasons, and one of nobody's
  * file stands apart. */
 START_TEST(test_level)
@@ -401,6 +436,7 @@ step_row_suite(void)
   tcase_add_test(tcase, test_engines);
   tcase_add_test(tcase, test_padding);
   tcase_add_test(tcase, test_times);
+  tcase_add_test(tcase, test_state_times);
   tcase_add_test(tcase, test_level);
   tcase_add_test(tcase, test_images);
   suite_add_tcase(suite, tcase);
