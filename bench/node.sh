@@ -13,6 +13,7 @@
 #   kernels   every kernel against its limit and the peer
 #   calibrate the GPU's ops, coarse, as FOLDER/mine.profile
 #   run       8 ranks on one GPU in all layouts; GRPO and PPO learn, resume
+#   families  layers of experts, ALiBi, rings and learned positions in layouts
 #   loop      bench/loop_gpu: profile, prediction, run; over NCCL where it can
 #   train     a training step against the GPU's peak and compiled PyTorch
 #   decode    decoding against the bandwidth of weights and cache
@@ -43,13 +44,13 @@ build=${NODE_BUILD:-$top/build-node} bin=${NODE_BUILD:-$top/build-node}
 out=node again=no dry=no step_s='' total_s=1500 steps=()
 longest_s=480 # of any step, for a machine that ends a command after 600 s
 
-# What a step may take, seconds: calibrate what its plan says (150 s) and a fit
-# of a minute at most; the others rest on no measurement, and end what hangs.
+# What a step may take, seconds: calibrate what its plan says of the quick grid (it took
+# 17 s on an H100); the others rest on no measurement, and end what hangs.
 # Together 25 minutes.
 declare -A limit_s=([build]=260 [device]=20 [tests]=90 [peer]=60 [kernels]=90
-  [calibrate]=240 [run]=120 [loop]=210 [train]=150 [decode]=40
+  [calibrate]=150 [run]=120 [families]=90 [loop]=210 [train]=150 [decode]=40
   [reallocation]=40 [collectives]=60 [ptxas]=60 [sanitize]=60)
-every=(build device tests peer kernels calibrate run loop train decode
+every=(build device tests peer kernels calibrate run families loop train decode
   collectives reallocation ptxas sanitize)
 
 usage() { # WHY
@@ -59,7 +60,7 @@ usage() { # WHY
 
 for arg; do
   case $arg in
-    -h | --help) sed -n '2,42s/^# \{0,1\}//p' "$0"; exit 0 ;;
+    -h | --help) sed -n '2,43s/^# \{0,1\}//p' "$0"; exit 0 ;;
     --out=?*) out=${arg#--out=} ;;
     --again) again=yes ;;
     --dry) dry=yes ;;
@@ -164,7 +165,7 @@ for step in "${steps[@]}"; do
   rm -rf "$work/step" && mkdir "$work/step"
   from_s=$SECONDS
   # The last second is the kill's: a step that ignores the end.
-  (cd "$work/step" && exec timeout -k 1 $((most_s - 1)) bash -c \
+  (cd "$work/step" && step_s=$most_s exec timeout -k 1 $((most_s - 1)) bash -c \
     ". \"\$top/bench/node_steps.sh\" && step_$step") >"$now" 2>&1
   status=$?
   took="in $((SECONDS - from_s)) s"

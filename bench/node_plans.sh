@@ -1,9 +1,10 @@
-# shellcheck shell=bash disable=SC2154 # gpu_class is node.sh's
+# shellcheck shell=bash disable=SC2154 # gpu_class and dry are node.sh's
 # Plans of bench/node.sh, written into a folder: models as their configuration,
 # a cluster of this machine's GPU, a workload, a layout of every call.
 #
 #   write_cluster GPUS                        node.cluster
 #   write_model NAME LAYERS HIDDEN FFN HEADS KV_HEADS HEAD_DIM VOCABULARY
+#   write_families                            experts, heads, ring, alibi, learned
 #   write_workload NAME ALGORITHM MODEL PROMPTS PROMPT RESPONSE [SAMPLES]
 #   write_plan NAME WORKLOAD GENERATE INFER TRAIN
 #
@@ -27,6 +28,43 @@ write_model() { # NAME LAYERS HIDDEN FFN HEADS KV_HEADS HEAD_DIM VOCABULARY
  "num_key_value_heads": $6, "head_dim": $7, "vocab_size": $8,
  "max_position_embeddings": 8192, "tie_word_embeddings": false}
 J
+}
+
+# Models whose layers are not Llama's, with a workload of SFT each.
+write_families() {
+  local name width=512 layers=4 vocabulary=1024 lengths=('24, 40' '64, 128')
+  local prompts=32 rest
+
+  if [ "$dry" = yes ]; then
+    width=128 layers=2 vocabulary=64 prompts=4 lengths=('2, 4' '6, 8')
+  fi
+  rest="\"num_hidden_layers\": $layers, \"hidden_size\": $width,
+ \"intermediate_size\": $width, \"num_attention_heads\": $((width / 64)),
+ \"num_key_value_heads\": $((width / 128)), \"head_dim\": 64,
+ \"max_position_embeddings\": 8192, \"tie_word_embeddings\": false"
+  cat >experts.json <<J
+{"model_type": "mixtral", "num_local_experts": 8, "num_experts_per_tok": 2,
+ "vocab_size": $vocabulary, $rest}
+J
+  cat >heads.json <<J
+{"model_type": "qwen3_moe", "num_experts": 16, "num_experts_per_tok": 4,
+ "moe_intermediate_size": $((width / 2)), "norm_topk_prob": true,
+ "mlp_only_layers": [1], "vocab_size": $vocabulary, $rest}
+J
+  cat >ring.json <<J
+{"model_type": "qwen3", "vocab_size": $vocabulary, $rest}
+J
+  cat >alibi.json <<J
+{"model_type": "bloom", "hidden_size": $width, "n_layer": $layers,
+ "n_head": $((width / 64)), "vocab_size": $vocabulary}
+J
+  cat >learned.json <<J
+{"model_type": "gpt2", "n_embd": $width, "n_layer": $layers,
+ "n_head": $((width / 64)), "vocab_size": 50257, "n_positions": 1024}
+J
+  for name in experts heads ring alibi learned; do
+    write_workload $name sft $name $prompts "${lengths[@]}"
+  done
 }
 
 add_model() { # NAME CONFIG LINE...

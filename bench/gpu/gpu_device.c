@@ -9,23 +9,29 @@
 #include "exec/backend/cuda_selftest.h"
 #include "kernels/cpu/bf16.h"
 
-enum { MOST_RUNS = 40 };
+double
+bench_gpu_once_s(BenchGpu *gpu, BenchGpuRun run)
+{
+  float ms = 0;
+
+  if (cudaEventRecord(gpu->begin, NULL) != cudaSuccess || run(gpu) != 0 ||
+      cudaEventRecord(gpu->end, NULL) != cudaSuccess ||
+      cudaEventSynchronize(gpu->end) != cudaSuccess ||
+      cudaEventElapsedTime(&ms, gpu->begin, gpu->end) != cudaSuccess)
+    return (double)NAN;
+  return (double)ms * 1e-3;
+}
 
 double
 bench_gpu_s(BenchGpu *gpu, BenchGpuRun run)
 {
-  double seconds[MOST_RUNS];
+  double seconds[BENCH_GPU_RUNS];
 
   for (int i = -3; i < gpu->n_runs; i++) {
-    float ms = 0;
+    double s = bench_gpu_once_s(gpu, run);
 
-    if (cudaEventRecord(gpu->begin, NULL) != cudaSuccess || run(gpu) != 0 ||
-        cudaEventRecord(gpu->end, NULL) != cudaSuccess ||
-        cudaEventSynchronize(gpu->end) != cudaSuccess ||
-        cudaEventElapsedTime(&ms, gpu->begin, gpu->end) != cudaSuccess)
-      return (double)NAN;
     if (i >= 0)
-      seconds[i] = (double)ms * 1e-3;
+      seconds[i] = s;
   }
   return bench_median(seconds, (guint)gpu->n_runs);
 }
@@ -78,7 +84,7 @@ bench_gpu_open(BenchGpu *g, gboolean quick, GError **error)
     g->n_processors = (uint32_t)properties.multiProcessorCount;
     printf("# %s, %u processors\n", properties.name, g->n_processors);
   }
-  g->n_runs = quick ? 5 : MOST_RUNS;
+  g->n_runs = quick ? 5 : BENCH_GPU_RUNS;
   g->gemm = ra_cuda_gemm_new(error);
   if (!g->gemm)
     return FALSE;

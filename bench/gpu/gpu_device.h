@@ -19,6 +19,7 @@
 #define BENCH_GPU_BYTES ((gsize)1 << 30) /* size of an array */
 
 enum { BENCH_GPU_ARRAYS = 6, BENCH_GPU_ROWS = 16384, BENCH_GPU_COLUMNS = 128 };
+enum { BENCH_GPU_RUNS = 40 }; /* of a measurement, at most */
 
 typedef struct {
   void *array[BENCH_GPU_ARRAYS]; /* random bf16, the last one NaN */
@@ -42,6 +43,9 @@ typedef int (*BenchGpuRun)(BenchGpu *gpu);
  * Prints the device's name, as a comment.
  */
 gboolean bench_gpu_open(BenchGpu *gpu, gboolean quick, GError **error);
+
+/* Device seconds of one run; NAN if a launch failed. */
+double bench_gpu_once_s(BenchGpu *gpu, BenchGpuRun run);
 
 /* Median device seconds of @run, after three warm-up runs; NAN if a launch
  * failed. */

@@ -366,8 +366,9 @@ run_decode(BenchGpu *g)
                  .kv_heads = KV_HEADS,
                  .head_dim = HEAD_DIM,
                  .q_stride = HEADS * HEAD_DIM,
-                 .n_parts = ra_k_decode_parts(DECODE_SEQUENCES, KV_HEADS,
-                                              CONTEXT, g->n_processors),
+                 .n_parts =
+                     ra_k_decode_parts(DECODE_SEQUENCES, KV_HEADS, HEAD_DIM,
+                                       CONTEXT, g->n_processors),
                  .counts = g->indices + 3 * TOKENS};
 
   return ra_k_decode_attention(&d, g->array[2], g->array[0], g->array[1],
@@ -436,8 +437,27 @@ run_candidate(BenchGpu *g)
                           g->array[1], g->array[2], NULL, NULL);
 }
 
-/* The clock of a GPU drifts by some percent under load, so the algorithm that
- * runs is timed before and after the others.  @best: its number. */
+enum { MOST_CANDIDATES = 64 };
+
+/* By how much algorithm @candidate_now takes less than the one that runs: the
+ * median ratio of neighbouring runs, as the clock of a GPU drifts by more under
+ * load than algorithms differ. */
+static double
+candidate_ratio(BenchGpu *g)
+{
+  double ratios[BENCH_GPU_RUNS];
+
+  for (int i = 0; i < g->n_runs; i++) {
+    double before_s = bench_gpu_once_s(g, run_product);
+    double its_s = bench_gpu_once_s(g, run_candidate);
+    double after_s = bench_gpu_once_s(g, run_product);
+
+    ratios[i] = 2 * its_s / (before_s + after_s);
+  }
+  return bench_median(ratios, (guint)g->n_runs);
+}
+
+/* @best: the fastest one's number. */
 static double
 bench_products(BenchGpu *g)
 {
@@ -448,19 +468,18 @@ bench_products(BenchGpu *g)
   puts("gemm\tm\tn\tk\tseconds\tflop_per_s\tcandidates\tbest\tbest_ratio");
   for (gsize i = 0; i < G_N_ELEMENTS(products); i++) {
     const RaCudaProduct *p = &products[i];
-    guint n = ra_cuda_gemm_candidates(g->gemm, p, 64, NULL), best = 0;
-    double best_s, s, ratio;
+    guint n = ra_cuda_gemm_candidates(g->gemm, p, MOST_CANDIDATES, NULL);
+    guint best = 0;
+    double s, ratio = 1;
 
     product_now = p;
-    s = best_s = bench_gpu_s(g, run_product);
+    s = bench_gpu_s(g, run_product);
     for (candidate_now = 1; candidate_now < n; candidate_now++) {
-      double its_s = bench_gpu_s(g, run_candidate);
+      double its_ratio = candidate_ratio(g);
 
-      if (its_s < best_s)
-        best_s = its_s, best = candidate_now;
+      if (its_ratio < ratio)
+        ratio = its_ratio, best = candidate_now;
     }
-    s = (s + bench_gpu_s(g, run_product)) / 2;
-    ratio = fmin(best_s / s, 1);
     printf("gemm\t%zu\t%zu\t%zu\t%.4g\t%.4g\t%u\t%u\t%.3f\n", p->m, p->n, p->k,
            s, 2.0 * (double)p->m * (double)p->n * (double)p->k / s, n, best,
            ratio);

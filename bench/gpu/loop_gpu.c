@@ -337,6 +337,7 @@ main(int argc, char **argv)
 
   if (!b.folder || !parse(&argc, &argv, &o))
     return 2;
+  setvbuf(stdout, NULL, _IOLBF, 0); /* of a run that is cut, what is done */
   b.program = o.program ? o.program : "./reallot-cuda";
   b.gpu = o.gpu ? o.gpu : "h100-sxm";
   b.set = o.tiny ? loop_set_tiny() : loop_set_gpu();
