@@ -4,7 +4,8 @@
  * ahead.  Of a tile it computes scores S' = K Q' and dP' = V dO', the
  * probabilities P' and dS', and adds P' dO to dV and dS' Q to dK, which stay in
  * registers.  dS' goes through shared memory, as dQ = dS K is a sum over the
- * keys of both warpgroups.
+ * keys of both warpgroups.  Another warp loads lse and delta of the tile's
+ * queries.
  *
  * dQ is a sum over blocks too, in fp32 in the workspace.  A warp for each
  * warpgroup lets the bulk copy engine add to it, when all blocks with earlier
@@ -23,9 +24,9 @@
  * What is past a sequence's end is another's and may be anything: rows of it
  * are made zeroes before they are multiplied.
  *
- * Shared memory: 193 KiB.  Registers of a thread that multiplies: 128 of sums
- * (64 with heads of 64), 64 of scores and dP (128), 32 of dQ when these are
- * gone.
+ * Shared memory: 225 KiB (193 with heads of 64).  Registers of a thread that
+ * multiplies: 128 of sums (64 with heads of 64), 64 of scores and dP (128), 32
+ * of dQ when these are gone.
  */
 #include "kernels/attention.h"
 #include "kernels/attention_backward_sm90a.cuh"
@@ -39,6 +40,39 @@ struct Results {
   Sums sums;
   float scale, scale_log2;
 };
+
+/* Loads lse and delta of the tiles' queries to @rows, by the lanes of one warp:
+ * a tile ahead of the warps that multiply, which never wait for a load. */
+template <int HD>
+__device__ static inline void
+load_rows(const Place &p, const RaKAttention &shape, const Results &r,
+          float *rows, Barriers *b)
+{
+  const int N = QUERIES(HD);
+  int lane = (int)threadIdx.x % RA_WARP, i = 0;
+
+  for (int query = p.last; query >= p.first; query -= N)
+    for (int head = p.head; head < p.head + p.n_heads; head++, i++) {
+      int stage = i % STAGES;
+      float *to = rows + stage * 2 * N;
+
+      ra_barrier_wait(&b->free[stage], (unsigned)(i / STAGES + 1) % 2);
+      RA_UNROLL_TWO
+      for (int at = lane; at < N; at += RA_WARP) {
+        float2 row = ra_query_row(r.lse, r.delta,
+                                  (size_t)(p.begin + (uint32_t)(query + at)) *
+                                          shape.q_heads +
+                                      (uint32_t)head,
+                                  query + at < p.length);
+
+        to[at] = row.x;
+        to[N + at] = row.y;
+      }
+      __syncwarp();
+      if (lane == 0)
+        ra_barrier_arrive(&b->full[stage]);
+    }
+}
 
 /* Scores of what a query does not see: @behind is the first query less the
  * first key. */
@@ -126,7 +160,7 @@ template <int HD> struct Group {
   const Memory<HD> &m;
   Barriers *b;
   const Results &r;
-  float *rows; /* (STAGES, 2, QUERIES): of the tiles' queries */
+  const float *rows; /* (STAGES, 2, QUERIES): of the tiles' queries */
   int group;
 };
 
@@ -137,18 +171,19 @@ put_queries(const Group<HD> &g, int i, int query, int head,
             float (&d_q)[TILE / 8][4])
 {
   const Place &p = g.p;
-  int thread = (int)threadIdx.x % RA_WARPGROUP;
+  int thread = (int)threadIdx.x % RA_WARPGROUP, stage = i % SUMS(HD);
 
   if (query >= p.first + OWN) {
-    ra_barrier_wait(&g.b->sums_free[g.group], (unsigned)(i + 1) % 2);
+    ra_barrier_wait(&g.b->sums_free[g.group][stage],
+                    (unsigned)(i / SUMS(HD) + 1) % 2);
     RA_UNROLL
     for (int j = 0; j < TILE / 8; j++)
-      ra_proxy_store(g.m.sums(g.group) + (j * RA_WARPGROUP + thread) * 4,
+      ra_proxy_store(g.m.sums(g.group, stage) + (j * RA_WARPGROUP + thread) * 4,
                      make_float4(d_q[j][0], d_q[j][1], d_q[j][2], d_q[j][3]));
     ra_proxy_fence();
     __syncwarp();
     if (threadIdx.x % RA_WARP == 0)
-      ra_barrier_arrive(&g.b->sums_full[g.group]);
+      ra_barrier_arrive(&g.b->sums_full[g.group][stage]);
     return;
   }
   if (p.turn > 0) {
@@ -186,9 +221,9 @@ add_queries(const Group<HD> &g, int i, int query, int head,
 {
   const int N = QUERIES(HD);
   const Place &p = g.p;
-  int stage = i % STAGES, thread = (int)threadIdx.x % RA_WARPGROUP;
+  int stage = i % STAGES;
   int behind = query - p.first - g.group * TILE;
-  float *lse = g.rows + stage * 2 * N, *delta = lse + N;
+  const float *lse = g.rows + stage * 2 * N, *delta = lse + N;
   int own = g.group * TILE * RA_PANEL;
   float scores[N / 8][4], d_p[N / 8][4], d_q[TILE / 8][4];
   uint32_t left_p[N / 16][4], left_s[N / 16][4];
@@ -199,17 +234,6 @@ add_queries(const Group<HD> &g, int i, int query, int head,
   ra_wgmma_commit();
   begin_product<HD>(d_p, g.m.values() + own, g.m.d_out(stage));
   ra_wgmma_commit();
-  if (thread < N) {
-    float2 row = ra_query_row(g.r.lse, g.r.delta,
-                              (size_t)(p.begin + (uint32_t)(query + thread)) *
-                                      g.shape.q_heads +
-                                  (uint32_t)head,
-                              query + thread < p.length);
-
-    lse[thread] = row.x;
-    delta[thread] = row.y;
-  }
-  ra_named_wait((unsigned)(WITHIN + g.group), RA_WARPGROUP);
   ra_wgmma_wait<1>(scores);
   if (behind < TILE)
     mask<N>(scores, behind);
@@ -280,7 +304,7 @@ __launch_bounds__(THREADS, 1)
 {
   RA_DYNAMIC(memory);
   RA_SHARED(Barriers, barriers, 1);
-  RA_SHARED(float, rows, GROUPS *STAGES * 2 * QUERIES(HD));
+  RA_SHARED(float, rows, STAGES * 2 * QUERIES(HD));
   RA_SHARED(Place, place, 1); /* read again and again: registers are scarce */
   Memory<HD> m(memory);
   const Place &p = *place;
@@ -301,14 +325,14 @@ __launch_bounds__(THREADS, 1)
       produce<HD>(p, maps, m, barriers);
     else if (threadIdx.x % RA_WARP == 0 && warp <= GROUPS)
       add_sums<HD>(p, shape, m, barriers, r.sums, warp - 1);
+    else if (warp == GROUPS + 1)
+      load_rows<HD>(p, shape, r, rows, barriers);
   } else {
     float sum_k[HD / 8][4] = {}, sum_v[HD / 8][4] = {};
     int group = warpgroup - 1;
 
     ra_registers_more<240>();
-    consume<HD>({p, shape, m, barriers, r,
-                 rows + group * STAGES * 2 * QUERIES(HD), group},
-                sum_k, sum_v);
+    consume<HD>({p, shape, m, barriers, r, rows, group}, sum_k, sum_v);
 
     int row = group * TILE + lane_row();
     size_t at = (size_t)(p.begin + (uint32_t)p.first) * shape.stride +

@@ -13,11 +13,11 @@
 #define OWN (GROUPS * TILE) /* keys of a block */
 #define STAGES 2
 #define QUERIES(HD) (8192 / (HD)) /* queries of a tile */
+#define SUMS(HD) ((HD) / 64)      /* d_q of so many tiles wait to be added */
 #define PART (TILE * TILE)        /* floats of a warpgroup of a tile's d_q */
 
-/* Named barriers: of both warpgroups that multiply, and one within each. */
+/* Named barrier: of both warpgroups that multiply. */
 #define BOTH 1
-#define WITHIN 2
 
 /* An array of ROWS rows, HD / 64 panels. */
 template <int HD, int ROWS> struct Panels {
@@ -29,11 +29,11 @@ template <int HD, int ROWS> struct Panels {
 struct Barriers {
   RaBarrier own_full;
   RaBarrier full[STAGES], free[STAGES];
-  RaBarrier sums_full[GROUPS], sums_free[GROUPS];
+  RaBarrier sums_full[GROUPS][STAGES], sums_free[GROUPS][STAGES];
 };
 
 /* Shared memory: keys and values of the block, queries and gradients of outputs
- * of two tiles, ds of two tiles, d_q of one.  It is one pointer, as registers
+ * of two tiles, ds of two, d_q of SUMS.  It is one pointer, as registers
  * are scarce. */
 template <int HD> struct Memory {
   enum {
@@ -43,7 +43,7 @@ template <int HD> struct Memory {
     TILES_AT = 2 * OWN_SIZE,
     DS_AT = TILES_AT + 2 * STAGES * TILE_SIZE,
     SUMS_AT = DS_AT + STAGES * DS_SIZE,
-    N_BYTES = 2 * SUMS_AT + 4 * GROUPS * PART
+    N_BYTES = 2 * SUMS_AT + 4 * GROUPS * SUMS(HD) * PART
   };
   uint16_t *keys;
 
@@ -73,9 +73,10 @@ template <int HD> struct Memory {
     return keys + DS_AT + stage * DS_SIZE;
   }
   __device__ float *
-  sums(int group) const
+  sums(int group, int stage) const
   {
-    return reinterpret_cast<float *>(keys + SUMS_AT) + group * PART;
+    return reinterpret_cast<float *>(keys + SUMS_AT) +
+           (group * SUMS(HD) + stage) * PART;
   }
 };
 
@@ -123,12 +124,12 @@ init_barriers(Barriers *b)
 {
   ra_barrier_init(&b->own_full, 1);
   for (int i = 0; i < STAGES; i++) {
-    ra_barrier_init(&b->full[i], 1);
+    ra_barrier_init(&b->full[i], 2); /* who copies, and who loads rows */
     ra_barrier_init(&b->free[i], GROUPS * WARPS);
   }
-  for (int i = 0; i < GROUPS; i++) {
-    ra_barrier_init(&b->sums_full[i], WARPS);
-    ra_barrier_init(&b->sums_free[i], 1);
+  for (int i = 0; i < GROUPS * STAGES; i++) {
+    ra_barrier_init(&b->sums_full[i / STAGES][i % STAGES], WARPS);
+    ra_barrier_init(&b->sums_free[i / STAGES][i % STAGES], 1);
   }
 }
 
@@ -188,12 +189,14 @@ add_sums(const Place &p, const RaKAttention &shape, const Memory<HD> &m,
   for (int query = p.last; query >= p.first + OWN; query -= QUERIES(HD))
     for (int head = p.head; head < p.head + p.n_heads; head++, i++) {
       size_t which = part_of<HD>(p, shape, query, head, group);
+      unsigned stage = i % SUMS(HD);
 
-      ra_barrier_wait(&b->sums_full[group], i % 2);
+      ra_barrier_wait(&b->sums_full[group][stage], i / SUMS(HD) % 2);
       ra_turn_wait(sums.turns + which, p.turn);
-      ra_bulk_store(sums.part(which), m.sums(group), PART, p.turn > 0);
+      ra_bulk_store(sums.part(which), m.sums(group, (int)stage), PART,
+                    p.turn > 0);
       ra_bulk_wait_read();
-      ra_barrier_arrive(&b->sums_free[group]);
+      ra_barrier_arrive(&b->sums_free[group][stage]);
       ra_bulk_wait_written();
       ra_turn_give(sums.turns + which, p.turn + 1);
     }

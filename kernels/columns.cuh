@@ -30,6 +30,12 @@ ra_add_eight(float sums[8], const float *x)
   sums[4] += b.x, sums[5] += b.y, sums[6] += b.z, sums[7] += b.w;
 }
 
+/* A second sum over other columns of the same rows, blockIdx.y = 1's. */
+struct RaColumnsMore {
+  size_t apart; /* elements from a column of the first */
+  float *sum;   /* NULL: there is none */
+};
+
 /* sum (n) += the columns of x (n_rows, n), rows @stride apart; 16-byte aligned,
  * n and stride multiples of 8.  A block owns 32 columns: thread t adds rows
  * t / 4, + 64, ... in order, and then the 64 parts are added in order.  So the
@@ -38,7 +44,7 @@ template <typename T>
 __global__ static void
 __launch_bounds__(RA_COLUMNS_THREADS)
     ra_columns_kernel(size_t n_rows, size_t n, size_t stride,
-                      const T *__restrict__ x, float *__restrict__ sum)
+                      const T *__restrict__ x, float *sum, RaColumnsMore more)
 {
   RA_SHARED(float4, parts, RA_COLUMNS_ROWS * RA_COLUMNS_WIDE / 4);
   int lane = (int)threadIdx.x % RA_COLUMNS_LANES;
@@ -46,6 +52,9 @@ __launch_bounds__(RA_COLUMNS_THREADS)
   size_t column = (size_t)blockIdx.x * RA_COLUMNS_WIDE + 8 * lane;
   float sums[8] = {};
 
+  ra_after();
+  if (blockIdx.y == 1)
+    x += more.apart, sum = more.sum;
   if (column < n) {
     RA_UNROLL_FOUR
     for (size_t row = first; row < n_rows; row += RA_COLUMNS_ROWS)
@@ -73,12 +82,14 @@ __launch_bounds__(RA_COLUMNS_THREADS)
 template <typename T>
 static void
 ra_start_columns(size_t n_rows, size_t n, size_t stride, const T *x, float *sum,
-                 void *stream)
+                 void *stream, RaColumnsMore more = {0, nullptr})
 {
   auto kernel = ra_columns_kernel<T>;
+  dim3 grid((unsigned)((n + RA_COLUMNS_WIDE - 1) / RA_COLUMNS_WIDE),
+            more.sum ? 2 : 1);
 
-  RA_LAUNCH(kernel, (unsigned)((n + RA_COLUMNS_WIDE - 1) / RA_COLUMNS_WIDE),
-            RA_COLUMNS_THREADS, 0, stream, n_rows, n, stride, x, sum);
+  RA_LAUNCH_AFTER(kernel, grid, RA_COLUMNS_THREADS, 0, stream, n_rows, n,
+                  stride, x, sum, more);
 }
 
 #endif

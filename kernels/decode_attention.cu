@@ -10,10 +10,40 @@
 
 static const float log2_e = 1.4426950408889634f;
 
-/* Begins to copy tokens @first to + 63 of a sequence, zeroes from @end on. */
+/* Pages of a sequence. */
+struct Pages {
+  const uint32_t *numbers;
+  uint32_t n_tokens, n_rows, shift; /* of a page; 32: no power of two */
+
+  /* Row of the cache of a token below @end; 0 from there on. */
+  __device__ uint32_t
+  row_of(int token, int end) const
+  {
+    uint32_t at = (uint32_t)token, page;
+
+    if (token >= end)
+      return 0;
+    page = shift < 32 ? at >> shift : at / n_tokens;
+    return numbers[page] * n_rows + at - page * n_tokens;
+  }
+};
+
+__device__ static inline Pages
+pages_of(const RaKDecode &shape, uint32_t sequence)
+{
+  uint32_t n = shape.page_tokens, shift = 0;
+
+  while (n >> shift > 1)
+    shift++;
+  return {shape.pages + (size_t)sequence * shape.max_pages, n, shape.page_rows,
+          1u << shift == n ? shift : 32};
+}
+
+/* Begins to copy tokens @first to + 63 of a sequence, from @rows of the cache;
+ * zeroes from @end on. */
 template <int HD>
 __device__ static inline void
-load_tokens(const RaKDecode &shape, const uint32_t *pages, uint16_t *tile_k,
+load_tokens(const RaKDecode &shape, const uint32_t *rows, uint16_t *tile_k,
             uint16_t *tile_v, const uint16_t *k, const uint16_t *v,
             uint32_t kv_head, int first, int end)
 {
@@ -22,18 +52,11 @@ load_tokens(const RaKDecode &shape, const uint32_t *pages, uint16_t *tile_k,
   RA_UNROLL
   for (int i = 0; i < TILE * CHUNKS / THREADS; i++) {
     int at = i * THREADS + (int)threadIdx.x;
-    int row = at / CHUNKS, chunk = at % CHUNKS, token = first + row;
-    bool is_there = token < end;
-    size_t from = 0;
+    int row = at / CHUNKS, chunk = at % CHUNKS;
+    bool is_there = first + row < end;
+    size_t from =
+        ((size_t)rows[row] * shape.kv_heads + kv_head) * HD + (size_t)chunk * 8;
 
-    if (is_there)
-      from = (((size_t)pages[(uint32_t)token / shape.page_tokens] *
-                   shape.page_rows +
-               (uint32_t)token % shape.page_tokens) *
-                  shape.kv_heads +
-              kv_head) *
-                 HD +
-             chunk * 8;
     ra_copy_async(ra_tile_at<HD>(tile_k, row, chunk), k + from, is_there);
     ra_copy_async(ra_tile_at<HD>(tile_v, row, chunk), v + from, is_there);
   }
@@ -226,50 +249,48 @@ slope_of(const RaKDecode &shape, uint32_t kv_head, int group, int row)
              : 0.0f;
 }
 
-/* blockIdx: (part, key head, sequence). */
-template <int HD>
-__global__ static void
-__launch_bounds__(THREADS)
-    decode_kernel(RaKDecode shape, const uint16_t *__restrict__ q,
-                  const uint16_t *__restrict__ k,
-                  const uint16_t *__restrict__ v, uint16_t *__restrict__ out,
-                  float *workspace, float scale_log2)
-{
-  RA_DYNAMIC(memory);
-  RA_SHARED(Part, parts, WARPS * ROWS);
-  RA_SHARED(uint32_t, is_last, 1);
-  uint16_t *tile_q = reinterpret_cast<uint16_t *>(memory);
-  uint16_t *tile_k = tile_q + ROWS * HD;     /* two; at the end the sums */
-  uint16_t *tile_v = tile_k + 2 * TILE * HD; /* two */
-  float *whole = reinterpret_cast<float *>(tile_k); /* WARPS, ROWS, HD */
-  uint32_t kv_head = blockIdx.y, s = blockIdx.z;
-  int group = (int)(shape.q_heads / shape.kv_heads);
-  const uint32_t *pages = shape.pages + (size_t)s * shape.max_pages;
-  int length = (int)shape.lengths[s], n_all = (length + TILE - 1) / TILE;
-  int per_part = (n_all + (int)shape.n_parts - 1) / (int)shape.n_parts * TILE;
-  int first = (int)blockIdx.x * per_part;
-  int end = first + per_part < length ? first + per_part : length;
-  int warp = (int)threadIdx.x / RA_WARP, lane = (int)threadIdx.x % RA_WARP;
-  size_t first_row = (size_t)s * shape.q_heads + kv_head * (uint32_t)group;
-  Part mine[2] = {{-INFINITY, 0.0f}, {-INFINITY, 0.0f}};
-  float sums[HD / 8][4] = {};
-  float slopes[2] = {slope_of(shape, kv_head, group, lane / 4),
-                     slope_of(shape, kv_head, group, lane / 4 + 8)};
+/* Tokens of a block: a part of a sequence's. */
+struct Span {
+  uint32_t kv_head;
+  int first, end, length; /* length: of the sequence */
+};
 
-  load_queries<HD>(
-      tile_q, q + s * shape.q_stride + kv_head * (size_t)group * HD, group);
-  if (first < end)
-    load_tokens<HD>(shape, pages, tile_k, tile_v, k, v, kv_head, first, end);
-  ra_copy_commit();
-  for (int at = first, slot = 0; at < end;
+__device__ static inline Span
+span_of(const RaKDecode &shape, uint32_t sequence, uint32_t kv_head)
+{
+  int length = (int)shape.lengths[sequence];
+  int n_all = (length + TILE - 1) / TILE;
+  int each = (n_all + (int)shape.n_parts - 1) / (int)shape.n_parts * TILE;
+  int first = (int)blockIdx.x * each;
+
+  return {kv_head, first, first + each < length ? first + each : length,
+          length};
+}
+
+/* Goes over the tiles of @span, of which the first is under way.  @rows: of
+ * that tile and the next; @row: the thread's of the one behind. */
+template <int HD>
+__device__ static inline void
+attend(const Span &span, const Pages &pages, uint32_t *rows, uint32_t row,
+       const uint16_t *tile_q, uint16_t *tile_k, uint16_t *tile_v,
+       const uint16_t *k, const uint16_t *v, float scale_log2,
+       const float slopes[2], Part mine[2], float sums[HD / 8][4],
+       const RaKDecode &shape)
+{
+  int warp = (int)threadIdx.x / RA_WARP, lane = (int)threadIdx.x % RA_WARP;
+  int token = (int)threadIdx.x; /* of a tile */
+
+  for (int at = span.first, slot = 0; at < span.end;
        at += TILE, slot = TILE * HD - slot) {
+    int is_odd = slot > 0;
     const uint16_t *own_k = tile_k + slot + 16 * warp * HD;
     const uint16_t *own_v = tile_v + slot + 16 * warp * HD;
     float scores[2][4] = {};
 
-    if (at + TILE < end)
-      load_tokens<HD>(shape, pages, tile_k + TILE * HD - slot,
-                      tile_v + TILE * HD - slot, k, v, kv_head, at + TILE, end);
+    if (at + TILE < span.end)
+      load_tokens<HD>(shape, rows + TILE - is_odd * TILE,
+                      tile_k + TILE * HD - slot, tile_v + TILE * HD - slot, k,
+                      v, span.kv_head, at + TILE, span.end);
     ra_copy_commit();
     ra_copy_wait<1>();
     __syncthreads();
@@ -282,10 +303,66 @@ __launch_bounds__(THREADS)
       ra_mma_pair(scores, left, right);
     }
     soften<HD>(scores, mine, sums, scale_log2, slopes,
-               at + 16 * warp + 2 * (lane % 4), end, length - 1);
+               at + 16 * warp + 2 * (lane % 4), span.end, span.length - 1);
     ra_add_product<HD, 16>(sums, scores, own_v);
+    if (token < TILE) { /* of the tile after the next, found a tile ago */
+      rows[is_odd * TILE + token] = row;
+      row = pages.row_of(at + 3 * TILE + token, span.end);
+    }
     __syncthreads();
   }
+}
+
+/* blockIdx: (part, key head, sequence). */
+template <int HD>
+__global__ static void
+__launch_bounds__(THREADS)
+    decode_kernel(RaKDecode shape, const uint16_t *__restrict__ q,
+                  const uint16_t *__restrict__ k,
+                  const uint16_t *__restrict__ v, uint16_t *__restrict__ out,
+                  float *workspace, float scale_log2)
+{
+  RA_DYNAMIC(memory);
+  RA_SHARED(Part, parts, WARPS * ROWS);
+  RA_SHARED(uint32_t, is_last, 1);
+  RA_SHARED(uint32_t, rows, 2 * TILE); /* of this tile and the next */
+  uint16_t *tile_q = reinterpret_cast<uint16_t *>(memory);
+  uint16_t *tile_k = tile_q + ROWS * HD;     /* two; at the end the sums */
+  uint16_t *tile_v = tile_k + 2 * TILE * HD; /* two */
+  float *whole = reinterpret_cast<float *>(tile_k); /* WARPS, ROWS, HD */
+  uint32_t kv_head = blockIdx.y, s = blockIdx.z;
+  int group = (int)(shape.q_heads / shape.kv_heads);
+  const Pages pages = pages_of(shape, s);
+  const Span span = span_of(shape, s, kv_head);
+  int lane = (int)threadIdx.x % RA_WARP;
+  size_t first_row = (size_t)s * shape.q_heads + kv_head * (uint32_t)group;
+  Part mine[2] = {{-INFINITY, 0.0f}, {-INFINITY, 0.0f}};
+  float sums[HD / 8][4] = {};
+  int token = (int)threadIdx.x; /* of a tile */
+  uint32_t row = 0;
+  bool is_new = span.first + TILE >= span.length; /* the token is there */
+  float slopes[2] = {slope_of(shape, kv_head, group, lane / 4),
+                     slope_of(shape, kv_head, group, lane / 4 + 8)};
+
+  if (token < TILE) {
+    rows[token] = pages.row_of(span.first + token, span.end);
+    rows[TILE + token] = pages.row_of(span.first + TILE + token, span.end);
+    row = pages.row_of(span.first + 2 * TILE + token, span.end);
+  }
+  __syncthreads();
+  /* The kernel in front writes queries and the new token's row alone. */
+  if (!is_new && span.first < span.end)
+    load_tokens<HD>(shape, rows, tile_k, tile_v, k, v, kv_head, span.first,
+                    span.end);
+  ra_after();
+  if (is_new && span.first < span.end)
+    load_tokens<HD>(shape, rows, tile_k, tile_v, k, v, kv_head, span.first,
+                    span.end);
+  load_queries<HD>(
+      tile_q, q + s * shape.q_stride + kv_head * (size_t)group * HD, group);
+  ra_copy_commit();
+  attend<HD>(span, pages, rows, row, tile_q, tile_k, tile_v, k, v, scale_log2,
+             slopes, mine, sums, shape);
   ra_copy_wait<0>();
   __syncthreads(); /* nobody copies to the tiles, nobody reads them */
   share<HD>(whole, parts, sums, mine);
@@ -298,14 +375,15 @@ __launch_bounds__(THREADS)
 }
 
 extern "C" uint32_t
-ra_k_decode_parts(uint32_t n_sequences, uint32_t kv_heads, uint32_t max_length,
-                  uint32_t n_processors)
+ra_k_decode_parts(uint32_t n_sequences, uint32_t kv_heads, uint32_t head_dim,
+                  uint32_t max_length, uint32_t n_processors)
 {
   uint64_t n_blocks = (uint64_t)n_sequences * kv_heads;
-  uint64_t wanted =
-      n_blocks > 0 ? (2 * (uint64_t)n_processors + n_blocks - 1) / n_blocks : 1;
-  uint64_t most = max_length / 256 > 1 ? max_length / 256 : 1;
+  uint64_t all = (uint64_t)n_processors * (head_dim <= 64 ? 4 : 2);
+  uint64_t wanted = n_blocks > 0 ? (all + n_blocks - 1) / n_blocks : 1;
+  uint64_t most = max_length / RA_K_DECODE_PART;
 
+  most = most > 1 ? most : 1;
   return (uint32_t)(wanted < most ? wanted : most);
 }
 
@@ -330,8 +408,8 @@ launch(const RaKDecode *shape, const uint16_t *q, const uint16_t *k,
 
   if (code != cudaSuccess)
     return code;
-  RA_LAUNCH(decode, grid, THREADS, n_bytes, stream, *shape, q, k, v, out,
-            workspace, log2_e / sqrtf((float)HD));
+  RA_LAUNCH_AFTER(decode, grid, THREADS, n_bytes, stream, *shape, q, k, v, out,
+                  workspace, log2_e / sqrtf((float)HD));
   return cudaGetLastError();
 }
 

@@ -23,6 +23,7 @@ extern "C" {
 
 #define RA_K_DECODE_GROUP 16 /* most query heads of a key head */
 #define RA_K_DECODE_TILE 64  /* tokens that a block reads at a time */
+#define RA_K_DECODE_PART 128 /* fewest tokens of a part */
 
 typedef struct {
   uint32_t n_sequences;
@@ -48,14 +49,17 @@ typedef struct {
  * @n_processors: multiprocessors of the GPU
  * @max_length: longest sequence, tokens
  *
- * The number of parts that gives every multiprocessor two blocks, but parts of
- * at least 256 tokens.  It does not depend on which sequences are long, so that
- * a CUDA graph can keep it.
+ * The number of parts that gives every multiprocessor two blocks, or four with
+ * heads of 64, whose tiles have half the bytes: by Little's law 32 KiB have to
+ * be under way on each for 4.2 TB/s at a latency of a microsecond.  A part has
+ * at least RA_K_DECODE_PART tokens.  It does not depend on which sequences are
+ * long, so that a CUDA graph can keep it.
  *
  * Returns: number of parts
  */
 uint32_t ra_k_decode_parts(uint32_t n_sequences, uint32_t kv_heads,
-                           uint32_t max_length, uint32_t n_processors);
+                           uint32_t head_dim, uint32_t max_length,
+                           uint32_t n_processors);
 
 /* Floats of workspace; 0 with one part. */
 size_t ra_k_decode_workspace(const RaKDecode *shape);

@@ -16,6 +16,10 @@
 #define RA_LAUNCH(kernel, grid, threads, n_dynamic, stream, ...)               \
   kernel<<<grid, threads, n_dynamic, static_cast<cudaStream_t>(stream)>>>(     \
       __VA_ARGS__)
+/* The same for a kernel that calls ra_after(): its blocks may begin before the
+ * kernel in front of it in the stream has ended. */
+#define RA_LAUNCH_AFTER(kernel, grid, threads, n_dynamic, stream, ...)         \
+  ra_launch_after(kernel, grid, threads, n_dynamic, stream, __VA_ARGS__)
 #define RA_SHARED(type, name, count) __shared__ type name[count]
 /* Dynamic shared memory, at most one in a kernel. */
 #define RA_DYNAMIC(name) extern __shared__ __align__(128) unsigned char name[]
@@ -31,6 +35,10 @@
   ((void)(stream),                                                             \
    ra_emu_launch(reinterpret_cast<const void *>(kernel), grid, threads,        \
                  n_dynamic, ra_emu_call(kernel)(__VA_ARGS__)))
+#define RA_LAUNCH_AFTER(kernel, grid, threads, n_dynamic, stream, ...)         \
+  ((void)(stream),                                                             \
+   ra_emu_launch(reinterpret_cast<const void *>(kernel), grid, threads,        \
+                 n_dynamic, ra_emu_call(kernel)(__VA_ARGS__), true))
 #define RA_SHARED(type, name, count)                                           \
   type *name = static_cast<type *>(ra_emu_shared(                              \
       __FILE__ ":" RA_EMU_TEXT(__LINE__) " " #name, sizeof(type) * (count)))
@@ -45,6 +53,61 @@
 #define RA_WARP 32
 #define RA_ALL_LANES 0xffffffffu
 
+/* ---- Launches that overlap ------------------------------------------------*/
+
+/* Waits until the kernel in front of this one has ended and what it wrote can
+ * be seen, and lets the one behind begin (griddepcontrol, 9.7.13.13).  All
+ * threads call it, before they return, before they write anything and before
+ * they read what the kernel in front writes: that one has done so too, so that
+ * what was in front of it has long ended.  Between two kernels of two
+ * microseconds lies one that is saved so. */
+__device__ static inline void
+ra_after()
+{
+#ifndef __CUDACC__
+  ra_emu_after();
+#elif __CUDA_ARCH__ >= 900
+  asm volatile("griddepcontrol.wait;\n"
+               "griddepcontrol.launch_dependents;\n" ::
+                   : "memory");
+#endif
+}
+
+#ifdef __CUDACC__
+
+/* TRUE if kernels may overlap on the current device. */
+static inline bool
+ra_overlaps(void)
+{
+  int device, major = 0;
+
+  return cudaGetDevice(&device) == cudaSuccess &&
+         cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor,
+                                device) == cudaSuccess &&
+         major >= 9;
+}
+
+template <typename... Parameters, typename... Arguments>
+static inline void
+ra_launch_after(void (*kernel)(Parameters...), dim3 grid, dim3 block,
+                size_t n_dynamic, void *stream, Arguments... arguments)
+{
+  cudaLaunchAttribute attribute = {};
+  cudaLaunchConfig_t config = {};
+
+  attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+  attribute.val.programmaticStreamSerializationAllowed = 1;
+  config.gridDim = grid;
+  config.blockDim = block;
+  config.dynamicSmemBytes = n_dynamic;
+  config.stream = static_cast<cudaStream_t>(stream);
+  config.attrs = &attribute;
+  config.numAttrs = ra_overlaps() ? 1 : 0;
+  (void)cudaLaunchKernelEx(&config, kernel, arguments...); /* a last error */
+}
+
+#endif
+
 /* Eight bf16 of one row as the 16 bytes that one load moves. */
 union RaVector {
   uint4 raw;
@@ -55,6 +118,34 @@ static inline bool
 ra_is_aligned(const void *pointer)
 {
   return reinterpret_cast<uintptr_t>(pointer) % 16 == 0;
+}
+
+/* 2^x by the special function unit alone, within 2^-22; results that are not
+ * normal numbers become 0 (9.7.3.21, ex2). */
+__device__ static inline float
+ra_exp2_fast(float x)
+{
+#ifdef __CUDACC__
+  float out;
+
+  asm("ex2.approx.ftz.f32 %0, %1;\n" : "=f"(out) : "f"(x));
+  return out;
+#else
+  return exp2f(x);
+#endif
+}
+
+/* @i / @n, and the rest: by 32 bits where they are enough, as a division of 64
+ * takes longer than the copy of a vector. */
+__device__ static inline size_t
+ra_divide(size_t i, size_t n, size_t *out_rest)
+{
+  if ((i | n) >> 32 == 0) {
+    *out_rest = (uint32_t)i % (uint32_t)n;
+    return (uint32_t)i / (uint32_t)n;
+  }
+  *out_rest = i % n;
+  return i / n;
 }
 
 /* ---- Reductions -----------------------------------------------------------*/

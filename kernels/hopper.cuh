@@ -524,19 +524,4 @@ ra_registers_more()
 #endif
 }
 
-/* 2^x by the special function unit alone, within 2^-22; results that are not
- * normal numbers become 0 (9.7.3.21, ex2). */
-__device__ static inline float
-ra_exp2_fast(float x)
-{
-#ifdef __CUDACC__
-  float out;
-
-  asm("ex2.approx.ftz.f32 %0, %1;\n" : "=f"(out) : "f"(x));
-  return out;
-#else
-  return exp2f(x);
-#endif
-}
-
 #endif

@@ -19,6 +19,7 @@ __global__ static void __launch_bounds__(1024)
   RaVector held[VPT];
   float sum = 0.0f, squares = 0.0f, mean, inv;
 
+  ra_after();
   RA_UNROLL
   for (int j = 0; j < VPT; j++) {
     int at = (int)(threadIdx.x + j * blockDim.x);
@@ -85,13 +86,13 @@ ra_k_layernorm(uint16_t *out, uint16_t *residual, const uint16_t *x,
     return cudaSuccess;
 
   auto launch = [&](auto kernel) {
-    RA_LAUNCH(kernel, (unsigned)n_rows, ra_k_rmsnorm_threads(n), 0, stream,
-              reinterpret_cast<uint4 *>(out),
-              reinterpret_cast<uint4 *>(residual),
-              reinterpret_cast<const uint4 *>(x),
-              reinterpret_cast<const uint4 *>(weight),
-              reinterpret_cast<const uint4 *>(bias),
-              reinterpret_cast<float2 *>(stats), (int)(n / 8), eps);
+    RA_LAUNCH_AFTER(kernel, (unsigned)n_rows, ra_k_rmsnorm_threads(n), 0,
+                    stream, reinterpret_cast<uint4 *>(out),
+                    reinterpret_cast<uint4 *>(residual),
+                    reinterpret_cast<const uint4 *>(x),
+                    reinterpret_cast<const uint4 *>(weight),
+                    reinterpret_cast<const uint4 *>(bias),
+                    reinterpret_cast<float2 *>(stats), (int)(n / 8), eps);
   };
 
   if (n <= 8192)
@@ -238,8 +239,7 @@ ra_k_layernorm_backward(uint16_t *d, int adds, const uint16_t *residual,
     launch(layernorm_backward_kernel<1>, ra_k_rmsnorm_threads(n));
   else
     launch(layernorm_backward_kernel<4>, 512);
-  ra_start_columns(n_groups, n, 2 * n, workspace, d_weight, stream);
-  if (d_bias)
-    ra_start_columns(n_groups, n, 2 * n, workspace + n, d_bias, stream);
+  ra_start_columns(n_groups, n, 2 * n, workspace, d_weight, stream,
+                   {n, d_bias});
   return cudaGetLastError();
 }

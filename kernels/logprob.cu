@@ -4,11 +4,15 @@
 
 #define THREADS 512
 
-/* Columns behind a row's last are as if they were -inf. */
-__device__ static inline float
-logit_at(const RaVector &z, int i, uint32_t column, uint32_t n)
+static const float log2_e = 1.4426950408889634f;
+
+/* Columns behind a row's last are as if they were -inf; @n: those before. */
+__device__ static inline void
+cut(float value[8], uint32_t n)
 {
-  return column + (uint32_t)i < n ? ra_bf16_to_f32(z.bf16[i]) : -INFINITY;
+  RA_UNROLL
+  for (uint32_t i = 0; i < 8; i++)
+    value[i] = i < n ? value[i] : -INFINITY;
 }
 
 /* One block a row; @stride: vectors. */
@@ -28,12 +32,17 @@ __launch_bounds__(THREADS)
 
   for (uint32_t at = threadIdx.x; 8 * at < n; at += THREADS) {
     RaVector z;
-    float now = most;
+    float value[8], now = most;
 
     z.raw = from[at];
     RA_UNROLL
     for (int i = 0; i < 8; i++)
-      now = fmaxf(now, logit_at(z, i, 8 * at, n));
+      value[i] = ra_bf16_to_f32(z.bf16[i]);
+    if (8 * at + 8 > n)
+      cut(value, n - 8 * at);
+    RA_UNROLL
+    for (int i = 0; i < 8; i++)
+      now = fmaxf(now, value[i]);
     if (now > most) {
       sum *= expf(most - now); /* of none: e^-inf = 0 */
       most = now;
@@ -41,7 +50,7 @@ __launch_bounds__(THREADS)
     if (most > -INFINITY) /* or all are -inf: nothing to add */
       RA_UNROLL
     for (int i = 0; i < 8; i++)
-      sum += expf(logit_at(z, i, 8 * at, n) - most);
+      sum += ra_exp2_fast((value[i] - most) * log2_e);
   }
   whole = ra_block_max(most, warps);
   sum = ra_block_sum(most > -INFINITY ? sum * expf(most - whole) : 0.0f, sums);

@@ -8,9 +8,11 @@
  *
  * Errors, u = 2^-24:
  *
- *     sum       (60 + n / 1,024) u + 2^-22 relative: a thread adds its part,
- *               rescaled at most once a vector by a power within 2 ulp; then
- *               warps and block
+ *     sum       (60 + n / 1,024 + 2 ln n) u + 2^-22 relative: a thread adds
+ *               its part, rescaled at most once a vector by a power within
+ *               2 ulp; then warps and block.  A power has its exponent d, below
+ *               the largest logit, rounded twice: 2 |d| u, and the mean of |d|
+ *               weighed by e^d is no more than ln n, an entropy
  *     log_prob  that of the sum and 2 u (|z| + |lse|), absolute
  *     gradient  |g| p (2^-21 + 2 u (|z| + |lse|)) and a rounding to bf16, 2^-8
  *               of it

@@ -54,17 +54,16 @@ rope_kernel(size_t n, int n_heads, int n_vectors,
             const float *__restrict__ cos_sin, float direction,
             uint16_t *__restrict__ x, size_t stride)
 {
-  size_t i = thread_number();
-  int half = 8 * n_vectors, vector, head;
-  size_t token;
+  size_t i = thread_number(), token, head, vector;
+  int half = 8 * n_vectors;
   uint4 *at_a, *at_b;
   RaVector a, b;
 
+  ra_after();
   if (i >= n)
     return;
-  vector = (int)(i % n_vectors);
-  head = (int)(i / n_vectors % n_heads);
-  token = i / n_vectors / n_heads;
+  token = ra_divide(ra_divide(i, (size_t)n_vectors, &vector), (size_t)n_heads,
+                    &head);
   at_a = reinterpret_cast<uint4 *>(x + token * stride + head * 2 * half +
                                    8 * vector);
   at_b = at_a + n_vectors;
@@ -86,16 +85,17 @@ rope_rows_kernel(size_t n, int q_heads, int kv_heads, int n_vectors,
                  size_t stride, uint16_t *__restrict__ k,
                  uint16_t *__restrict__ v)
 {
-  size_t i = thread_number(), token, at;
-  int half = 8 * n_vectors, n_heads = q_heads + 2 * kv_heads, vector, head;
+  size_t i = thread_number(), token, at, rest, vector;
+  int half = 8 * n_vectors, n_heads = q_heads + 2 * kv_heads, head;
   uint16_t *to;
   RaVector a, b;
 
+  ra_after();
   if (i >= n)
     return;
-  vector = (int)(i % n_vectors);
-  head = (int)(i / n_vectors % n_heads);
-  token = i / n_vectors / n_heads;
+  token = ra_divide(ra_divide(i, (size_t)n_vectors, &vector), (size_t)n_heads,
+                    &rest);
+  head = (int)rest;
   to = qkv + token * stride + head * 2 * half + 8 * vector;
   a.raw = *reinterpret_cast<const uint4 *>(to);
   b.raw = *reinterpret_cast<const uint4 *>(to + half);
@@ -124,9 +124,9 @@ ra_k_rope(size_t n_tokens, size_t n_heads, size_t head_dim,
     return cudaErrorInvalidValue;
   if (n == 0)
     return cudaSuccess;
-  RA_LAUNCH(kernel, n_blocks, THREADS, 0, stream, n, (int)n_heads,
-            (int)(head_dim / 16), positions, cos_sin, (float)direction, x,
-            stride);
+  RA_LAUNCH_AFTER(kernel, n_blocks, THREADS, 0, stream, n, (int)n_heads,
+                  (int)(head_dim / 16), positions, cos_sin, (float)direction, x,
+                  stride);
   return cudaGetLastError();
 }
 
@@ -146,9 +146,9 @@ ra_k_rope_rows(size_t n_tokens, size_t q_heads, size_t kv_heads,
     return cudaErrorInvalidValue;
   if (n == 0)
     return cudaSuccess;
-  RA_LAUNCH(kernel, n_blocks, THREADS, 0, stream, n, (int)q_heads,
-            (int)kv_heads, (int)(head_dim / 16), positions, rows, cos_sin, qkv,
-            stride, k, v);
+  RA_LAUNCH_AFTER(kernel, n_blocks, THREADS, 0, stream, n, (int)q_heads,
+                  (int)kv_heads, (int)(head_dim / 16), positions, rows, cos_sin,
+                  qkv, stride, k, v);
   return cudaGetLastError();
 }
 
@@ -157,12 +157,14 @@ __global__ static void
 swiglu_kernel(size_t n, size_t n_vectors, const uint4 *__restrict__ gate_up,
               uint4 *__restrict__ out)
 {
-  size_t i = thread_number(), at;
+  size_t i = thread_number(), at, rest;
   RaVector gate, up;
 
+  ra_after();
   if (i >= n)
     return;
-  at = i / n_vectors * 2 * n_vectors + i % n_vectors;
+  at = ra_divide(i, n_vectors, &rest) * 2 * n_vectors;
+  at += rest;
   gate.raw = gate_up[at];
   up.raw = gate_up[at + n_vectors];
   RA_UNROLL
@@ -180,12 +182,14 @@ __global__ static void
 swiglu_backward_kernel(size_t n, size_t n_vectors, const uint4 *gate_up,
                        const uint4 *__restrict__ d_out, uint4 *d_gate_up)
 {
-  size_t i = thread_number(), at;
+  size_t i = thread_number(), at, rest;
   RaVector gate, up, d;
 
+  ra_after();
   if (i >= n)
     return;
-  at = i / n_vectors * 2 * n_vectors + i % n_vectors;
+  at = ra_divide(i, n_vectors, &rest) * 2 * n_vectors;
+  at += rest;
   gate.raw = gate_up[at];
   up.raw = gate_up[at + n_vectors];
   d.raw = d_out[i];
@@ -214,9 +218,9 @@ ra_k_swiglu(size_t n_tokens, size_t width, const uint16_t *gate_up,
     return cudaErrorInvalidValue;
   if (n == 0)
     return cudaSuccess;
-  RA_LAUNCH(kernel, n_blocks, THREADS, 0, stream, n, width / 8,
-            reinterpret_cast<const uint4 *>(gate_up),
-            reinterpret_cast<uint4 *>(out));
+  RA_LAUNCH_AFTER(kernel, n_blocks, THREADS, 0, stream, n, width / 8,
+                  reinterpret_cast<const uint4 *>(gate_up),
+                  reinterpret_cast<uint4 *>(out));
   return cudaGetLastError();
 }
 
@@ -233,10 +237,10 @@ ra_k_swiglu_backward(size_t n_tokens, size_t width, const uint16_t *gate_up,
     return cudaErrorInvalidValue;
   if (n == 0)
     return cudaSuccess;
-  RA_LAUNCH(kernel, n_blocks, THREADS, 0, stream, n, width / 8,
-            reinterpret_cast<const uint4 *>(gate_up),
-            reinterpret_cast<const uint4 *>(d_out),
-            reinterpret_cast<uint4 *>(d_gate_up));
+  RA_LAUNCH_AFTER(kernel, n_blocks, THREADS, 0, stream, n, width / 8,
+                  reinterpret_cast<const uint4 *>(gate_up),
+                  reinterpret_cast<const uint4 *>(d_out),
+                  reinterpret_cast<uint4 *>(d_gate_up));
   return cudaGetLastError();
 }
 
@@ -248,6 +252,7 @@ activation_kernel(size_t n, const uint4 *__restrict__ x,
   size_t i = thread_number();
   RaVector a;
 
+  ra_after();
   if (i >= n)
     return;
   a.raw = x[i];
@@ -267,6 +272,7 @@ activation_backward_kernel(size_t n, const uint4 *x, const uint4 *d_out,
   size_t i = thread_number();
   RaVector a, d;
 
+  ra_after();
   if (i >= n)
     return;
   a.raw = x[i];
@@ -295,8 +301,9 @@ ra_k_activate(RaActivation kind, size_t n, const uint16_t *x, uint16_t *out,
     return cudaErrorInvalidValue;
   if (n == 0)
     return cudaSuccess;
-  RA_LAUNCH(kernel, n_blocks, THREADS, 0, stream, n / 8,
-            reinterpret_cast<const uint4 *>(x), reinterpret_cast<uint4 *>(out));
+  RA_LAUNCH_AFTER(kernel, n_blocks, THREADS, 0, stream, n / 8,
+                  reinterpret_cast<const uint4 *>(x),
+                  reinterpret_cast<uint4 *>(out));
   return cudaGetLastError();
 }
 
@@ -317,10 +324,10 @@ ra_k_activate_backward(RaActivation kind, size_t n, const uint16_t *x,
     return cudaErrorInvalidValue;
   if (n == 0)
     return cudaSuccess;
-  RA_LAUNCH(kernel, n_blocks, THREADS, 0, stream, n / 8,
-            reinterpret_cast<const uint4 *>(x),
-            reinterpret_cast<const uint4 *>(d_out),
-            reinterpret_cast<uint4 *>(d_x));
+  RA_LAUNCH_AFTER(kernel, n_blocks, THREADS, 0, stream, n / 8,
+                  reinterpret_cast<const uint4 *>(x),
+                  reinterpret_cast<const uint4 *>(d_out),
+                  reinterpret_cast<uint4 *>(d_x));
   return cudaGetLastError();
 }
 
@@ -330,17 +337,18 @@ embedding_kernel(size_t n, size_t n_vectors, uint32_t first, uint32_t n_rows,
                  const uint32_t *__restrict__ newest,
                  const uint4 *__restrict__ table, uint4 *__restrict__ out)
 {
-  size_t i = thread_number();
+  size_t i = thread_number(), vector;
   uint32_t token, row;
 
+  ra_after();
   if (i >= n)
     return;
-  token = tokens[i / n_vectors];
+  token = tokens[ra_divide(i, n_vectors, &vector)];
   if (newest && (token & RA_K_DRAWN))
     token = newest[token & ~RA_K_DRAWN];
   row = token - first; /* below 0: above every n_rows */
-  out[i] = row < n_rows ? table[row * n_vectors + i % n_vectors]
-                        : make_uint4(0, 0, 0, 0);
+  out[i] =
+      row < n_rows ? table[row * n_vectors + vector] : make_uint4(0, 0, 0, 0);
 }
 
 extern "C" int
@@ -357,9 +365,10 @@ ra_k_embedding(size_t n_tokens, size_t width, uint32_t first, uint32_t n_rows,
     return cudaErrorInvalidValue;
   if (n == 0)
     return cudaSuccess;
-  RA_LAUNCH(kernel, n_blocks, THREADS, 0, stream, n, width / 8, first, n_rows,
-            tokens, newest, reinterpret_cast<const uint4 *>(table),
-            reinterpret_cast<uint4 *>(out));
+  RA_LAUNCH_AFTER(kernel, n_blocks, THREADS, 0, stream, n, width / 8, first,
+                  n_rows, tokens, newest,
+                  reinterpret_cast<const uint4 *>(table),
+                  reinterpret_cast<uint4 *>(out));
   return cudaGetLastError();
 }
 
@@ -368,11 +377,12 @@ cache_rows_kernel(size_t n, size_t n_vectors, const uint32_t *__restrict__ rows,
                   const uint4 *__restrict__ in, size_t stride,
                   uint4 *__restrict__ k, uint4 *__restrict__ v)
 {
-  size_t i = thread_number(), row = i / (2 * n_vectors);
-  size_t at = i % (2 * n_vectors);
+  size_t i = thread_number(), row, at;
 
+  ra_after();
   if (i >= n)
     return;
+  row = ra_divide(i, 2 * n_vectors, &at);
   if (at < n_vectors)
     k[rows[row] * n_vectors + at] = in[row * stride + at];
   else
@@ -394,9 +404,9 @@ ra_k_cache_rows(size_t n, size_t width, const uint32_t *rows,
     return cudaErrorInvalidValue;
   if (n_vectors == 0)
     return cudaSuccess;
-  RA_LAUNCH(kernel, n_blocks, THREADS, 0, stream, n_vectors, width / 8, rows,
-            reinterpret_cast<const uint4 *>(in), stride / 8,
-            reinterpret_cast<uint4 *>(k), reinterpret_cast<uint4 *>(v));
+  RA_LAUNCH_AFTER(kernel, n_blocks, THREADS, 0, stream, n_vectors, width / 8,
+                  rows, reinterpret_cast<const uint4 *>(in), stride / 8,
+                  reinterpret_cast<uint4 *>(k), reinterpret_cast<uint4 *>(v));
   return cudaGetLastError();
 }
 
@@ -413,6 +423,7 @@ embedding_backward_kernel(size_t n_vectors, const uint32_t *__restrict__ kinds,
   float sums[8] = {};
   float *to;
 
+  ra_after();
   if (vector >= n_vectors)
     return;
   for (uint32_t i = begin[kind]; i < begin[kind + 1]; i++) {
@@ -447,9 +458,9 @@ ra_k_embedding_backward(size_t n_kinds, size_t width, const uint32_t *kinds,
     size_t left = n_kinds - done;
     dim3 grid(n_blocks, (unsigned)(left < most ? left : most));
 
-    RA_LAUNCH(kernel, grid, THREADS, 0, stream, width / 8, kinds + done,
-              begin + done, order, reinterpret_cast<const uint4 *>(d_out),
-              d_table);
+    RA_LAUNCH_AFTER(kernel, grid, THREADS, 0, stream, width / 8, kinds + done,
+                    begin + done, order, reinterpret_cast<const uint4 *>(d_out),
+                    d_table);
   }
   return cudaGetLastError();
 }
@@ -460,6 +471,7 @@ add_kernel(size_t n, const uint4 *__restrict__ x, uint4 *__restrict__ y)
   size_t i = thread_number();
   RaVector a, b;
 
+  ra_after();
   if (i >= n)
     return;
   a.raw = x[i];
@@ -482,7 +494,8 @@ ra_k_add(size_t n, const uint16_t *x, uint16_t *y, void *stream)
     return cudaErrorInvalidValue;
   if (n == 0)
     return cudaSuccess;
-  RA_LAUNCH(kernel, n_blocks, THREADS, 0, stream, n / 8,
-            reinterpret_cast<const uint4 *>(x), reinterpret_cast<uint4 *>(y));
+  RA_LAUNCH_AFTER(kernel, n_blocks, THREADS, 0, stream, n / 8,
+                  reinterpret_cast<const uint4 *>(x),
+                  reinterpret_cast<uint4 *>(y));
   return cudaGetLastError();
 }

@@ -16,6 +16,7 @@ __global__ static void __launch_bounds__(1024)
   RaVector held[VPT];
   float sum = 0.0f, inv;
 
+  ra_after();
   RA_UNROLL
   for (int j = 0; j < VPT; j++) {
     int at = threadIdx.x + j * blockDim.x;
@@ -66,7 +67,7 @@ ra_k_rmsnorm(uint16_t *out, uint16_t *residual, const uint16_t *x,
     return cudaSuccess;
 
   auto launch = [&](auto kernel) {
-    RA_LAUNCH(
+    RA_LAUNCH_AFTER(
         kernel, (unsigned)n_rows, ra_k_rmsnorm_threads(n_hidden), 0, stream,
         reinterpret_cast<uint4 *>(out), reinterpret_cast<uint4 *>(residual),
         reinterpret_cast<const uint4 *>(x),

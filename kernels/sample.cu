@@ -51,6 +51,13 @@ weigh(const Row &row, float logit)
   return z < row.far ? 0 : (Whole)rintf(expf(z) * ONE);
 }
 
+/* TRUE if all tokens of @n are kept. */
+__host__ __device__ static inline bool
+is_whole(const RaCpuSampling &how, uint32_t n)
+{
+  return (how.top_k == 0 || how.top_k >= n) && how.top_p >= 1.0f;
+}
+
 /* ---- Over the block -------------------------------------------------------*/
 
 __device__ static inline Whole
@@ -138,16 +145,17 @@ struct Space {
   uint32_t top, below;
 };
 
-/* Calls see(key) for each logit, by the threads in turn. */
+/* Calls see(key) for each logit from @first, a multiple of 8, to before @end,
+ * by the threads in turn. */
 template <typename See>
 __device__ static inline void
-visit(const Row &row, See see)
+visit(const Row &row, uint32_t first, uint32_t end, See see)
 {
   const uint4 *vectors = reinterpret_cast<const uint4 *>(row.logits);
-  uint32_t n_vectors = row.is_aligned ? row.n / 8 : 0;
+  uint32_t n_vectors = row.is_aligned ? end / 8 : first / 8;
 
   RA_UNROLL_FOUR
-  for (uint32_t v = threadIdx.x; v < n_vectors; v += THREADS) {
+  for (uint32_t v = first / 8 + threadIdx.x; v < n_vectors; v += THREADS) {
     RaVector in;
 
     in.raw = vectors[v];
@@ -155,7 +163,7 @@ visit(const Row &row, See see)
     for (int i = 0; i < 8; i++)
       see(key_of(in.bf16[i]));
   }
-  for (uint32_t i = 8 * n_vectors + threadIdx.x; i < row.n; i += THREADS)
+  for (uint32_t i = 8 * n_vectors + threadIdx.x; i < end; i += THREADS)
     see(key_of(row.logits[i]));
 }
 
@@ -172,7 +180,7 @@ count_keys(const Row &row, uint32_t top, Space *space)
   for (int b = (int)threadIdx.x; b < BINS; b += THREADS)
     space->bins[b] = 0;
   __syncthreads();
-  visit(row, [&](uint32_t key) {
+  visit(row, 0, row.n, [&](uint32_t key) {
     if (top - key < BINS)
       atomicAdd(&space->bins[top - key], 1u);
     else if (key < top && key > below)
@@ -331,9 +339,17 @@ struct Found {
 /* A run of tokens: a warp's at a time, as many runs as threads at most. */
 struct Runs {
   Whole *heavier;    /* (THREADS) sums of what is above the least */
-  uint32_t *n_equal; /* (THREADS) */
+  uint32_t *n_equal; /* (THREADS); NULL: the least is 0, and none counts */
   uint32_t n, length;
 };
+
+__device__ static inline Runs
+runs_of(uint32_t n, Whole *heavier, uint32_t *n_equal)
+{
+  uint32_t length = (n + THREADS * STEP - 1) / (THREADS * STEP) * STEP;
+
+  return {heavier, n_equal, (n + length - 1) / length, length};
+}
 
 /* Adds weight @weight to a run's sums. */
 __device__ static inline void
@@ -343,12 +359,13 @@ add_weight(const Row &row, Whole weight, Whole *heavier, uint32_t *n_equal)
   *n_equal += weight == row.least && row.least > 0;
 }
 
+/* Sums of runs @first to before @last. */
 __device__ static inline void
-sum_runs(const Row &row, const Runs &runs)
+sum_runs(const Row &row, const Runs &runs, uint32_t first, uint32_t last)
 {
   uint32_t lane = threadIdx.x % RA_WARP;
 
-  for (uint32_t run = threadIdx.x / RA_WARP; run < runs.n;
+  for (uint32_t run = first + threadIdx.x / RA_WARP; run < last;
        run += THREADS / RA_WARP) {
     uint32_t end = (run + 1) * runs.length, n_equal = 0;
     Whole heavier = 0;
@@ -372,7 +389,8 @@ sum_runs(const Row &row, const Runs &runs)
     n_equal = (uint32_t)warp_sum(n_equal);
     if (lane == 0) {
       runs.heavier[run] = heavier;
-      runs.n_equal[run] = n_equal;
+      if (runs.n_equal)
+        runs.n_equal[run] = n_equal;
     }
   }
 }
@@ -405,7 +423,7 @@ find_in_run(const Row &row, const Runs &runs, uint32_t run, Whole before,
 }
 
 /* The first token at which the kept weights' sum is above @u of it all, to
- * shared @out.  Returns: the sum. */
+ * shared @out, of the sums of runs.  Returns: the sum of all. */
 __device__ static inline Whole
 find_token(const Row &row, double u, const Runs &runs, Whole *slots, Found *out)
 {
@@ -413,11 +431,9 @@ find_token(const Row &row, double u, const Runs &runs, Whole *slots, Found *out)
   RA_SHARED(Whole, in_front, 2); /* of the run: sum, equal ones */
   Whole heavier = 0, equal = 0, equal_before, kept, before, sum, reach;
 
-  sum_runs(row, runs);
-  __syncthreads();
   if (threadIdx.x < runs.n) {
     heavier = runs.heavier[threadIdx.x];
-    equal = runs.n_equal[threadIdx.x];
+    equal = runs.n_equal ? runs.n_equal[threadIdx.x] : 0;
   }
   equal_before = block_before(equal, slots, &kept);
   kept = equal_before < row.n_equal ? row.n_equal - equal_before : 0;
@@ -475,11 +491,11 @@ margin_of(const Row &row, const Found &found, double u, double sum, double all)
   return fminf((float)row.margin / (float)all, (float)drawn / (float)sum);
 }
 
-/* A row of the block, and the key that it begins with. */
+/* Row number @number, without its largest logit. */
 __device__ static inline Row
-row_of(uint32_t n, const uint16_t *logits, float temperature, Whole *slots)
+row_of(size_t number, uint32_t n, const uint16_t *logits, float temperature)
 {
-  Row row = {logits + (size_t)blockIdx.x * n,
+  Row row = {logits + number * n,
              n,
              false,
              0,
@@ -489,22 +505,54 @@ row_of(uint32_t n, const uint16_t *logits, float temperature, Whole *slots)
              0,
              n,
              INFINITY};
-  uint32_t top = 0;
 
   row.is_aligned =
       n % 8 == 0 && reinterpret_cast<uintptr_t>(row.logits) % 16 == 0;
-  visit(row, [&](uint32_t key) { top = key > top ? key : top; });
-  row.top = (uint32_t)block_most(top, slots);
-  row.most = value_of(row.top);
   return row;
 }
 
+__device__ static inline void
+set_top(Row *row, uint32_t top)
+{
+  row->top = top;
+  row->most = value_of(top);
+}
+
+/* Largest key from @first to before @end. */
+__device__ static inline uint32_t
+top_of(const Row &row, uint32_t first, uint32_t end, Whole *slots)
+{
+  uint32_t top = 0;
+
+  visit(row, first, end, [&](uint32_t key) { top = key > top ? key : top; });
+  return (uint32_t)block_most(top, slots);
+}
+
+/* Where the token of a row goes. */
+struct Drawn {
+  const uint32_t *places;
+  uint32_t *newest;
+  RaCpuSample *out;
+};
+
+/* By one thread.  @all: the weight of all tokens. */
+__device__ static inline void
+put_token(const Drawn &to, size_t number, const Row &row, uint32_t token,
+          Whole all, float margin)
+{
+  float z = (logit_at(row, token) - row.most) * row.inv_temperature;
+
+  to.out[number] = {token, z - logf((float)all / ONE), margin};
+  if (to.newest)
+    to.newest[to.places[number]] = token;
+}
+
+/* A block a row. */
 __global__ static void
 __launch_bounds__(THREADS)
     sample_kernel(uint32_t n, const uint16_t *__restrict__ logits,
                   RaCpuSampling how, const double *__restrict__ uniforms,
-                  const uint32_t *__restrict__ places,
-                  uint32_t *__restrict__ newest, RaCpuSample *__restrict__ out)
+                  Drawn to)
 {
   RA_SHARED(uint32_t, bins, BINS);
   RA_SHARED(Whole, slots, RA_WARP);
@@ -514,14 +562,16 @@ __launch_bounds__(THREADS)
   RA_SHARED(uint32_t, n_equal, THREADS);
   RA_SHARED(Found, found, 1);
   Space space = {bins, slots, edge, 0, 0};
-  Row row = row_of(n, logits, how.temperature, slots);
+  Row row = row_of(blockIdx.x, n, logits, how.temperature);
   bool greedy = how.temperature <= 0.0f;
-  bool whole = (how.top_k == 0 || how.top_k >= n) && how.top_p >= 1.0f;
-  uint32_t length = (n + THREADS * STEP - 1) / (THREADS * STEP) * STEP, token;
-  Runs runs = {heavier, n_equal, (n + length - 1) / length, length};
+  bool whole = is_whole(how, n);
+  Runs runs = runs_of(n, heavier, n_equal);
   Whole all = 0, sum = 0;
+  uint32_t token;
   float margin;
 
+  ra_after();
+  set_top(&row, top_of(row, 0, n, slots));
   if (greedy || !whole) {
     all = part_by(row, 0, &space).above;
     row.margin = (double)all;
@@ -532,6 +582,8 @@ __launch_bounds__(THREADS)
   } else {
     if (!whole)
       restrict_row(&row, how, all, &space);
+    sum_runs(row, runs, 0, runs.n);
+    __syncthreads();
     sum = find_token(row, uniforms[blockIdx.x], runs, slots, found);
     all = whole ? sum : all;
     row.margin = whole ? (double)all : row.margin;
@@ -539,29 +591,107 @@ __launch_bounds__(THREADS)
     margin =
         margin_of(row, *found, uniforms[blockIdx.x], (double)sum, (double)all);
   }
-  if (threadIdx.x > 0)
+  if (threadIdx.x == 0)
+    put_token(to, blockIdx.x, row, token, all, margin);
+}
+
+/* ---- Several blocks a row -------------------------------------------------*/
+
+/* Results that the blocks of a row leave each other: ra_k_sample(). */
+struct Share {
+  Whole heavier[THREADS];
+  uint32_t tops[RA_K_SAMPLE_PARTS];
+};
+
+/* Runs of part blockIdx.x: first and end. */
+__device__ static inline uint32_t
+first_run(const Runs &runs, uint32_t part)
+{
+  return runs.n * part / RA_K_SAMPLE_PARTS;
+}
+
+__global__ static void
+__launch_bounds__(THREADS)
+    tops_kernel(uint32_t n, const uint16_t *__restrict__ logits, Share *parts)
+{
+  RA_SHARED(Whole, slots, RA_WARP);
+  Row row = row_of(blockIdx.y, n, logits, 1.0f);
+  Runs runs = runs_of(n, nullptr, nullptr);
+  uint32_t first = first_run(runs, blockIdx.x) * runs.length;
+  uint32_t end = first_run(runs, blockIdx.x + 1) * runs.length, top;
+
+  ra_after();
+  top = top_of(row, first, end < n ? end : n, slots);
+  if (threadIdx.x == 0)
+    parts[blockIdx.y].tops[blockIdx.x] = top;
+}
+
+/* The last block of a row takes the token. */
+__global__ static void
+__launch_bounds__(THREADS)
+    runs_kernel(uint32_t n, const uint16_t *__restrict__ logits,
+                float temperature, const double *__restrict__ uniforms,
+                Share *parts, uint32_t *counts, Drawn to)
+{
+  RA_SHARED(Whole, slots, RA_WARP);
+  RA_SHARED(Found, found, 1);
+  RA_SHARED(uint32_t, is_last, 1);
+  Row row = row_of(blockIdx.y, n, logits, temperature);
+  Share *own = parts + blockIdx.y;
+  Runs runs = runs_of(n, own->heavier, nullptr);
+  uint32_t top = 0;
+  Whole sum;
+
+  ra_after();
+  for (int i = 0; i < RA_K_SAMPLE_PARTS; i++)
+    top = own->tops[i] > top ? own->tops[i] : top;
+  set_top(&row, top);
+  sum_runs(row, runs, first_run(runs, blockIdx.x),
+           first_run(runs, blockIdx.x + 1));
+  if (!ra_block_is_last(counts + blockIdx.y, RA_K_SAMPLE_PARTS, is_last))
     return;
-  out[blockIdx.x] = {token,
-                     (logit_at(row, token) - row.most) * row.inv_temperature -
-                         logf((float)all / ONE),
-                     margin};
-  if (newest)
-    newest[places[blockIdx.x]] = token;
+  sum = find_token(row, uniforms[blockIdx.y], runs, slots, found);
+  row.margin = (double)sum;
+  if (threadIdx.x == 0)
+    put_token(
+        to, blockIdx.y, row, found->token, sum,
+        margin_of(row, *found, uniforms[blockIdx.y], (double)sum, (double)sum));
+}
+
+/* ---- Launches -------------------------------------------------------------*/
+
+extern "C" size_t
+ra_k_sample_workspace(size_t n_rows)
+{
+  return n_rows * sizeof(Share);
 }
 
 extern "C" int
 ra_k_sample(size_t n_rows, uint32_t n, const uint16_t *logits,
             const RaCpuSampling *sampling, const double *uniforms,
             const uint32_t *slots, uint32_t *newest, RaCpuSample *out,
-            void *stream)
+            void *workspace, uint32_t *counts, void *stream)
 {
-  auto kernel = sample_kernel;
+  auto alone = sample_kernel;
+  auto tops = tops_kernel;
+  auto runs = runs_kernel;
+  Drawn to = {slots, newest, out};
+  dim3 grid(RA_K_SAMPLE_PARTS, (unsigned)n_rows);
 
   if (n == 0 || n > RA_K_SAMPLE_MAX || n_rows > 0x7fffffff)
     return cudaErrorInvalidValue;
   if (n_rows == 0)
     return cudaSuccess;
-  RA_LAUNCH(kernel, (unsigned)n_rows, THREADS, 0, stream, n, logits, *sampling,
-            uniforms, slots, newest, out);
+  if (!workspace || n_rows > 65535 || sampling->temperature <= 0.0f ||
+      !is_whole(*sampling, n)) {
+    RA_LAUNCH_AFTER(alone, (unsigned)n_rows, THREADS, 0, stream, n, logits,
+                    *sampling, uniforms, to);
+    return cudaGetLastError();
+  }
+  RA_LAUNCH_AFTER(tops, grid, THREADS, 0, stream, n, logits,
+                  static_cast<Share *>(workspace));
+  RA_LAUNCH_AFTER(runs, grid, THREADS, 0, stream, n, logits,
+                  sampling->temperature, uniforms,
+                  static_cast<Share *>(workspace), counts, to);
   return cudaGetLastError();
 }

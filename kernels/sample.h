@@ -1,5 +1,5 @@
 /* Sampling of the next token on a GPU: temperature, top-k, top-p; one block a
- * row.
+ * row, or RA_K_SAMPLE_PARTS where all tokens are kept.
  *
  * The rule is that of kernels/cpu/cpu_sample.h, the reference.  The weight of a
  * probability is an integer, exp((z - max) / t) x 2^40 rounded.  So sums are
@@ -20,10 +20,14 @@
 
 #define RA_K_SAMPLE_MAX (1u << 22) /* tokens, whose weights sum below 2^63 */
 #define RA_K_SAMPLE_MARGIN 4e-6f
+#define RA_K_SAMPLE_PARTS 8 /* blocks of a row: 16 rows have a GPU's 132 */
 
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+/* Bytes of workspace. */
+size_t ra_k_sample_workspace(size_t n_rows);
 
 /**
  * ra_k_sample:
@@ -36,6 +40,9 @@ extern "C" {
  * @newest: (nullable): where the token of a row also goes, for
  *   ra_k_embedding()
  * @out: (n_rows); margins are within RA_K_SAMPLE_MARGIN of the reference's
+ * @workspace: (nullable): ra_k_sample_workspace() bytes, 16-byte aligned; NULL:
+ *   a block a row, which takes longer and gives the same bits
+ * @counts: (n_rows) zeroes, and zeroes again afterwards; with @workspace
  *
  * All arrays are device memory.
  *
@@ -44,7 +51,7 @@ extern "C" {
 int ra_k_sample(size_t n_rows, uint32_t n, const uint16_t *logits,
                 const RaCpuSampling *sampling, const double *uniforms,
                 const uint32_t *slots, uint32_t *newest, RaCpuSample *out,
-                void *stream);
+                void *workspace, uint32_t *counts, void *stream);
 
 #ifdef __cplusplus
 }

@@ -134,6 +134,7 @@ __global__ static void
 find_odd_vectors_kernel(size_t n_vectors, const uint4 *__restrict__ x, int f32,
                         uint32_t code, volatile uint32_t *flag)
 {
+  ra_after();
   for (size_t i = thread_number(); i < n_vectors;
        i += (size_t)gridDim.x * THREADS) {
     bool odd = false;
@@ -156,6 +157,7 @@ __global__ static void
 find_odd_kernel(size_t n, const void *__restrict__ x, int f32, uint32_t code,
                 volatile uint32_t *flag)
 {
+  ra_after();
   for (size_t i = thread_number(); i < n; i += (size_t)gridDim.x * THREADS) {
     float value = value_at(x, i, f32);
 
@@ -268,12 +270,13 @@ ra_k_find_odd(size_t n, const void *x, int f32, uint32_t code, uint32_t *flag,
 
     n /= f32 ? 4 : 8;
     n_blocks = (n + THREADS - 1) / THREADS;
-    RA_LAUNCH(
+    RA_LAUNCH_AFTER(
         vectors, n_blocks < LOOK_BLOCKS ? (unsigned)n_blocks : LOOK_BLOCKS,
         THREADS, 0, stream, n, static_cast<const uint4 *>(x), f32, code, flag);
     return cudaGetLastError();
   }
-  RA_LAUNCH(kernel, n_blocks < LOOK_BLOCKS ? (unsigned)n_blocks : LOOK_BLOCKS,
-            THREADS, 0, stream, n, x, f32, code, flag);
+  RA_LAUNCH_AFTER(kernel,
+                  n_blocks < LOOK_BLOCKS ? (unsigned)n_blocks : LOOK_BLOCKS,
+                  THREADS, 0, stream, n, x, f32, code, flag);
   return cudaGetLastError();
 }

@@ -265,8 +265,9 @@ decode_shape(const RaDecode *s)
                      .kv_heads = s->kv_heads,
                      .head_dim = s->head_dim,
                      .q_stride = s->stride,
-                     .n_parts = ra_k_decode_parts(s->n, s->kv_heads, most,
-                                                  ra_device_n_processors())};
+                     .n_parts =
+                         ra_k_decode_parts(s->n, s->kv_heads, s->head_dim, most,
+                                           ra_device_n_processors())};
 }
 
 gsize

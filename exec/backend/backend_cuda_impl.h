@@ -31,6 +31,7 @@ typedef enum {
   RA_CUDA_COUNTS, /* zeroes between two ops */
   RA_CUDA_KEPT,   /* words of the table's keep_words() */
   RA_CUDA_NEWEST, /* tokens of the table's draw(), by slot */
+  RA_CUDA_DRAWS,  /* what blocks that sample a row leave each other */
   RA_CUDA_N_ROOMS
 } RaCudaRoom;
 

@@ -15,8 +15,12 @@ begin(size_t n_rows, uint32_t n, const RaElem *logits, const RaCpuSampling *how,
   const void *there =
       ra_cuda_upload(RA_CUDA_WORDS, 2 * n_rows, (gconstpointer)uniforms);
 
+  void *workspace =
+      ra_cuda_scratch(RA_CUDA_DRAWS, ra_k_sample_workspace(n_rows));
+  uint32_t *counts = ra_cuda_scratch(RA_CUDA_COUNTS, n_rows * sizeof *counts);
+
   ra_cuda_check(ra_k_sample(n_rows, n, bf16(logits), how, there, slots, newest,
-                            out, ra_device_stream()),
+                            out, workspace, counts, ra_device_stream()),
                 "sample");
 }
 

@@ -176,14 +176,16 @@ START_TEST(test_odd)
 }
 END_TEST
 
-/* 132 processors want 264 blocks: 33 for each of 8, were 32 parts of 256 tokens
- * not the most that 8,192 have; 256 sequences of 8 heads are enough alone. */
+/* 132 processors want 264 blocks, with heads of 64 528: 33 and 66 for each of 8
+ * heads, were 16 parts of 128 tokens not the most that 2,048 have; 256
+ * sequences of 8 heads are enough alone. */
 START_TEST(test_parts)
 {
-  ck_assert_uint_eq(ra_k_decode_parts(1, 8, 8192, 132), 32);
-  ck_assert_uint_eq(ra_k_decode_parts(1, 8, 1 << 20, 132), 33);
-  ck_assert_uint_eq(ra_k_decode_parts(256, 8, 8192, 132), 1);
-  ck_assert_uint_eq(ra_k_decode_parts(1, 8, 16, 132), 1);
+  ck_assert_uint_eq(ra_k_decode_parts(1, 8, 128, 2048, 132), 16);
+  ck_assert_uint_eq(ra_k_decode_parts(1, 8, 128, 1 << 20, 132), 33);
+  ck_assert_uint_eq(ra_k_decode_parts(1, 8, 64, 1 << 20, 132), 66);
+  ck_assert_uint_eq(ra_k_decode_parts(256, 8, 128, 8192, 132), 1);
+  ck_assert_uint_eq(ra_k_decode_parts(1, 8, 64, 16, 132), 1);
 }
 END_TEST
 

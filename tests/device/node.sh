@@ -139,7 +139,7 @@ result $? "a step taken anew stands once"
   [ "$(find "$tmp/out.d" -mindepth 1 | wc -l)" -le 8 ]
 result $? "at most 8 files"
 [ -s "$tmp/out.d/mine.profile" ] && [ -s "$tmp/out.d/run.trace.tsv" ] &&
-  grep -q '^agrees with one rank: dp=2' "$tmp/out.d/report.txt" &&
+  grep -q '^agrees with one rank: layouts, dp=2' "$tmp/out.d/report.txt" &&
   grep -q '^resumes to the same bits' "$tmp/out.d/report.txt"
 result $? "profile, trace and what was run are among them"
 # Every bar of a machine stands there, and of a dry walk none is met.

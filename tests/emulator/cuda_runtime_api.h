@@ -161,9 +161,12 @@ cudaMemsetAsync(void *to, int value, size_t n_bytes, cudaStream_t)
 extern "C" void ra_emu_seed(uint64_t seed);
 
 /* Runs @kernel on every thread of every block, with @n_dynamic bytes of
- * ra_emu_dynamic() a block; @address identifies the kernel for its limits. */
+ * ra_emu_dynamic() a block; @address identifies the kernel for its limits.
+ * @overlaps: it may begin before the kernel in front of it has ended, and each
+ * thread has to call ra_emu_after(). */
 void ra_emu_launch(const void *address, dim3 grid, dim3 block, size_t n_dynamic,
-                   const std::function<void()> &kernel);
+                   const std::function<void()> &kernel, bool overlaps = false);
+void ra_emu_after(void);
 
 /* The call that ra_emu_launch() runs: @kernel with copies of its arguments. */
 template <typename Kernel> struct RaEmuCall {

@@ -70,6 +70,7 @@ struct Fiber {
   State state = DONE;
   dim3 at;
   const char *what = "";          /* where it waits */
+  bool is_after = false;          /* it has called ra_emu_after() */
   const uint32_t *gate = nullptr; /* until this is @turn */
   uint32_t turn = 0;
   unsigned n_met = 0;
@@ -128,6 +129,7 @@ Place scheduler;
 const std::function<void()> *entry;
 uint64_t random_state = 1;
 bool is_alone; /* no other block runs */
+bool overlaps; /* the kernel that runs: ra_emu_launch() */
 
 [[noreturn]] void
 die(const char *what, const char *why)
@@ -331,7 +333,11 @@ void
 run_entries()
 {
   for (;;) {
+    running->is_after = false;
     (*entry)();
+    if (overlaps && !running->is_after)
+      die("launch",
+          "a thread of a kernel that overlaps ended without ra_after()");
     if (!running->copies.back().empty() || running->copies.size() > 1)
       for (const auto &group : running->copies)
         if (!group.empty())
@@ -553,19 +559,21 @@ ra_emu_seed(uint64_t seed)
 
 void
 ra_emu_launch(const void *address, dim3 grid, dim3 shape, size_t n_dynamic,
-              const std::function<void()> &kernel)
+              const std::function<void()> &kernel, bool kernel_overlaps)
 {
   unsigned n = grid.x * grid.y * grid.z;
   std::vector<unsigned> order(n);
 
-  if (ra_emu_note(
-          [=] { ra_emu_launch(address, grid, shape, n_dynamic, kernel); }))
+  if (ra_emu_note([=] {
+        ra_emu_launch(address, grid, shape, n_dynamic, kernel, kernel_overlaps);
+      }))
     return;
   ra_emu_enter();
   ra_emu_refuse_launch(address, grid, shape, n_dynamic);
   gridDim = grid;
   blockDim = shape;
   entry = &kernel;
+  overlaps = kernel_overlaps;
   for (unsigned i = 0; i < n; i++)
     order[i] = i;
   /* An observer wants block after block. */
@@ -589,6 +597,12 @@ ra_emu_launch(const void *address, dim3 grid, dim3 shape, size_t n_dynamic,
     }
   }
   ra_emu_leave();
+}
+
+void
+ra_emu_after(void)
+{
+  running->is_after = true;
 }
 
 void *
