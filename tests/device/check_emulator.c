@@ -87,6 +87,13 @@ START_TEST(test_lost_copy)
 }
 END_TEST
 
+/* A kernel that may begin before the one in front has ended waits for it. */
+START_TEST(test_eager)
+{
+  emu_eager();
+}
+END_TEST
+
 /* Launches that a device takes, at its limits. */
 START_TEST(test_allowed)
 {
@@ -297,6 +304,7 @@ emulator_suite(void)
   tcase_add_test_raise_signal(tcase, test_lonely_barrier, SIGABRT);
   tcase_add_test_raise_signal(tcase, test_split_warp, SIGABRT);
   tcase_add_test_raise_signal(tcase, test_lost_copy, SIGABRT);
+  tcase_add_test_raise_signal(tcase, test_eager, SIGABRT);
   tcase_add_test(tcase, test_allowed);
   tcase_add_loop_test_raise_signal(tcase, test_refused, SIGABRT, 0, 8);
   tcase_add_loop_test(tcase, test_pinned, 0, 1);

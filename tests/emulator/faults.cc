@@ -56,6 +56,14 @@ split_warp_kernel(int *out)
   out[threadIdx.x] = value;
 }
 
+/* Overlaps with the kernel in front, and only its first thread waits for it. */
+__global__ static void
+eager_kernel()
+{
+  if (threadIdx.x == 0)
+    ra_after();
+}
+
 __global__ static void
 lost_copy_kernel(const int *in)
 {
@@ -86,6 +94,12 @@ extern "C" void
 emu_split_warp(int *out)
 {
   RA_LAUNCH(split_warp_kernel, 1, THREADS, 0, NULL, out);
+}
+
+extern "C" void
+emu_eager(void)
+{
+  RA_LAUNCH_AFTER(eager_kernel, 1, THREADS, 0, NULL);
 }
 
 extern "C" void
