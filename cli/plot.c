@@ -72,9 +72,9 @@ read_texts(const Texts *texts, const RaOptions *options,
   return TRUE;
 }
 
-/* A plan is replayed into a trace. */
+/* A plan is replayed into a trace, which also gives its critical path. */
 static RaTrace *
-replay_plan(const RaOptions *options, GError **error)
+replay_plan(const RaOptions *options, RaTrace **out_path, GError **error)
 {
   RaSetupFlags flags = ra_options_setup(options);
   RaReplayOptions wanted = ra_options_replay(options);
@@ -83,11 +83,14 @@ replay_plan(const RaOptions *options, GError **error)
   g_autoptr(RaReplay) replay =
       setup ? ra_replay_new(setup, &wanted, error) : NULL;
 
-  return replay ? ra_replay_trace(setup, replay) : NULL;
+  if (!replay)
+    return NULL;
+  *out_path = ra_record_path(replay->sim, replay->graph);
+  return ra_replay_trace(setup, replay);
 }
 
 static RaTrace *
-load_trace(const RaOptions *options, GError **error)
+load_trace(const RaOptions *options, RaTrace **out_path, GError **error)
 {
   const char *path = options->files[0];
   RaFileKind kind;
@@ -95,7 +98,7 @@ load_trace(const RaOptions *options, GError **error)
   if (!ra_file_kind(path, &kind, error))
     return NULL;
   if (kind == RA_FILE_PLAN)
-    return replay_plan(options, error);
+    return replay_plan(options, out_path, error);
   if (kind != RA_FILE_TRACE) {
     g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
                 "%s: a %s has no timeline, expected a trace or a plan", path,
@@ -109,13 +112,15 @@ load_trace(const RaOptions *options, GError **error)
 static void
 plot(const RaOptions *options, const RaPlotOptions *wanted, GError **error)
 {
-  g_autoptr(RaTrace) trace = NULL;
+  g_autoptr(RaTrace) trace = NULL, path = NULL;
+  RaPlotOptions marked = *wanted;
   g_autofree char *text = NULL;
   RaProgress *progress = ra_progress_begin("plotting");
   gboolean ok;
 
-  trace = load_trace(options, error);
-  ok = trace && ra_plot_timeline(trace, wanted, &text, error);
+  trace = load_trace(options, &path, error);
+  marked.critical = path;
+  ok = trace && ra_plot_timeline(trace, &marked, &text, error);
   ra_progress_end(progress);
   if (ok && text)
     ra_output_print(text, strlen(text), error);
@@ -201,7 +206,8 @@ const RaCommand ra_command_plot = {
     .details =
         "The ending of the --output file selects the format: .svg, .png or "
         ".pdf, drawn by\n"
-        "gnuplot.  Without --output the timeline is printed as text.\n\n"
+        "gnuplot.  Without --output the timeline is printed as text.  Pictures "
+        "of a plan mark\nits critical path.\n\n"
         "Examples:\n"
         "  reallot plot ppo-llama3-70b-128.plan\n"
         "  reallot plot ppo-llama3-70b-128.plan -o ppo.svg --iteration 1\n"

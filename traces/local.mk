@@ -36,6 +36,7 @@ libtraces_a_SOURCES += %D%/trace_write.c
 libtraces_a_SOURCES += %D%/timeline.c %D%/timeline.h
 libtraces_a_SOURCES += %D%/timeline_fold.c
 libtraces_a_SOURCES += %D%/timeline_impl.h
+libtraces_a_SOURCES += %D%/timeline_path.c
 libtraces_a_SOURCES += %D%/timeline_span.c
 libtraces_a_SOURCES += %D%/timeline_style.c
 libtraces_a_SOURCES += %D%/track.c

@@ -47,6 +47,8 @@ typedef enum {
 
 #define RA_STYLE_NONE UINT16_MAX /* idle */
 
+#define RA_TIMELINE_PATH_COLOR 0xd00000 /* critical path, 0xRRGGBB */
+
 /* A model function call, in order of first appearance in the trace. */
 typedef struct {
   char *name;                   /* owned */
@@ -71,6 +73,15 @@ typedef struct {
   GArray *upper; /* RaTimelineBox, by begin_s */
   GArray *lower; /* RaTimelineBox, by begin_s */
 } RaTimelineLane;
+
+/* Consecutive tasks of the critical path, of one call on one lane. */
+typedef struct {
+  guint lane;       /* index of the lane */
+  const char *call; /* name of the call, borrowed from the path */
+  double begin_s;   /* start, within the window */
+  double end_s;     /* end, > begin_s */
+  guint n_rows;     /* tasks, also those outside the window */
+} RaTimelineStretch;
 
 /* A block with room for the name of a call: one call on adjacent lanes. */
 typedef struct {
@@ -134,6 +145,19 @@ RaTimeline *ra_timeline_new(const RaTrace *trace,
                             const RaTimelineOptions *options, GError **error);
 void ra_timeline_free(RaTimeline *timeline);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(RaTimeline, ra_timeline_free)
+
+/**
+ * ra_timeline_path:
+ * @path: rows of the critical path, in order of time (ra_record_path())
+ *
+ * Marks the path on the lanes.  A task of several lanes is on its first one; a
+ * task of a GPU that no lane shows is left out.
+ *
+ * Cost: O(rows x GPU ranges of the lanes).
+ *
+ * Returns: (transfer full) (element-type RaTimelineStretch): by begin_s
+ */
+GArray *ra_timeline_path(const RaTimeline *timeline, const RaTrace *path);
 
 /* (nullable): the call of @style; %NULL for a style of no call. */
 const RaTimelineCall *ra_timeline_call(const RaTimeline *timeline,

@@ -127,10 +127,10 @@ clear_head(RaPlotHead *head)
 /* Picture and data, the picture first, so that a failure leaves neither; only
  * where gnuplot is missing the data are of use alone. */
 static gboolean
-draw(const RaTimeline *timeline, const RaPlotHead *head,
+draw(const RaTimeline *timeline, const RaPlotHead *head, const GArray *path,
      const RaPlotOptions *options, RaPlotFormat format, GError **error)
 {
-  g_autofree char *data = ra_plot_data(timeline, head);
+  g_autofree char *data = ra_plot_data(timeline, head, path);
   guint width_px = options->width_px ? options->width_px : DEFAULT_WIDTH_PX;
   guint height_px = options->height_px;
   g_autofree char *script = NULL;
@@ -139,9 +139,10 @@ draw(const RaTimeline *timeline, const RaPlotHead *head,
     height_px = RA_PLOT_ABOVE_PX + RA_PLOT_BELOW_PX +
                 timeline->lanes->len * lane_px(timeline->lanes->len);
   /* gnuplot leaves out of the legend what has no room. */
-  height_px = MAX(height_px, RA_PLOT_ABOVE_PX + RA_PLOT_BELOW_PX + LEGEND_PX +
-                                 LEGEND_LINE_PX * timeline->calls->len);
-  script = ra_plot_script(timeline, head, format,
+  height_px = MAX(height_px,
+                  RA_PLOT_ABOVE_PX + RA_PLOT_BELOW_PX + LEGEND_PX +
+                      LEGEND_LINE_PX * (timeline->calls->len + (path != NULL)));
+  script = ra_plot_script(timeline, head, path, format,
                           CLAMP(width_px, MIN_WIDTH_PX, MAX_SIDE_PX),
                           MIN(height_px, MAX_SIDE_PX));
   return ra_picture_write(options->path, options->data_path, data, script,
@@ -150,11 +151,11 @@ draw(const RaTimeline *timeline, const RaPlotHead *head,
 
 static gboolean
 write_text(const RaTimeline *timeline, const RaPlotHead *head,
-           const RaPlotOptions *options, guint n_columns, char **out_text,
-           GError **error)
+           const GArray *path, const RaPlotOptions *options, guint n_columns,
+           char **out_text, GError **error)
 {
   if (options->data_path) {
-    g_autofree char *data = ra_plot_data(timeline, head);
+    g_autofree char *data = ra_plot_data(timeline, head, path);
 
     if (!ra_file_write(options->data_path, data, strlen(data), error))
       return FALSE;
@@ -181,6 +182,7 @@ ra_plot_timeline(const RaTrace *trace, const RaPlotOptions *options,
   guint height_px = options->height_px;
   guint n_columns = options->width_px ? options->width_px : DEFAULT_COLUMNS;
   g_autoptr(RaTimeline) timeline = NULL;
+  g_autoptr(GArray) path = NULL;
   RaPlotFormat format = RA_PLOT_SVG;
   RaPlotHead head;
   gboolean done;
@@ -204,10 +206,12 @@ ra_plot_timeline(const RaTrace *trace, const RaPlotOptions *options,
   timeline = ra_timeline_new(trace, &window, error);
   if (timeline == NULL)
     return FALSE;
+  if (options->critical)
+    path = ra_timeline_path(timeline, options->critical);
   head = make_head(trace, timeline, options);
-  done = options->path
-             ? draw(timeline, &head, options, format, error)
-             : write_text(timeline, &head, options, n_columns, out_text, error);
+  done = options->path ? draw(timeline, &head, path, options, format, error)
+                       : write_text(timeline, &head, path, options, n_columns,
+                                    out_text, error);
   clear_head(&head);
   return done;
 }

@@ -29,6 +29,9 @@ typedef struct {
   uint32_t iteration;       /* window is this iteration; UINT32_MAX: not used */
   guint gpus_per_node;      /* 0: from the trace's head, if it has it */
   const char *const *sides; /* nullable: as in RaTimelineOptions */
+  const RaTrace *critical;  /* nullable, borrowed: rows of the critical path, a
+                               line below the lanes of a picture and rows of
+                               the data */
 } RaPlotOptions;
 
 #define RA_PLOT_OPTIONS_INIT                                                   \

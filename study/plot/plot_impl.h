@@ -23,16 +23,19 @@ typedef struct {
 #define RA_PLOT_ABOVE_PX 96
 #define RA_PLOT_BELOW_PX 60
 
-/* gnuplot script (transfer full); it writes the picture to its output. */
+/* gnuplot script (transfer full); it writes the picture to its output.  @path
+ * (nullable): ra_timeline_path(). */
 char *ra_plot_script(const RaTimeline *timeline, const RaPlotHead *head,
-                     RaPlotFormat format, guint width_px, guint height_px);
+                     const GArray *path, RaPlotFormat format, guint width_px,
+                     guint height_px);
 
 /* Text form (transfer full). */
 char *ra_plot_text(const RaTimeline *timeline, const RaPlotHead *head,
                    guint n_columns);
 
-/* Boxes as TSV (transfer full). */
-char *ra_plot_data(const RaTimeline *timeline, const RaPlotHead *head);
+/* Boxes, and @path (nullable), as TSV (transfer full). */
+char *ra_plot_data(const RaTimeline *timeline, const RaPlotHead *head,
+                   const GArray *path);
 
 /* Formats a time (transfer full): "41.2 s", in the unit that suits the window.
  */

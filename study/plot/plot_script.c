@@ -27,20 +27,23 @@
 #define UPPER_BOTTOM 0.66
 #define LOWER_TOP 0.70
 #define LOWER_BOTTOM 0.90
+#define PATH_AT 0.95 /* line of the critical path */
+#define PATH_LW 2.5  /* its width */
 
 /* Sizes and the window of a picture. */
 typedef struct {
   const RaTimeline *timeline;
-  guint width_px;   /* of the picture */
-  guint height_px;  /* of the picture */
-  double left_px;   /* beside the axis: labels */
-  double axis_px;   /* width of the axis */
-  double px_per_s;  /* along it */
-  double lane_px;   /* height of a lane */
-  double scale;     /* of times on the axis, per second */
-  const char *unit; /* of these */
-  gboolean *used;   /* (styles) some box has it */
-  guint n_styles;   /* of the timeline */
+  const GArray *path; /* nullable: of the timeline (RaTimelineStretch) */
+  guint width_px;     /* of the picture */
+  guint height_px;    /* of the picture */
+  double left_px;     /* beside the axis: labels */
+  double axis_px;     /* width of the axis */
+  double px_per_s;    /* along it */
+  double lane_px;     /* height of a lane */
+  double scale;       /* of times on the axis, per second */
+  const char *unit;   /* of these */
+  gboolean *used;     /* (styles) some box has it */
+  guint n_styles;     /* of the timeline */
 } Sheet;
 
 /* Unit of times that suits a window; times in it are seconds times @out_scale.
@@ -376,10 +379,33 @@ fill_of(const Sheet *sheet, guint style, int wide)
   return wide ? "solid 1 border rgb 'white'" : "solid 1 noborder";
 }
 
+/* The critical path: a line below the lanes that it is on. */
+static gboolean
+append_path(GString *out, const Sheet *sheet)
+{
+  if (!sheet->path || sheet->path->len == 0)
+    return FALSE;
+  g_string_append(out, "$path << EOD\n");
+  for (guint i = 0; i < sheet->path->len; i++) {
+    const RaTimelineStretch *part =
+        &g_array_index(sheet->path, RaTimelineStretch, i);
+
+    append_real(out, part->begin_s * sheet->scale);
+    g_string_append_c(out, ' ');
+    append_real(out, part->lane + PATH_AT);
+    g_string_append_c(out, ' ');
+    append_real(out, (part->end_s - part->begin_s) * sheet->scale);
+    g_string_append(out, " 0\n");
+  }
+  g_string_append(out, "EOD\n");
+  return TRUE;
+}
+
 static void
 append_plot(GString *out, const Sheet *sheet)
 {
   GString *plot = g_string_new("plot NaN notitle");
+  gboolean marked = append_path(out, sheet);
 
   for (guint style = 0; style < sheet->n_styles; style++) {
     for (int wide = 0; wide <= 1; wide++) {
@@ -393,18 +419,30 @@ append_plot(GString *out, const Sheet *sheet)
           ra_timeline_color(sheet->timeline, (uint16_t)style));
     }
   }
+  if (marked)
+    g_string_append_printf(plot,
+                           ", \\\n $path using 1:2:3:4 with vectors nohead lw "
+                           "%.1f lc rgb '#%06x' notitle",
+                           PATH_LW, RA_TIMELINE_PATH_COLOR);
   append_legend(plot, sheet);
+  if (marked)
+    g_string_append_printf(plot,
+                           ", \\\n keyentry with lines lw %.1f lc rgb '#%06x' "
+                           "title 'critical path'",
+                           PATH_LW, RA_TIMELINE_PATH_COLOR);
   g_string_append_printf(out, "%s\n", plot->str);
   g_string_free(plot, TRUE);
 }
 
 char *
 ra_plot_script(const RaTimeline *timeline, const RaPlotHead *head,
-               RaPlotFormat format, guint width_px, guint height_px)
+               const GArray *path, RaPlotFormat format, guint width_px,
+               guint height_px)
 {
   GString *out = g_string_new(NULL);
   Sheet sheet = {
       .timeline = timeline,
+      .path = path,
       .width_px = width_px,
       .height_px = MAX(height_px, RA_PLOT_ABOVE_PX + RA_PLOT_BELOW_PX + 40),
       .left_px = labels_px(timeline),

@@ -183,6 +183,19 @@ ra_plot_text(const RaTimeline *timeline, const RaPlotHead *head,
 }
 
 static void
+append_row(GString *out, guint lane, const char *gpus, const char *track,
+           const char *call, const char *shade, double begin_s, double end_s,
+           guint n_rows)
+{
+  char begin[G_ASCII_DTOSTR_BUF_SIZE], end[G_ASCII_DTOSTR_BUF_SIZE];
+
+  g_ascii_formatd(begin, sizeof begin, "%.9f", begin_s);
+  g_ascii_formatd(end, sizeof end, "%.9f", end_s);
+  g_string_append_printf(out, "%u\t%s\t%s\t%s\t%s\t%s\t%s\t%u\n", lane, gpus,
+                         track, call, shade, begin, end, n_rows);
+}
+
+static void
 append_track(GString *out, const RaTimeline *timeline, guint lane_index,
              const char *track, const GArray *boxes)
 {
@@ -191,19 +204,30 @@ append_track(GString *out, const RaTimeline *timeline, guint lane_index,
   for (guint i = 0; i < boxes->len; i++) {
     const RaTimelineBox *box = &g_array_index(boxes, RaTimelineBox, i);
     const char *shade = ra_timeline_shade_name(timeline, box->style);
-    char begin[G_ASCII_DTOSTR_BUF_SIZE], end[G_ASCII_DTOSTR_BUF_SIZE];
 
-    g_ascii_formatd(begin, sizeof begin, "%.9f", box->begin_s);
-    g_ascii_formatd(end, sizeof end, "%.9f", box->end_s);
-    g_string_append_printf(out, "%u\t%s\t%s\t%s\t%s\t%s\t%s\t%u\n", lane_index,
-                           lane->label, track,
-                           ra_timeline_style_name(timeline, box->style),
-                           shade[0] ? shade : "-", begin, end, box->n_rows);
+    append_row(out, lane_index, lane->label, track,
+               ra_timeline_style_name(timeline, box->style),
+               shade[0] ? shade : "-", box->begin_s, box->end_s, box->n_rows);
+  }
+}
+
+/* Rows of the critical path, in order of time. */
+static void
+append_path(GString *out, const RaTimeline *timeline, const GArray *path)
+{
+  for (guint i = 0; path && i < path->len; i++) {
+    const RaTimelineStretch *part = &g_array_index(path, RaTimelineStretch, i);
+    const RaTimelineLane *lane = g_ptr_array_index(timeline->lanes, part->lane);
+
+    append_row(out, part->lane, lane->label, "path",
+               *part->call ? part->call : "-", "-", part->begin_s, part->end_s,
+               part->n_rows);
   }
 }
 
 char *
-ra_plot_data(const RaTimeline *timeline, const RaPlotHead *head)
+ra_plot_data(const RaTimeline *timeline, const RaPlotHead *head,
+             const GArray *path)
 {
   GString *out = g_string_new("# reallot timeline 1\n");
 
@@ -220,5 +244,6 @@ ra_plot_data(const RaTimeline *timeline, const RaPlotHead *head)
     append_track(out, timeline, i, "upper", lane->upper);
     append_track(out, timeline, i, "lower", lane->lower);
   }
+  append_path(out, timeline, path);
   return g_string_free(out, FALSE);
 }

@@ -176,7 +176,7 @@ ra_report_pictures(GString *out, const RaSetup *setup, RaReplay *replay,
       out, "Timeline",
       "One iteration of the steady state. Each row is a group of GPUs "
       "that do the same: computation above, communication below; the "
-      "dark line is the critical path. Point at a box to see what it is.");
+      "red line is the critical path. Point at a box to see what it is.");
   ra_report_timeline(out, timeline, path);
   ra_report_heading(
       out, "Where GPU time goes",

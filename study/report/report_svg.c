@@ -8,12 +8,11 @@
 #include "base/palette.h"
 #include "study/report/report_impl.h"
 
-#define NAME_PX 130 /* for names beside a picture */
-#define LANE_PX 30  /* a lane: its two tracks and a gap */
-#define UPPER_PX 16 /* what computes */
-#define LOWER_PX 8  /* communication */
-#define PATH_PX 2   /* below both: the critical path */
-#define PATH_COLOR 0x202020
+#define NAME_PX 130   /* for names beside a picture */
+#define LANE_PX 30    /* a lane: its two tracks and a gap */
+#define UPPER_PX 16   /* what computes */
+#define LOWER_PX 8    /* communication */
+#define PATH_PX 2     /* below both: the critical path */
 #define FOOT_PX 34    /* the axis */
 #define LEGEND_PX 18  /* a line of names of colours */
 #define LEGEND_N 5    /* in a line */
@@ -116,51 +115,21 @@ put_track(GString *out, const RaTimeline *t, const GArray *boxes, double y,
   }
 }
 
-/* Lane of the first of @ranks; G_MAXUINT: none is shown. */
-static guint
-lane_of(const RaTimeline *t, const char *ranks)
-{
-  guint64 gpu = g_ascii_strtoull(ranks, NULL, 10);
-
-  for (guint i = 0; i < t->lanes->len; i++) {
-    const RaTimelineLane *lane = t->lanes->pdata[i];
-
-    if (!*ranks && lane->gpus->len == 0)
-      return i;
-    for (guint g = 0; *ranks && g < lane->gpus->len; g += 2)
-      if (gpu >= g_array_index(lane->gpus, uint32_t, g) &&
-          gpu <= g_array_index(lane->gpus, uint32_t, g + 1))
-        return i;
-  }
-  return G_MAXUINT;
-}
-
 /* Line of the critical path, below the lanes that it is on. */
 static void
 put_path(GString *out, const RaTimeline *t, const RaTrace *path)
 {
-  for (guint r = 0, next; r < ra_trace_n_rows(path); r = next) {
-    const RaTraceRow *row = ra_trace_row(path, r), *last = row;
-    guint lane = lane_of(t, row->ranks);
-    g_autofree char *title = NULL;
-    double x;
+  g_autoptr(GArray) parts = ra_timeline_path(t, path);
 
-    for (next = r + 1; next < ra_trace_n_rows(path); next++) {
-      const RaTraceRow *other = ra_trace_row(path, next);
+  for (guint i = 0; i < parts->len; i++) {
+    const RaTimelineStretch *part = &g_array_index(parts, RaTimelineStretch, i);
+    g_autofree char *title =
+        g_strdup_printf("critical path: %s, %.4g to %.4g s", part->call,
+                        part->begin_s, part->end_s);
+    double x = place(t, part->begin_s);
 
-      if (lane_of(t, other->ranks) != lane ||
-          !g_str_equal(other->call, row->call))
-        break;
-      last = other;
-    }
-    if (lane == G_MAXUINT || last->end_s <= t->from_s ||
-        row->begin_s >= t->to_s)
-      continue;
-    title = g_strdup_printf("critical path: %s, %.4g to %.4g s", row->call,
-                            row->begin_s, last->end_s);
-    x = place(t, row->begin_s);
-    put_box(out, x, LANE_PX * lane + UPPER_PX + LOWER_PX + 2,
-            place(t, last->end_s) - x, PATH_PX, PATH_COLOR, title);
+    put_box(out, x, LANE_PX * part->lane + UPPER_PX + LOWER_PX + 2,
+            place(t, part->end_s) - x, PATH_PX, RA_TIMELINE_PATH_COLOR, title);
   }
 }
 

@@ -114,9 +114,31 @@ result $? "a plan is plotted as its trace is"
 works plot a.trace.tsv --width=60 --from=0 --to='1 s' --title=x
 [ "$(awk 'length > w { w = length } END { print w }' out)" -le 60 ]
 result $? "the text is no wider than --width"
+
+# The critical path of a plan is its whole run: in the data each stretch begins
+# where the last one ends, to the end of the run.  A trace does not know it.
+path_holds() { # FILE
+  awk -F'\t' '/^#/ || $1 == "lane" { next } $7 > last { last = $7 }
+    $3 == "path" { gaps += n++ ? $6 - end > 1e-8 : $6 > 1e-8; end = $7 }
+    END { exit !(n > 1 && !gaps && end == last) }' "$1"
+}
+run plot "$plan" --data=path.dat
+path_holds path.dat
+result $? "plot marks the critical path of a plan"
+awk -F'\t' '$3 == "path" && n++ == 1 { next } { print }' path.dat >gap.dat
+! path_holds gap.dat
+result $? "a gap in it would be found"
+run plot a.trace.tsv --data=t.dat
+[ "$rc" -eq 0 ] && ! grep -q '	path	' t.dat
+result $? "a trace has none"
+rm -f t.dat
 if command -v gnuplot >/dev/null; then
   "$reallot" plot a.trace.tsv -o t.svg && grep -q '<svg' t.svg && [ -s t.dat ]
   result $? "plot -o t.svg writes a picture and t.dat"
+  run plot "$plan" -o path.svg
+  [ "$rc" -eq 0 ] && grep -q '>critical path</text>' path.svg &&
+    ! grep -q '>critical path</text>' t.svg
+  result $? "a picture of a plan names the critical path in its legend"
   "$reallot" plot --memory "$plan" --gpu 4 -o m.svg && grep -q '<svg' m.svg &&
     awk -F'\t' 'NR > 2 { for (i = 3; i <= NF; i++) if ($i < $(i - 1)) bad = 1 }
       END { exit bad || NR < 1000 }' m.dat

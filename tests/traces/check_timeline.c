@@ -236,6 +236,58 @@ START_TEST(test_iterations)
 }
 END_TEST
 
+static void
+assert_part(const GArray *parts, guint index, guint lane, const char *call,
+            double begin_s, double end_s, guint n_rows)
+{
+  const RaTimelineStretch *part;
+
+  ck_assert_uint_lt(index, parts->len);
+  part = &g_array_index(parts, RaTimelineStretch, index);
+  ck_assert_uint_eq(part->lane, lane);
+  ck_assert_str_eq(part->call, call);
+  ck_assert(part->begin_s == begin_s && part->end_s == end_s);
+  ck_assert_uint_eq(part->n_rows, n_rows);
+}
+
+/* GPUs 0 and 1 differ, so they are two lanes, and the host is the third.  In
+ * the window 2 to 11: the first two tasks, of one call on one lane, are one
+ * stretch and begin at its edge; the call changes at 5, the lane at 6; the task
+ * of both GPUs is on the first lane; that of GPU 7, which no lane shows, is
+ * left out, as is what begins at 12.
+ */
+START_TEST(test_path)
+{
+  g_autoptr(RaTrace) trace = ra_trace_new(), path = ra_trace_new();
+  g_autoptr(RaTimeline) timeline = NULL;
+  g_autoptr(GArray) parts = NULL;
+  RaTimelineOptions options = {
+      .iteration = UINT32_MAX, .from_s = 2, .to_s = 11};
+
+  add(trace, 0, "a", RA_TASK_FORWARD, "0", RA_STREAM_COMPUTE, 0, 5);
+  add(trace, 0, "b", RA_TASK_FORWARD, "1", RA_STREAM_COMPUTE, 6, 8);
+  add(trace, 0, "h", RA_TASK_HOST, "", RA_STREAM_HOST, 9, 13);
+  ra_trace_sort(trace);
+  timeline = ra_timeline_new(trace, &options, NULL);
+  ck_assert_uint_eq(timeline->lanes->len, 3);
+  add(path, 0, "a", RA_TASK_FORWARD, "0", RA_STREAM_COMPUTE, 0, 3);
+  add(path, 0, "a", RA_TASK_FORWARD, "0", RA_STREAM_COMPUTE, 3, 5);
+  add(path, 0, "b", RA_TASK_FORWARD, "0", RA_STREAM_COMPUTE, 5, 6);
+  add(path, 0, "b", RA_TASK_FORWARD, "1", RA_STREAM_COMPUTE, 6, 7);
+  add(path, 0, "b", RA_TASK_FORWARD, "0-1", RA_STREAM_COMPUTE, 7, 8);
+  add(path, 0, "b", RA_TASK_FORWARD, "7", RA_STREAM_COMPUTE, 8, 9);
+  add(path, 0, "h", RA_TASK_HOST, "", RA_STREAM_HOST, 9, 12);
+  add(path, 0, "b", RA_TASK_FORWARD, "1", RA_STREAM_COMPUTE, 12, 13);
+  parts = ra_timeline_path(timeline, path);
+  ck_assert_uint_eq(parts->len, 5);
+  assert_part(parts, 0, 0, "a", 2, 5, 2);
+  assert_part(parts, 1, 0, "b", 5, 6, 1);
+  assert_part(parts, 2, 1, "b", 6, 7, 1);
+  assert_part(parts, 3, 0, "b", 7, 8, 1);
+  assert_part(parts, 4, 2, "h", 9, 11, 1);
+}
+END_TEST
+
 /* Okabe and Ito's colours: any two differ by a tenth in lightness or are far
  * apart in hue, here by a distance in RGB of a quarter of the cube's edge.
  */
@@ -458,6 +510,7 @@ timeline_suite(void)
   tcase_add_test(tcase, test_lanes_fold);
   tcase_add_test(tcase, test_many_lanes_fold);
   tcase_add_test(tcase, test_iterations);
+  tcase_add_test(tcase, test_path);
   tcase_add_test(tcase, test_palette);
   suite_add_tcase(suite, tcase);
   tcase = tcase_create("pictures");
