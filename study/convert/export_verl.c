@@ -2,6 +2,7 @@
  * them.  Keys as of 1dda039 (2026-08), b178a3c (2026-01) and v0.5.0. */
 #include "config.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "graph/input/length.h"
@@ -30,6 +31,7 @@ typedef struct {
   const RaExportRoles *roles;
   Version version;
   gboolean is_megatron; /* verl has one back end for all that trains */
+  gboolean any_even;    /* some call has dynamic batches */
 } Writer;
 
 static const RaCallPlan *
@@ -38,6 +40,13 @@ plan_of(const Writer *w, RaRecipeKind kind)
   uint32_t c = w->roles->call[kind];
 
   return c == RA_NONE ? NULL : &w->plan->calls[c];
+}
+
+/* TRUE if tokens bound the micro-batches of @c. */
+static gboolean
+is_even(const Writer *w, uint32_t c)
+{
+  return w->plan->calls[c].balance == RA_BALANCE_TOKENS;
 }
 
 /* FSDP cuts by ZeRO alone; all else is Megatron's. */
@@ -414,28 +423,62 @@ put_rollout(const Writer *w)
         ra_export_memory_frac(w->plan, w->roles->call[RA_RECIPE_GENERATE]));
 }
 
-/* Micro-batches of @c: PREFIX + SWITCH + use_dynamic_bsz, and their size below
- * PREFIX + NAME. */
+/* Tokens that bound a micro-batch of a GPU of @c, so that there are as many
+ * micro-batches as the plan has.  verl makes as many as the tokens of the
+ * fullest replica fill, and balances them: half a micro-batch of room keeps the
+ * number where samples exceed the mean.  It refuses a bound below the longest
+ * sequence (verl/utils/seqlen_balancing.py: rearrange_micro_batches()). */
+static uint32_t
+token_bound(const Writer *w, uint32_t c)
+{
+  const RaWorkload *workload = w->plan->workload;
+  const RaCall *call = &workload->calls[c];
+  const RaCallPlan *how = &w->plan->calls[c];
+  double share = (double)call->n_sequences /
+                 MAX(1, ra_call_plan_n_pieces(call, how) * how->dp);
+  double mean =
+      ra_length_mean(&workload->prompt_length) + ra_turns_mean_tokens(workload);
+  double longest = (double)(workload->prompt_length.max_tokens +
+                            ra_turns_max_tokens(workload));
+  double tokens = MAX(share * mean / (how->n_micro_batches - 0.5), longest);
+
+  return (uint32_t)MIN(ceil(tokens / MAX(1, how->cp)), RA_RECIPE_COUNT_MAX);
+}
+
+/* Micro-batches of @c, bounded in tokens if @even, in sequences otherwise. */
 static void
-put_micro(const Writer *w, const char *prefix, const char *when,
+put_bound(const Writer *w, const char *prefix, const char *name, gboolean even,
+          uint32_t c)
+{
+  g_autofree char *key = g_strconcat(prefix, name, NULL);
+
+  if (even)
+    ra_export_put(w->export, key, "max_token_len_per_gpu", "%u",
+                  token_bound(w, c));
+  else
+    ra_export_put(w->export, key, "micro_batch_size_per_gpu", "%u",
+                  ra_export_micro(w->plan, c));
+}
+
+/* PREFIX + use_dynamic_bsz; without a value a call does as others, so each has
+ * one as soon as one call is dynamic. */
+static void
+put_dynamic(const Writer *w, const char *prefix, gboolean even)
+{
+  if (w->any_even)
+    ra_export_put(w->export, prefix, "use_dynamic_bsz", "%s", WORD(even));
+}
+
+/* The micro-batches of @c, whose keys are below PREFIX + NAME; use_dynamic_bsz
+ * is below @dynamic. */
+static void
+put_micro(const Writer *w, const char *dynamic, const char *prefix,
           const char *name, uint32_t c)
 {
-  uint32_t tokens = ra_export_micro_tokens(w->plan, c);
-  uint32_t cp = MAX(1, w->plan->calls[c].cp);
-  g_autofree char *before = g_strconcat(prefix, name, NULL);
-  g_autofree char *dynamic = g_strconcat(prefix, when, NULL);
+  gboolean even = is_even(w, c);
 
-  if (tokens == 0) {
-    /* They would do as the actor's training. */
-    if (plan_of(w, RA_RECIPE_ACTOR_TRAIN)->balance == RA_BALANCE_TOKENS)
-      ra_export_put(w->export, dynamic, "use_dynamic_bsz", "False");
-    ra_export_put(w->export, before, "micro_batch_size_per_gpu", "%u",
-                  ra_export_micro(w->plan, c));
-    return;
-  }
-  ra_export_put(w->export, dynamic, "use_dynamic_bsz", "True");
-  ra_export_put(w->export, before, "max_token_len_per_gpu", "%u",
-                (tokens + cp - 1) / cp);
+  put_dynamic(w, dynamic, even);
+  put_bound(w, prefix, name, even, c);
 }
 
 static void
@@ -464,9 +507,9 @@ put_actor(const Writer *w)
                   WORD(how->recompute == RA_RECOMPUTE_FULL));
     put_fsdp(w, how, ACTOR, ACTOR "fsdp_config.", TRUE);
   }
-  put_micro(w, ACTOR, "", "ppo_", c);
+  put_micro(w, ACTOR, ACTOR, "ppo_", c);
   if (infer != RA_NONE)
-    put_micro(w, ROLLOUT, "log_prob_", "log_prob_", infer);
+    put_micro(w, ROLLOUT "log_prob_", ROLLOUT, "log_prob_", infer);
 }
 
 static void
@@ -478,9 +521,11 @@ put_critic(const Writer *w)
   uint32_t values = w->roles->call[RA_RECIPE_CRITIC_INFERENCE];
   const RaCallPlan *how = c == RA_NONE ? NULL : &w->plan->calls[c];
   RaExport *x = w->export;
+  gboolean even;
 
   if (!how)
     return;
+  even = is_even(w, c);
   ra_export_put_model(x, "critic.", "model.path", w->plan, c);
   put_lora(w, RA_RECIPE_CRITIC_TRAIN, "critic.model.");
   put_padding(w, how, "critic.", "critic.model.");
@@ -493,11 +538,10 @@ put_critic(const Writer *w)
                   WORD(how->recompute == RA_RECOMPUTE_FULL));
     put_fsdp(w, how, "critic.", fsdp[w->version], TRUE);
   }
-  ra_export_put(x, "critic.", "ppo_micro_batch_size_per_gpu", "%u",
-                ra_export_micro(w->plan, c));
-  if (values != RA_NONE && !w->is_megatron)
-    ra_export_put(x, "critic.", "forward_micro_batch_size_per_gpu", "%u",
-                  ra_export_micro(w->plan, values));
+  put_micro(w, "critic.", "critic.", "ppo_", c);
+  /* Training decides for values, too. */
+  if (values != RA_NONE && (even || !w->is_megatron))
+    put_bound(w, "critic.", "forward_", even, values);
 }
 
 /* The reference and the reward model. */
@@ -514,8 +558,7 @@ put_others(const Writer *w)
       put_megatron(w, &w->plan->calls[ref], REF, FALSE);
     else
       put_fsdp(w, &w->plan->calls[ref], REF, REF "fsdp_config.", FALSE);
-    ra_export_put(x, REF, "log_prob_micro_batch_size_per_gpu", "%u",
-                  ra_export_micro(w->plan, ref));
+    put_micro(w, REF "log_prob_", REF, "log_prob_", ref);
   }
   if (c == RA_NONE)
     return;
@@ -538,8 +581,9 @@ put_others(const Writer *w)
   else
     put_fsdp(w, &w->plan->calls[c], "reward_model.",
              "reward_model.model.fsdp_config.", FALSE);
-  ra_export_put(x, "reward_model.", "micro_batch_size_per_gpu", "%u",
-                ra_export_micro(w->plan, c));
+  put_dynamic(w, "reward_model.", is_even(w, c));
+  put_bound(w, "reward_model.", is_even(w, c) ? "forward_" : "", is_even(w, c),
+            c);
 }
 
 static void
@@ -552,6 +596,8 @@ put_verl(RaExport *export, const RaExportSource *from,
               .version = (Version)version};
 
   w.is_megatron = is_megatron(plan_of(&w, RA_RECIPE_ACTOR_TRAIN));
+  for (uint32_t c = 0; c < w.plan->workload->n_calls; c++)
+    w.any_even |= is_even(&w, c);
   put_trainer(&w);
   put_common(&w);
   put_actor(&w);

@@ -439,7 +439,7 @@ put_call(RaRecipe *recipe, RaRecipeKind kind, const char *name,
                                  : n_micro_batches(recipe, kind, workload);
   if (n > 0)
     g_string_append_printf(out, "micro-batches = %u\n", n);
-  if (n > 1 && call->micro_tokens > 0 && kind != RA_RECIPE_GENERATE)
+  if (n > 0 && call->micro_tokens > 0 && kind != RA_RECIPE_GENERATE)
     g_string_append(out, "balance = tokens\n");
   if (kind != RA_RECIPE_GENERATE)
     put_padding(call, out);

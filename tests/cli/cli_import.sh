@@ -280,6 +280,58 @@ survives verl-grpo-qwen2-7b
 survives verl-grpo-megatron
 survives verl-ppo-qwen2.5-32b
 
+# Dynamic batches are dynamic again, in every call.  Training of dynamic.sh has
+# 256 x 8 / 4 mini-batches / 16 replicas = 32 sequences of 901 tokens in the
+# mean: 1.2 times its bound, so two micro-batches, whose bound has room for half
+# a one: 32 x 901 / 1.5.  All of alone.sh fits in one micro-batch.
+cat >dynamic.sh <<'EOF'
+python3 -m verl.trainer.main_ppo algorithm.adv_estimator=grpo \
+  data.train_batch_size=256 data.max_prompt_length=1024 \
+  data.max_response_length=2048 actor_rollout_ref.rollout.n=8 \
+  actor_rollout_ref.model.path=Qwen/Qwen2.5-7B-Instruct \
+  actor_rollout_ref.actor.ppo_mini_batch_size=64 \
+  actor_rollout_ref.actor.use_kl_loss=True \
+  actor_rollout_ref.actor.use_dynamic_bsz=True \
+  actor_rollout_ref.actor.ppo_max_token_len_per_gpu=24576 \
+  trainer.n_gpus_per_node=8 trainer.nnodes=2
+EOF
+sed 's|=grpo|=gae critic.model.path=Qwen/Qwen2.5-7B-Instruct|
+  s|rollout.n=8|rollout.n=1|' dynamic.sh >alone.sh
+for name in dynamic alone; do
+  run import $name.sh -o .
+  # all but generate, whose batches are no micro-batches
+  calls=$(grep -c '^micro-batches' $name.plan)
+  [ "$calls" -ge 4 ] &&
+    [ "$(grep -c '^balance = tokens$' $name.plan)" -eq $((calls - 1)) ]
+  result $? "$name: tokens bound the micro-batches of every call"
+  survives $name
+done
+survives verl-submit
+is 2 actor_train micro-batches dynamic
+is 1 critic_train micro-batches alone
+grep -q 'actor.ppo_max_token_len_per_gpu=19222 ' dynamic-out.sh &&
+  ! grep -q micro_batch_size dynamic-out.sh alone-out.sh
+result $? "their bound has room for samples above the mean"
+# verl refuses a bound below the longest sequence: (2048 + 20480) / cp 4.
+grep -q 'actor.ppo_max_token_len_per_gpu=5632 ' verl-submit-out.sh
+result $? "no bound is below the longest sequence"
+run export alone.plan --set 'call critic_train.balance=sequences' -o mixed.sh \
+  --format=tsv
+grep -q 'critic.use_dynamic_bsz=False' mixed.sh &&
+  grep -q 'critic.ppo_micro_batch_size_per_gpu=4 ' mixed.sh &&
+  grep -q '^\[call critic_inference\]	balance	tokens	' out
+result $? "micro-batches in place of a bound are a line"
+# The reward model of 2025 is an engine like the others.
+sed 's|=gae|& reward_model.enable=True reward_model.model.path=Qwen/Qwen3-8B|' \
+  alone.sh >judge.sh
+run import judge.sh -o .
+run export judge.plan --to=verl@2025-07 -o judge-out.sh --format=tsv
+[ "$rc" -eq 0 ] && [ "$(wc -l <out)" -le 2 ] &&
+  grep -q 'reward_model.use_dynamic_bsz=True' judge-out.sh &&
+  grep -q 'reward_model.forward_max_token_len_per_gpu=[0-9]' judge-out.sh
+result $? "a reward model's are dynamic, too"
+sed 's/^/# /' out
+
 # The other frameworks, from a configuration of theirs.
 comes_back() { # FILE TARGET
   local name=${1%.*}-back
@@ -323,7 +375,7 @@ fails "unknown 'verl@2019-01', expected one of verl@2026-08, verl@2026-01" \
 # Every key that a version gets is one that hydra found in that version
 # (tests/data/import/verl-keys.tsv); `++` adds those of open dictionaries.
 unknown_keys() { # VERSION: keys of exports of all shipped plans
-  for p in "$plans"/*.plan; do
+  for p in "$plans"/*.plan dynamic.plan alone.plan judge.plan; do
     "$reallot" export "$p" --to="verl@$1" 2>/dev/null
   done | sed -n 's/^ *\([a-z][a-zA-Z0-9_.]*\)=.*/\1/p' | sort -u >exported
   awk -F'\t' -v v="$1" '$2 ~ v { print $1 }' "$data/verl-keys.tsv" |
