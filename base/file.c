@@ -253,15 +253,35 @@ list_folders(const GPtrArray *tried)
   return names;
 }
 
-/* The file in the folders of @tried whose name is nearest; NULL: none is. */
+/* The file in the folders of @tried whose name is nearest; NULL: none is.
+ * Endings that are the same say nothing: q.profile is not near l4.profile. */
 static char *
 nearest_file(const char *name, const GPtrArray *tried)
 {
   g_autofree char *base = g_path_get_basename(name);
   g_autoptr(GPtrArray) names = list_folders(tried);
+  g_autoptr(GPtrArray) stems = g_ptr_array_new_with_free_func(g_free);
+  g_autoptr(GPtrArray) others = g_ptr_array_new();
+  const char *ending = strrchr(base, '.');
+  g_autofree char *stem = NULL;
+  const char *near;
 
-  g_ptr_array_add(names, NULL);
-  return g_strdup(ra_text_nearest(base, (const char *const *)names->pdata));
+  ending = ending ? ending : "";
+  for (guint i = 0; i < names->len; i++) {
+    char *other = g_ptr_array_index(names, i);
+
+    if (*ending && g_str_has_suffix(other, ending))
+      g_ptr_array_add(stems, g_strndup(other, strlen(other) - strlen(ending)));
+    else
+      g_ptr_array_add(others, other);
+  }
+  g_ptr_array_add(stems, NULL);
+  g_ptr_array_add(others, NULL);
+  stem = g_strndup(base, strlen(base) - strlen(ending));
+  near = ra_text_nearest(stem, (const char *const *)stems->pdata);
+  if (near)
+    return g_strconcat(near, ending, NULL);
+  return g_strdup(ra_text_nearest(base, (const char *const *)others->pdata));
 }
 
 char **
@@ -286,24 +306,62 @@ ra_share_list(const char *kind, const char *suffix)
   return out;
 }
 
+/* Folders of @tried that exist, each once: "'.', '/a/plans' or '/b/plans'".
+ * A name alone stands for a shipped file, too: without a folder of @kind
+ * RA_DATA_PATH has to say where those are. */
+static char *
+places_of(const char *kind, const char *name, const GPtrArray *tried)
+{
+  g_autoptr(GPtrArray) places = g_ptr_array_new_with_free_func(g_free);
+  GString *out = g_string_new(NULL);
+  gboolean has_kind = FALSE;
+
+  for (guint i = 0; i < tried->len; i++) {
+    g_autofree char *folder = g_path_get_dirname(tried->pdata[i]);
+    g_autofree char *whole = g_canonicalize_filename(folder, NULL);
+    g_autofree char *last = g_path_get_basename(whole);
+    char *place =
+        g_strdup_printf("'%s'", g_path_is_absolute(folder) ? whole : folder);
+
+    if (!g_file_test(folder, G_FILE_TEST_IS_DIR) ||
+        g_ptr_array_find_with_equal_func(places, place, g_str_equal, NULL)) {
+      g_free(place);
+      continue;
+    }
+    has_kind |= g_str_equal(last, kind);
+    g_ptr_array_add(places, place);
+  }
+  if (!has_kind && !strchr(name, G_DIR_SEPARATOR))
+    g_ptr_array_add(places,
+                    g_strdup_printf("'%s' of a folder of RA_DATA_PATH", kind));
+  for (guint i = 0; i < places->len; i++)
+    g_string_append_printf(out, "%s%s",
+                           i == 0                 ? ""
+                           : i + 1 == places->len ? " or "
+                                                  : ", ",
+                           (const char *)places->pdata[i]);
+  return g_string_free(out, FALSE);
+}
+
 static void
-fail_find(const char *name, const GPtrArray *tried, GError **error)
+fail_find(const char *kind, const char *name, const GPtrArray *tried,
+          GError **error)
 {
   g_autofree char *near = nearest_file(name, tried);
-  g_autoptr(GString) places = g_string_new(NULL);
+  g_autofree char *places = places_of(kind, name, tried);
 
-  for (guint i = 0; i < tried->len; i++)
-    g_string_append_printf(places, "%s'%s'", i > 0 ? ", " : "",
-                           (const char *)g_ptr_array_index(tried, i));
   if (g_file_test(name, G_FILE_TEST_IS_DIR))
     g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
                 "'%s' is a directory, expected a file", name);
   else if (near)
     g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
                 "no file '%s', did you mean '%s'?", name, near);
+  else if (!*places || g_path_is_absolute(name))
+    g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
+                "no file '%s', expected an existing file", name);
   else
     g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
-                "no file '%s', expected it at one of %s", name, places->str);
+                "no file '%s', expected it in %s", name, places);
 }
 
 /* (transfer full) (nullable): the shipped profile that is meant by a GPU's name
@@ -350,6 +408,6 @@ ra_share_find(const char *kind, const char *name, const char *relative_to,
     found = find_short(kind, name, other);
   }
   if (found == NULL)
-    fail_find(name, tried, error);
+    fail_find(kind, name, tried, error);
   return found;
 }

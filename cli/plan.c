@@ -66,6 +66,28 @@ refuse(const char *flag, const char *strategies, GError **error)
   return FALSE;
 }
 
+/* ra_option_word() of --strategy, with a hint for words of others. */
+static gboolean
+read_strategy(const char *text, int *out_kind, GError **error)
+{
+  static const char *const sharded[] = {"fsdp", "zero", "deepspeed"};
+  GError *cause = NULL;
+
+  if (ra_option_word("--strategy", text, ra_strategy_names, out_kind, &cause))
+    return TRUE;
+  for (guint i = 0; i < G_N_ELEMENTS(sharded); i++)
+    if (g_ascii_strncasecmp(text, sharded[i], strlen(sharded[i])) == 0) {
+      g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
+                  "%s; colocated is ZeRO-3 on all GPUs, as of FSDP and "
+                  "DeepSpeed",
+                  cause->message);
+      g_error_free(cause);
+      return FALSE;
+    }
+  g_propagate_error(error, cause);
+  return FALSE;
+}
+
 /* @split (MAX_SPLIT) is borrowed by @out. */
 static gboolean
 read_options(const Texts *texts, uint32_t *split, RaStrategyOptions *out,
@@ -74,8 +96,7 @@ read_options(const Texts *texts, uint32_t *split, RaStrategyOptions *out,
   uint64_t generate_tp = 0;
   int kind = -1;
 
-  if (!ra_option_word("--strategy", texts->strategy, ra_strategy_names, &kind,
-                      error) ||
+  if (!read_strategy(texts->strategy, &kind, error) ||
       !read_split(texts->split, split, &out->n_split, error) ||
       !ra_option_uint64("--generate-tp", texts->generate_tp, 1, MAX_GENERATE_TP,
                         &generate_tp, error) ||

@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/quote.h"
+#include "base/text.h"
 #include "graph/input/length.h"
 #include "graph/input/plan_write.h"
 #include "graph/input/turns.h"
@@ -351,19 +352,34 @@ static const RaExportWriter *const writers[] = {
     &ra_export_writer_verl, &ra_export_writer_nemo_rl,
     &ra_export_writer_openrlhf, &ra_export_writer_slime};
 
-/* (transfer full): "verl@2026-08, verl@2026-01 ..." */
-static char *
-all_targets(void)
+/* @target is of no writer; @writer (nullable) has its framework, not its
+ * version. */
+static void
+fail_target(const char *target, const RaExportWriter *writer, GError **error)
 {
-  GString *out = g_string_new(NULL);
+  g_autofree char *name = g_strndup(target, strcspn(target, "@"));
+  g_autoptr(GPtrArray) names = g_ptr_array_new_with_free_func(g_free);
+  g_autofree char *all = NULL;
+  const char *near = NULL;
 
-  for (guint i = 0; i < G_N_ELEMENTS(writers); i++) {
-    for (guint v = 0; writers[i]->versions[v]; v++)
-      g_string_append_printf(out, "%s%s@%s", out->len > 0 ? ", " : "",
-                             ra_framework_names[writers[i]->framework],
-                             writers[i]->versions[v]);
+  for (guint v = 0; writer && writer->versions[v]; v++)
+    g_ptr_array_add(names, g_strconcat(name, "@", writer->versions[v], NULL));
+  for (guint i = 0; !writer && i < G_N_ELEMENTS(writers); i++)
+    g_ptr_array_add(names, g_strdup(ra_framework_names[writers[i]->framework]));
+  g_ptr_array_add(names, NULL);
+  all = g_strjoinv(", ", (char **)names->pdata);
+  if (!writer && g_strv_contains(ra_framework_names, name)) {
+    g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
+                "'%s' is imported but not exported, expected one of %s", name,
+                all);
+    return;
   }
-  return g_string_free(out, FALSE);
+  if (!writer)
+    near = ra_text_nearest(name, (const char *const *)names->pdata);
+  g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
+              "unknown '%s', expected one of %s%s%s%s", target, all,
+              near ? ", did you mean '" : "", near ? near : "",
+              near ? "'?" : "");
 }
 
 /* The writer that @target names, and the version; %NULL with @error. */
@@ -372,22 +388,21 @@ find_writer(const char *target, guint *out_version, GError **error)
 {
   const char *at = strchr(target, '@');
   gsize n = at ? (gsize)(at - target) : strlen(target);
-  g_autofree char *all = NULL;
+  const RaExportWriter *other = NULL;
 
   for (guint i = 0; i < G_N_ELEMENTS(writers); i++) {
     const char *name = ra_framework_names[writers[i]->framework];
 
     if (strlen(name) != n || strncmp(name, target, n) != 0)
       continue;
-    for (guint v = 0; writers[i]->versions[v]; v++) {
+    other = writers[i];
+    for (guint v = 0; other->versions[v]; v++) {
       *out_version = v;
-      if (!at || g_str_equal(at + 1, writers[i]->versions[v]))
-        return writers[i];
+      if (!at || g_str_equal(at + 1, other->versions[v]))
+        return other;
     }
   }
-  all = all_targets();
-  g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
-              "unknown '%s', expected one of %s", target, all);
+  fail_target(target, other, error);
   return NULL;
 }
 

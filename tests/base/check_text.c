@@ -358,19 +358,42 @@ START_TEST(test_find_fails)
 {
   g_autoptr(GError) error = NULL;
   g_autofree char *path = g_build_filename(folder, "z.x", NULL);
+  g_autofree char *near = g_build_filename(folder, "near/plans/p.plan", NULL);
+  g_autofree char *list =
+      g_strdup_printf("%s/data:%s/data:/nowhere", folder, folder);
+  g_autofree char *first = g_strdup_printf(
+      "no file 'zzz.x', expected it in '%s/near/plans'", folder);
+  g_autofree char *second = g_strdup_printf("'%s/data/models'", folder);
+  const char *at;
   g_autofree char *wanted =
-      g_strdup_printf("no file '%s', expected it at one of '%s'", path, path);
+      g_strdup_printf("no file '%s', expected an existing file", path);
 
   g_setenv("RA_DATA_PATH", "/nowhere", TRUE);
   ck_assert_ptr_null(ra_share_find("models", path, NULL, &error));
   ck_assert(g_error_matches(error, RA_ERROR, RA_ERROR_INPUT));
   ck_assert_str_eq(error->message, wanted);
   g_clear_error(&error);
-  /* A folder is no file; every place is listed. */
-  ck_assert_ptr_null(ra_share_find("models", "z.x", "a/b.plan", &error));
-  ck_assert_ptr_nonnull(strstr(error->message, "'a/z.x', 'a/../models/z.x', "
-                                               "'/nowhere/models/z.x', '"));
+  /* Folders that are there are named, each once. */
+  make_file("near", "plans");
+  make_file("data", "models");
+  g_setenv("RA_DATA_PATH", list, TRUE);
+  ck_assert_ptr_null(ra_share_find("models", "zzz.x", near, &error));
+  ck_assert_msg(g_str_has_prefix(error->message, first), "%s", error->message);
+  at = strstr(error->message, second);
+  ck_assert_ptr_nonnull(at);
+  ck_assert_ptr_null(strstr(at + 1, second));
+  ck_assert_ptr_null(strstr(error->message, "nowhere"));
+  ck_assert_ptr_null(strstr(error->message, "RA_DATA_PATH"));
   g_clear_error(&error);
+  /* No folder that is there, no list; the name of a file that is near. */
+  ck_assert_ptr_null(ra_share_find("models", "no/such/z.x", NULL, &error));
+  ck_assert_str_eq(error->message,
+                   "no file 'no/such/z.x', expected an existing file");
+  g_clear_error(&error);
+  ck_assert_ptr_null(ra_share_find("models", "mm.x", near, &error));
+  ck_assert_str_eq(error->message, "no file 'mm.x', did you mean 'm.x'?");
+  g_clear_error(&error);
+  /* A folder is no file. */
   ck_assert_ptr_null(ra_share_find("models", folder, NULL, &error));
 }
 END_TEST

@@ -115,9 +115,33 @@ fails "bad.system:1: missing key 'derived' in [system]" inspect bad.system
 fails "--set: expected a plan, found a trace" plot a.trace.tsv \
   --set=cluster.nodes=2
 
+# Words of other frameworks.
+for word in fsdp FSDP2 zero3 deepspeed; do
+  fails "hybridflow; colocated is ZeRO-3 on all GPUs" plan --strategy=$word \
+    --workload=ppo-tiny.workload --cluster=h100-1n.cluster
+done
+
 # Files that are not there, no files, or of the wrong kind.
-fails "no file 'nosuch.plan', expected it at one of 'nosuch.plan'" simulate \
-  nosuch.plan
+# The message names folders that are there, each once, in a line that is short
+# but for their names.
+fails "no file 'nosuch.plan', expected it in '.' or '" simulate nosuch.plan
+short() { # FILE: one line, no folder twice
+  [ "$(sed "s|'[^']*'||g" "$1" | wc -c)" -le 60 ] &&
+    [ -z "$(grep -o "'[^']*'" "$1" | sort | uniq -d)" ]
+}
+short err
+result $? "the message of a missing file is short"
+sed "s|or '.*|&, & or &|" err >long
+! short long
+result $? "one that names a folder twice would be found"
+fails "no file 'no/such.plan', expected an existing file" simulate no/such.plan
+fails "--profile: no file 'qqq.profile', expected it in" simulate "$plan" \
+  --profile=qqq.profile # not near a30.profile
+cp "$reallot" alone
+RA_DATA_PATH= ./alone simulate nosuch.plan >out 2>err
+[ $? -eq 2 ] &&
+  grep -q "expected it in '.' or 'plans' of a folder of RA_DATA_PATH$" err
+result $? "without shipped files it names RA_DATA_PATH"
 mkdir dir dir.plan
 fails "dir: Is a directory" inspect dir
 fails "'dir.plan' is a directory" simulate dir.plan

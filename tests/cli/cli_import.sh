@@ -368,7 +368,11 @@ result $? "what no flag says is found"
 run export "$plans/sft-llama3-8b-8.plan"
 [ "$rc" -eq 1 ] && grep -q 'no model both generates' err
 result $? "what verl does not do is exit status 1"
-fails '--to' export "$plan" --to=nobody
+fails "unknown 'nobody', expected one of verl, nemo-rl, openrlhf, slime" \
+  export "$plan" --to=nobody
+fails "'trl' is imported but not exported, expected one of verl, nemo-rl" \
+  export "$plan" --to=trl
+fails "slime, did you mean 'openrlhf'?" export "$plan" --to=openrlfh
 fails "unknown 'verl@2019-01', expected one of verl@2026-08, verl@2026-01" \
   export "$plan" --to=verl@2019-01
 
