@@ -1,6 +1,7 @@
 /* Reports: what stands in one, in which order. */
 #include "config.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <string.h>
 
@@ -22,8 +23,8 @@
 
 /* The numbers that people look for first. */
 static void
-put_figures(GString *out, const RaSetup *setup, const RaOutcome *outcome,
-            const RaTrial *base)
+put_figures(GString *out, const RaOutcome *outcome, const RaTrial *base,
+            const RaReplayOptions *replay)
 {
   const RaBreakdown *b = outcome->breakdown;
   double error_frac = base->error.frac * RA_ERROR_NINE_OF_TEN;
@@ -51,7 +52,12 @@ put_figures(GString *out, const RaSetup *setup, const RaOutcome *outcome,
     ra_report_figure(out, usd, "an iteration");
   g_string_append(out, "</div>\n<p>");
   ra_report_escape(out, outcome->sentence);
-  g_string_append(out, ".</p>\n");
+  g_string_append_printf(
+      out,
+      ".</p>\n<p class=\"of\">One replay of %u iteration%s with seed %" PRIu64
+      "; an iteration is the mean of %u.</p>\n",
+      replay->n_iterations, replay->n_iterations == 1 ? "" : "s", replay->seed,
+      b->n_iterations);
   if (isfinite(error_frac))
     g_string_append(out,
                     "<p class=\"of\">&plusmn; holds in nine of ten "
@@ -218,7 +224,7 @@ ra_report_new(const char *plan, const RaSetupFlags *flags,
       replay ? ra_sensitivity_new(plan, flags, &wanted, error) : NULL;
   g_autoptr(RaOutcome) outcome = NULL;
   g_autoptr(GString) out = g_string_new(NULL);
-  g_autofree char *name = NULL, *sentence = NULL;
+  g_autofree char *name = NULL, *sentence = NULL, *text = NULL;
 
   if (!sensitivity)
     return NULL;
@@ -226,17 +232,20 @@ ra_report_new(const char *plan, const RaSetupFlags *flags,
   name = g_path_get_basename(setup->plan_path);
   sentence = ra_sensitivity_sentence(sensitivity);
   ra_report_open(out, name);
-  put_figures(out, setup, outcome, &sensitivity->base);
+  put_figures(out, outcome, &sensitivity->base, &options->replay);
   if (!ra_report_pictures(out, setup, replay, outcome, error))
     return NULL;
-  ra_report_heading(out, "Sensitivity",
-                    *sentence ? sentence
-                              : "No resource changes the iteration time.");
+  text = g_strdup_printf(
+      "%s. The picture and the table rest on %u replays with the same seed.",
+      *sentence ? sentence : "No resource changes the iteration time",
+      sensitivity->n_replays);
+  ra_report_heading(out, "Sensitivity", text);
   ra_report_tornado(out, sensitivity);
   ra_report_table(out, sensitivity->gpu_table);
   ra_report_heading(
       out, "Placement strategies",
-      "Plans that reallot plan makes for the same workload and cluster.");
+      "Plans that reallot plan makes for the same workload and cluster, with "
+      "one replay each, of the same seed.");
   put_families(out, setup, flags, options, &sensitivity->base);
   put_tables(out, outcome);
   ra_report_heading(out, "Model errors and inputs",

@@ -373,6 +373,8 @@ run(RaSensitivity *s, Sheet *sheet, const RaSetup *setup)
   ra_trials_run((const RaTrialSpec *)(void *)sheet->specs->data,
                 sheet->specs->len, sheet->options->n_threads, NULL, NULL, NULL,
                 trials);
+  for (guint i = 0; i < sheet->specs->len; i++)
+    s->n_replays += trials[i].refusal == NULL;
   s->base = take(trials, 0);
   fill(s->responses, of_resources, trials);
   fill(s->gpus, of_gpus, trials);

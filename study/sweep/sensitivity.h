@@ -63,6 +63,8 @@ typedef struct {
 typedef struct {
   double factor;
   RaTrial base;
+  guint n_replays;   /* that the tables rest on: trials that ran, the unchanged
+                        one too */
   GArray *responses; /* (RaResponse), the largest change first; owned */
   GArray *gpus; /* (RaResponse), the fastest first; the name is in now; owned */
   RaTable *summary;   /* owned: one row */

@@ -43,6 +43,19 @@ want=$("$reallot" simulate "$plan" --format=tsv |
     /^# summary$/ { on = 1 }')
 [ -n "$want" ] && grep -q "this plan</b></td><td>$want</td>" r.html
 result $? "an iteration takes what simulate says: $want s"
+# How many replays stand behind it: the unchanged plan, two a resource or, for
+# stragglers, one and the unchanged plan at op fidelity, and one a GPU.
+grep -q '>One replay of 3 iterations with seed 0; an iteration is the mean of 2\.<' r.html
+result $? "it says what an iteration is the mean of"
+replays=$("$reallot" simulate "$plan" --sensitivity --format=tsv |
+  awk -F'\t' '/^#/ { part = $0; head = 1; next } head { head = 0; next }
+    part == "# sensitivity" || part == "# gpus" { n += 1 + (part != "# gpus") }
+    END { print n + 1 }')
+[ "$replays" -gt 20 ] && grep -q " rest on $replays replays" r.html
+result $? "its sensitivities rest on $replays replays"
+"$reallot" report "$plan" -n 4 --seed=7 |
+  grep -q '>One replay of 4 iterations with seed 7; an iteration is the mean of 3\.<'
+result $? "and of another run"
 for family in colocated interleaving disaggregated megatron real hybridflow; do
   grep -q "<tr><td>$family</td>" r.html
   result $? "it has the family $family"
