@@ -164,7 +164,6 @@ ra_table_n_rows(const RaTable *table)
 
 #define GAP "  "       /* between columns of the text form */
 #define WIDEST_ROW 100 /* columns of a terminal; what is wider folds */
-#define NO_COLUMN G_MAXUINT
 #define WIDEST_KEYS 44 /* columns of the keys, which blocks repeat */
 #define NARROWEST 24   /* columns of a text that goes on in the next line */
 
@@ -179,9 +178,10 @@ typedef struct {
 } Shown;
 
 typedef struct {
-  guint body;  /* widest body, columns of a terminal */
-  guint unit;  /* widest unit, 0: none in the column */
-  guint total; /* of the whole column, head included */
+  guint body;      /* widest body, columns of a terminal */
+  guint unit;      /* widest unit, 0: none in the column */
+  guint total;     /* of the whole column, head included */
+  gboolean broken; /* its text goes on in the next lines, @total wide */
 } Width;
 
 static void
@@ -337,7 +337,7 @@ show_all(const RaTable *table)
 static Width
 measure(const GArray *all, guint n_columns, guint column)
 {
-  Width width = {0, 0, 0};
+  Width width = {0, 0, 0, FALSE};
 
   for (guint i = n_columns + column; i < all->len; i += n_columns) {
     const Shown *shown = &g_array_index(all, Shown, i);
@@ -411,20 +411,7 @@ typedef struct {
   const Width *widths; /* a column each */
   guint n_keys;        /* at least 1 */
   guint begin, end;
-  guint broken; /* column whose text goes on below, or NO_COLUMN */
 } Block;
-
-/* Rest of a broken text, below its first line, @indent columns in. */
-static void
-append_rest(GString *out, const char *rest, guint indent, guint n_columns)
-{
-  while (*rest) {
-    g_autofree char *line = take_line(&rest, n_columns);
-
-    pad(out, indent);
-    g_string_append_printf(out, "%s\n", line);
-  }
-}
 
 /* Column after @c; those of no width are left out. */
 static guint
@@ -436,40 +423,67 @@ next_column(const Block *b, guint c)
   return c;
 }
 
+/* Ends a line: without spaces at its end. */
 static void
-append_shown_row(GString *out, const Block *b, guint row)
+end_line(GString *out)
 {
-  guint n_columns = b->table->columns->len, at = 0, indent = 0;
-  const char *rest = "";
-
-  for (guint c = 0; c < b->end; c = next_column(b, c)) {
-    const Shown *shown = &g_array_index(b->all, Shown, row * n_columns + c);
-    const char *text = shown->body;
-
-    if (c > 0) {
-      g_string_append(out, GAP);
-      at += (guint)strlen(GAP);
-    }
-    if (c == b->broken && row > 0) {
-      g_autofree char *line = take_line(&text, b->widths[c].total);
-
-      g_string_append(out, line);
-      pad(out, b->widths[c].total - MIN(b->widths[c].total, text_width(line)));
-      rest = text;
-      indent = at;
-    } else if (is_left(column_at(b->table, c))) {
-      g_string_append(out, text);
-      pad(out, b->widths[c].total - text_width(text));
-    } else {
-      append_right(out, shown, b->widths[c], row == 0);
-    }
-    at += b->widths[c].total;
-  }
   while (out->len > 0 && out->str[out->len - 1] == ' ')
     g_string_truncate(out, out->len - 1);
   g_string_append_c(out, '\n');
-  if (*rest)
-    append_rest(out, rest, indent, b->widths[b->broken].total);
+}
+
+/* Next line of a broken @text, or nothing, @width wide. */
+static void
+append_next(GString *out, const char **text, guint width)
+{
+  g_autofree char *line = take_line(text, width);
+
+  g_string_append(out, line);
+  pad(out, width - MIN(width, text_width(line)));
+}
+
+/* Lines below the first one, until no column has a rest in @rests. */
+static void
+append_rests(GString *out, const Block *b, const char **rests)
+{
+  gboolean any;
+
+  do {
+    any = FALSE;
+    for (guint c = 0; c < b->end; c = next_column(b, c))
+      any |= *rests[c] != '\0';
+    for (guint c = 0; any && c < b->end; c = next_column(b, c)) {
+      g_string_append(out, c > 0 ? GAP : "");
+      append_next(out, &rests[c], b->widths[c].total);
+    }
+    if (any)
+      end_line(out);
+  } while (any);
+}
+
+static void
+append_shown_row(GString *out, const Block *b, guint row)
+{
+  guint n_columns = b->table->columns->len;
+  g_autofree const char **rests = g_new(const char *, n_columns);
+
+  for (guint c = 0; c < b->end; c = next_column(b, c)) {
+    const Shown *shown = &g_array_index(b->all, Shown, row * n_columns + c);
+
+    g_string_append(out, c > 0 ? GAP : "");
+    rests[c] = "";
+    if (b->widths[c].broken && row > 0) {
+      rests[c] = shown->body;
+      append_next(out, &rests[c], b->widths[c].total);
+    } else if (is_left(column_at(b->table, c))) {
+      g_string_append(out, shown->body);
+      pad(out, b->widths[c].total - text_width(shown->body));
+    } else {
+      append_right(out, shown, b->widths[c], row == 0);
+    }
+  }
+  end_line(out);
+  append_rests(out, b, rests);
 }
 
 /* Head, rule and rows of a block. */
@@ -488,36 +502,49 @@ append_block(GString *out, const Block *b, guint n_rows)
     append_shown_row(out, b, row);
 }
 
-/* The widest text but keys gives what the table is too wide by; if less than
- * NARROWEST were left of it, it gets a block that it fills beside @keys. */
+/* Breaks the text of @column into lines of at most @most columns. */
 static void
-break_widest(Block *b, Width *widths, guint excess, guint keys)
+break_column(const Block *b, Width *widths, guint column, guint most)
 {
-  guint widest = 0, most;
-
-  for (guint c = b->n_keys; c < b->table->columns->len; c++)
-    if (column_at(b->table, c)->type == RA_CELL_TEXT &&
-        (widest == 0 || widths[c].total > widths[widest].total))
-      widest = c;
-  if (widest == 0 || widths[widest].total <= NARROWEST)
-    return;
-  most = widths[widest].total >= NARROWEST + excess
-             ? widths[widest].total - excess
-             : WIDEST_ROW - MIN(keys + (guint)strlen(GAP), WIDEST_ROW / 2);
-  b->broken = widest;
-  widths[widest].total =
-      text_width(g_array_index(b->all, Shown, widest).body); /* head */
+  widths[column].broken = TRUE;
+  widths[column].total =
+      text_width(g_array_index(b->all, Shown, column).body); /* head */
   for (guint row = 1; row <= b->table->n_rows; row++) {
     const Shown *shown =
-        &g_array_index(b->all, Shown, row * b->table->columns->len + widest);
+        &g_array_index(b->all, Shown, row * b->table->columns->len + column);
     const char *rest = shown->body;
 
     while (*rest) {
       g_autofree char *line = take_line(&rest, most);
 
-      widths[widest].total = MAX(widths[widest].total, text_width(line));
+      widths[column].total = MAX(widths[column].total, text_width(line));
     }
   }
+}
+
+/* The widest text but keys gives what the table is too wide by; if less than
+ * NARROWEST were left of it, it gets a block that it fills beside @keys.  So
+ * does another that is too wide for a block. */
+static void
+break_texts(const Block *b, Width *widths, guint excess, guint keys)
+{
+  guint widest = 0;
+  guint room =
+      WIDEST_ROW - MIN(keys + (guint)strlen(GAP), WIDEST_ROW - NARROWEST);
+
+  for (guint c = b->n_keys; c < b->table->columns->len; c++)
+    if (column_at(b->table, c)->type == RA_CELL_TEXT &&
+        (widest == 0 || widths[c].total > widths[widest].total))
+      widest = c;
+  if (widest > 0 && widths[widest].total > NARROWEST)
+    break_column(b, widths, widest,
+                 widths[widest].total >= NARROWEST + excess
+                     ? widths[widest].total - excess
+                     : room);
+  for (guint c = b->n_keys; c < b->table->columns->len; c++)
+    if (column_at(b->table, c)->type == RA_CELL_TEXT && !widths[c].broken &&
+        widths[c].total > room)
+      break_column(b, widths, c, room);
 }
 
 /* The only row: a line a column, names before values. */
@@ -532,11 +559,20 @@ append_upright(GString *out, const RaTable *table, const GArray *all)
     const Shown *name = &g_array_index(all, Shown, c);
     const Shown *value = &g_array_index(all, Shown, n_columns + c);
 
+    const char *text = value->body;
+    guint room = WIDEST_ROW - MIN(widest + (guint)strlen(GAP), WIDEST_ROW / 2);
+    g_autofree char *line = take_line(&text, room);
+
     g_string_append(out, name->body);
     pad(out, widest - text_width(name->body));
-    g_string_append_printf(out, GAP "%s%s%s\n", value->body,
-                           value->unit ? " " : "",
+    g_string_append_printf(out, GAP "%s%s%s\n", line, value->unit ? " " : "",
                            value->unit ? value->unit : "");
+    while (*text) {
+      g_free(line);
+      line = take_line(&text, room);
+      pad(out, widest);
+      g_string_append_printf(out, GAP "%s\n", line);
+    }
   }
 }
 
@@ -568,7 +604,7 @@ ra_table_write_top(const RaTable *table, guint n_rows, GString *out)
   guint n = table->columns->len, width = 0;
   g_autoptr(GArray) all = show_all(table);
   g_autofree Width *widths = g_new0(Width, n);
-  Block b = {table, all, widths, 1, 0, 0, NO_COLUMN};
+  Block b = {table, all, widths, 1, 0, 0};
   guint keys;
 
   append_flat(out, table->title);
@@ -588,7 +624,7 @@ ra_table_write_top(const RaTable *table, guint n_rows, GString *out)
          keys + gapped(widths[b.n_keys]) <= WIDEST_KEYS)
     keys += gapped(widths[b.n_keys++]);
   if (width > WIDEST_ROW)
-    break_widest(&b, widths, width - WIDEST_ROW, keys);
+    break_texts(&b, widths, width - WIDEST_ROW, keys);
   while (b.end < n) {
     b.begin = b.end;
     width = b.begin > 0 ? keys + (guint)strlen(GAP) : 0;

@@ -75,9 +75,10 @@ void ra_table_json_key(const RaTable *table, GString *out);
  *     text  title line, head, rule and rows; text left-aligned, numbers
  *           right-aligned, by UTF-8 width.  A table wider than 100 columns
  *           folds: one row stands upright, one line a column; of several, the
- *           widest text goes on in the next lines, and columns that are still
- *           too many stand below, behind the first texts again.  A text that
- *           is missing in all of several rows has no column.
+ *           widest text, and any other that has no room beside the first ones,
+ *           goes on in the next lines, and columns that are still too many
+ *           stand below, behind the first texts again.  A text that is missing
+ *           in all of several rows has no column.
  *     tsv   `# title` line, head line of names, rows
  *     json  the array of row objects alone, one object a line, strings
  *           escaped, keys as ra_table_json_key() makes them, without a newline

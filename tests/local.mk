@@ -416,6 +416,7 @@ shell_tests += %D%/cli/cli_simulate.sh
 shell_tests += %D%/cli/cli_heldout.sh
 shell_tests += %D%/cli/cli_validate.sh
 shell_tests += %D%/cli/cli_algorithms.sh
+shell_tests += %D%/cli/cli_terminal.sh
 shell_tests += %D%/cli/cli_tune.sh
 shell_tests += %D%/cli/cli_workloads.sh
 shell_tests += %D%/cli/wheel.sh

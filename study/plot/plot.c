@@ -90,8 +90,8 @@ make_subtitle(const RaTrace *trace, const RaTimeline *timeline)
                            timeline->n_gpus == 1 ? "" : "s");
   if (timeline->fold_frac > 0)
     g_string_append_printf(text,
-                           "; GPUs that differ in less than %.3g %% of the "
-                           "time share a row, drawn as the first",
+                           "; GPUs that differ in under %.3g %% of the time "
+                           "share the row of the first",
                            100 * timeline->fold_frac);
   else
     g_string_append(text, "; GPUs that do the same share a row");

@@ -246,6 +246,44 @@ START_TEST(test_break)
 }
 END_TEST
 
+/* Two texts of 119 and of 109 columns: 227 behind a key of 1, so that each is
+ * broken to what is left beside the key, 97 columns (19 words are 94), in a
+ * block of its own.  The values of one row alone are broken beside the names of
+ * 5.  Nothing is wider than 100, and no word is lost. */
+START_TEST(test_break_several)
+{
+  g_autoptr(GString) words = g_string_new("word");
+
+  for (guint i = 1; i < 24; i++)
+    g_string_append(words, " word");
+  for (guint n_rows = 1; n_rows <= 2; n_rows++) {
+    g_autoptr(RaTable) table = ra_table_new("t");
+    g_autofree char *text = NULL;
+    g_auto(GStrv) lines = NULL;
+    guint n_words = 0;
+
+    ra_table_column(table, "k", RA_UNIT_NONE, RA_CELL_TEXT);
+    ra_table_column(table, "why", RA_UNIT_NONE, RA_CELL_TEXT);
+    ra_table_column(table, "where", RA_UNIT_NONE, RA_CELL_TEXT);
+    for (guint i = 0; i < n_rows; i++) {
+      ra_table_row(table);
+      ra_table_text(table, "a");
+      ra_table_text(table, words->str);
+      ra_table_text(table, words->str + 10);
+    }
+    text = written(table, RA_FORMAT_TEXT);
+    lines = g_strsplit(text, "\n", -1);
+    for (guint i = 0; lines[i]; i++) {
+      g_auto(GStrv) parts = g_strsplit(lines[i], "word", -1);
+
+      ck_assert_msg(strlen(lines[i]) <= 100, "%s", lines[i]);
+      n_words += g_strv_length(parts) > 0 ? g_strv_length(parts) - 1 : 0;
+    }
+    ck_assert_uint_eq(n_words, n_rows * (24 + 22));
+  }
+}
+END_TEST
+
 /* A key and numbers of 18 columns each under heads of 30: 3 gaps of 2 and 1 + 3
  * x 30 are 97; the fourth stands below, behind the key.  A text that no row has
  * is left out; ra_table_write_top() ends each block after its rows. */
@@ -320,6 +358,7 @@ table_suite(void)
   tcase_add_test(tcase, test_json_escapes);
   tcase_add_test(tcase, test_json_keys);
   tcase_add_test(tcase, test_break);
+  tcase_add_test(tcase, test_break_several);
   tcase_add_test(tcase, test_blocks);
   tcase_add_test(tcase, test_flat);
   tcase_add_test(tcase, test_empty);

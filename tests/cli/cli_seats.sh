@@ -17,6 +17,7 @@
 #   profiler's files, .gz                        cli_goals.sh 3
 #   Perfetto: path, arrows, memory               here, "no silence"
 #   one test alone, files of the recipes         cli_goals.sh 5
+#   tables wider than a terminal, colours        cli_terminal.sh
 #   wrong words                                  cli_errors.sh, cli_goals.sh 6
 #   an installed tree, the wheel                 installed.sh, wheel.sh
 [ -n "${BASH_VERSION-}" ] || exec bash "$0" "$@"
