@@ -5,12 +5,26 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/error.h"
 #include "base/text.h"
 #include "cli/output.h"
 
 #define PARAGRAPH_COLUMNS 78 /* fits the narrowest terminal in use */
+#define RED "\033[31m"
+#define GREEN "\033[32m"
+#define PLAIN "\033[0m"
+
+/* TRUE if @fd is a terminal that shows colours, and its user wants them
+ * (no-color.org). */
+static gboolean
+has_colors(int fd)
+{
+  const char *none = g_getenv("NO_COLOR"), *term = g_getenv("TERM");
+
+  return isatty(fd) && !(none && *none) && term && !g_str_equal(term, "dumb");
+}
 
 gboolean
 ra_output_print(const char *text, gsize n_bytes, GError **error)
@@ -163,6 +177,17 @@ ra_output_wrapped(GString *out, const char *text)
 }
 
 void
+ra_output_verdict(GString *out, gsize begin, gboolean good)
+{
+  const char *colon = strchr(out->str + begin, ':');
+
+  if (!has_colors(STDOUT_FILENO))
+    return;
+  g_string_insert(out, colon ? colon - out->str : (gssize)out->len - 1, PLAIN);
+  g_string_insert(out, (gssize)begin, good ? GREEN : RED);
+}
+
+void
 ra_output_error(const GError *error)
 {
   /* The bytes of a file may stand in it. */
@@ -172,5 +197,8 @@ ra_output_error(const GError *error)
     if (g_ascii_iscntrl(*p))
       *p = ' ';
   }
-  fprintf(stderr, "reallot: %s\n", line);
+  fprintf(stderr,
+          has_colors(STDERR_FILENO) ? RED "reallot:" PLAIN " %s\n"
+                                    : "reallot: %s\n",
+          line);
 }

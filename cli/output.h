@@ -71,6 +71,16 @@ void ra_output_top(GString *out, const RaTable *table, const char *title,
 /* Appends the words of @text as a paragraph, with a full stop. */
 void ra_output_wrapped(GString *out, const char *text);
 
+/**
+ * ra_output_verdict:
+ * @begin: where the verdict begins, a paragraph at the end of @out, which goes
+ *   to standard output
+ *
+ * Colours the verdict to its first colon, green if @good, else red, where
+ * standard output is a terminal, unless NO_COLOR is set or TERM is dumb.
+ */
+void ra_output_verdict(GString *out, gsize begin, gboolean good);
+
 /* Prints `reallot: message` on standard error, always as one line. */
 void ra_output_error(const GError *error);
 

@@ -171,8 +171,10 @@ append_verdict(GString *out, const RaSearchReport *report)
   RaWorth worth;
   g_autofree char *value = NULL;
   g_autoptr(GString) text = g_string_new(NULL);
+  gsize begin;
 
   g_string_append_c(out, '\n');
+  begin = out->len;
   if (!final || final->winner == RA_NONE) {
     g_string_append(out,
                     ra_search_size(report)->contest->is_cut
@@ -181,6 +183,7 @@ append_verdict(GString *out, const RaSearchReport *report)
                     : report->contest->objective.within_s > 0
                         ? "No plan fits and is fast enough.\n"
                         : "No plan fits.\n");
+    ra_output_verdict(out, begin, FALSE);
     return;
   }
   winner = &g_array_index(final->finalists, RaFinalist, final->winner);
@@ -209,6 +212,7 @@ append_verdict(GString *out, const RaSearchReport *report)
     g_string_append_printf(text, ".  It uses %u of %u GPUs",
                            winner->mean.n_gpus, n_gpus_of(report));
   ra_output_wrapped(out, text->str);
+  ra_output_verdict(out, begin, TRUE);
   append_refusal(out, ra_search_size(report)->contest);
   append_odds(out, final);
 }

@@ -47,6 +47,7 @@ print_text(const RaSensitivity *s, GError **error)
         100 * s->base.peak_bytes / s->base.capacity_bytes);
 
     ra_output_wrapped(out, why);
+    ra_output_verdict(out, 0, FALSE);
     g_string_append_c(out, '\n');
   }
   ra_output_titled(out, s->table, title);

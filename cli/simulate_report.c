@@ -285,8 +285,12 @@ append_text(GString *out, const RaSetup *setup, const RaOptions *options,
     append_explain(out, explain);
   append_memory(out, fit);
   ra_output_wrapped(out, outcome->sentence);
-  if (fit->verdict)
+  if (fit->verdict) {
+    gsize begin = out->len;
+
     ra_output_wrapped(out, fit->verdict);
+    ra_output_verdict(out, begin, FALSE);
+  }
   if (fit->remedy)
     g_string_append_printf(out,
                            "%s:\n"

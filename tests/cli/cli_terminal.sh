@@ -1,5 +1,5 @@
 #!/bin/bash
-# What a terminal shows: tables of 100 columns.
+# What a terminal shows: tables of 100 columns, colours of verdicts and errors.
 [ -n "${BASH_VERSION-}" ] || exec bash "$0" "$@"
 # shellcheck source=tests/cli/cli_impl.sh
 . "${srcdir:?is set by make check}/tests/cli/cli_impl.sh"
@@ -41,5 +41,48 @@ done
 printf '%0101d\n' 0 >out
 [ -n "$(too_wide <out)" ]
 result $? "a wider line would be found"
+
+# --- colours ---
+
+# On a terminal alone, which script(1) gives: the verdict of a plan that does not
+# fit, red to its colon, and the name before an error.
+large="simulate $two -n 1 --set workload.response-length=fixed(3000)"
+red=$(printf '\033[31m') plain=$(printf '\033[0m')
+terminal() { # COMMAND: what it shows on a terminal, in out
+  # shellcheck disable=SC2086 # words are meant
+  script -qc "$reallot $(printf '%q ' $1)" /dev/null </dev/null >out 2>err
+}
+if script -qc true /dev/null </dev/null >out 2>err; then
+  export TERM=xterm
+  unset NO_COLOR
+  terminal "$large"
+  grep -qF "${red}The plan does not fit$plain: GPU" out
+  result $? "a verdict is red on a terminal"
+  terminal "simulate nosuch.plan"
+  grep -qF "${red}reallot:$plain no file" out
+  result $? "so is the name before an error"
+  plain_there() { # ASSIGNMENT: without colours
+    (
+      export "${1?}"
+      terminal "simulate nosuch.plan"
+      grep -q '^reallot: no file' out && ! grep -q '\[3[0-9]m' out
+    )
+    result $? "but not with $1"
+  }
+  plain_there NO_COLOR=1
+  plain_there TERM=dumb
+else
+  for what in verdict error NO_COLOR TERM; do
+    n=$((n + 1))
+    echo "ok $n - colours: $what # SKIP no script(1)"
+  done
+fi
+# shellcheck disable=SC2086 # words are meant
+TERM=xterm run $large
+[ "$rc" -eq 1 ] && ! grep -q '\[3[0-9]m' out && grep -q '^The plan does not fit' out
+result $? "no verdict in a file has a colour"
+TERM=xterm run simulate nosuch.plan
+[ "$rc" -eq 2 ] && ! grep -q '\[3[0-9]m' err
+result $? "no error in a file has one"
 
 echo "1..$n"
