@@ -322,6 +322,7 @@ ra_estimator_memory_kind(const RaOp *op)
   case RA_OP_ACTIVATION_BACKWARD:
     return RA_MEMORY_ACTIVATION_BACKWARD;
   case RA_OP_ADD:
+  case RA_OP_CAST: /* the nearest of the laws, see docs/design/limits.md */
     return RA_MEMORY_ADD;
   case RA_OP_EMBEDDING:
     return RA_MEMORY_EMBEDDING;
@@ -416,17 +417,26 @@ roof_s(const RaEstimator *estimator, const RaOp *op)
  * as one of 8 ranks. */
 #define CPU_ADAM_S (8 * 2.57e-10)
 
-/* On the CPU fp32 gradients go down, and updated parameters come up. */
+/* On the CPU fp32 gradients go down, and updated parameters come up.  The
+ * device casts them. */
 static double
 optimizer_s(const RaEstimator *estimator, const RaOp *op)
 {
-  double n = (double)op->dim[0];
+  double n = (double)op->dim[0], cast_s;
   double bytes =
       ra_dtype_bytes(RA_DTYPE_FP32) + ra_dtype_bytes((RaDtype)op->dtype);
+  RaOp step = *op;
+  RaOp cast = {.kind = RA_OP_CAST, .count = 1, .dim = {op->dim[1], 0, 1}};
 
+  step.dim[1] = 0;
+  cast_s = op->dim[1] > 0
+               ? ra_memory_op_s(&estimator->memory[RA_MEMORY_ADD], &cast)
+               : 0;
   if (!(op->flags & RA_OP_ON_CPU))
-    return ra_memory_op_s(&estimator->memory[ra_estimator_memory_kind(op)], op);
-  return ra_host_copy_s(&estimator->links, bytes * n) + CPU_ADAM_S * n;
+    return cast_s +
+           ra_memory_op_s(&estimator->memory[ra_estimator_memory_kind(op)],
+                          &step);
+  return cast_s + ra_host_copy_s(&estimator->links, bytes * n) + CPU_ADAM_S * n;
 }
 
 /* A copy to or from host memory, and by the software's rate what it moves
@@ -513,6 +523,7 @@ law_s(const RaEstimator *estimator, const RaOp *op)
   case RA_OP_CROSS_ENTROPY_BACKWARD:
   case RA_OP_SAMPLE:
   case RA_OP_LOSS:
+  case RA_OP_CAST:
     return ra_memory_op_s(&estimator->memory[ra_estimator_memory_kind(op)], op);
   case RA_OP_OPTIMIZER:
     return optimizer_s(estimator, op);

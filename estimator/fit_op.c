@@ -17,6 +17,7 @@ static const char *const compute_laws[RA_N_OPS] = {
     [RA_OP_ACTIVATION] = "memory.activation",
     [RA_OP_ACTIVATION_BACKWARD] = "memory.activation-backward",
     [RA_OP_ADD] = "memory.add",
+    [RA_OP_CAST] = "memory.add",
     [RA_OP_EMBEDDING] = "memory.embedding",
     [RA_OP_EMBEDDING_BACKWARD] = "memory.embedding-backward",
     [RA_OP_CROSS_ENTROPY] = "memory.cross-entropy",

@@ -76,7 +76,7 @@ check_call(const RaPlan *plan, uint32_t call, const RaBackend *backend,
     return refuse(plan, call, backend, "padding", error);
   if (p->optimizer_residency == RA_RESIDENCY_CPU)
     return refuse(plan, call, backend, "optimizer-residency = cpu", error);
-  if (p->dtype > 0 || p->kv_dtype > 0)
+  if (p->dtype > 0 || p->kv_dtype > 0 || p->fp8_gemms)
     return refuse(plan, call, backend, "a dtype of its own", error);
   if (m->adapters)
     return refuse(plan, call, backend, "a model with 'lora-rank'", error);

@@ -60,6 +60,7 @@ libgraph_a_SOURCES += %D%/op/op.c %D%/op/op.h
 libgraph_a_SOURCES += %D%/op/op_count.c
 libgraph_a_SOURCES += %D%/op/op_experts.c
 libgraph_a_SOURCES += %D%/op/op_list.c
+libgraph_a_SOURCES += %D%/op/op_cast.c %D%/op/op_cast.h
 libgraph_a_SOURCES += %D%/op/op_lora.c %D%/op/op_lora.h
 libgraph_a_SOURCES += %D%/op/op_mixer.c %D%/op/op_mixer.h
 libgraph_a_SOURCES += %D%/op/op_vision.c

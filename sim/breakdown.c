@@ -167,16 +167,18 @@ device_peak_flop_per_s(const RaPlan *plan, uint32_t call,
   uint32_t model = w->calls[call].model;
 
   if (model != RA_NONE &&
-      ra_call_plan_dtype(&plan->calls[call], &w->models[model]) ==
-          RA_DTYPE_FP8 &&
+      (plan->calls[call].fp8_gemms ||
+       ra_call_plan_dtype(&plan->calls[call], &w->models[model]) ==
+           RA_DTYPE_FP8) &&
       device->fp8_flop_per_s > 0)
     return device->fp8_flop_per_s;
   return device->bf16_flop_per_s;
 }
 
-/* Dense peak of the call's dtype, the mean of its mesh's GPUs.  A device
- * without fp8 units computes it in bf16; fp32 is meant as TF32 or bf16
- * products with fp32 sums, so it is held against the bf16 peak too. */
+/* Dense peak of the type that the call's GEMMs compute in, the mean of its
+ * mesh's GPUs.  A device without fp8 units computes it in bf16; fp32 is meant
+ * as TF32 or bf16 products with fp32 sums, so it is held against the bf16 peak
+ * too. */
 static double
 call_peak_flop_per_s(const RaPlan *plan, uint32_t call)
 {

@@ -40,6 +40,8 @@ ra_call_shard(const RaPlan *plan, uint32_t call)
                    .dtype = (uint8_t)ra_call_plan_dtype(p, m),
                    .kv_dtype = (uint8_t)(1 + ra_call_plan_kv_dtype(p, m)),
                    .by_block = p->dtype > 0,
+                   .fp8_gemms = p->fp8_gemms != FALSE,
+                   .fp8_scaling = (uint8_t)p->fp8_scaling,
                    .recompute = (uint8_t)p->recompute,
                    .attention = (uint8_t)p->attention,
                    .cross_entropy = (uint8_t)p->cross_entropy,

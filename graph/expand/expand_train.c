@@ -236,7 +236,7 @@ add_gathers(RaMiniBatch *b, uint32_t stage, const RaTaskId *steps,
 {
   RaCallContext *x = b->x;
   RaCounts n = stage_n_params(x, stage);
-  RaOp op = ra_zero_op(x, RA_OP_ALL_GATHER, x->dtype, n.dense);
+  RaOp op = ra_zero_gather_op(x, x->pieces, stage, n.dense);
   RaWork work = {.shard = RA_NONE, .op = op};
 
   for (uint32_t q = 0; q < x->n_sets; q++) {
@@ -250,7 +250,9 @@ add_gathers(RaMiniBatch *b, uint32_t stage, const RaTaskId *steps,
       t.replica = q * x->set_size;
     first = x->dp.ranks > 1 ? ra_builder_task(x->builder, &t) : RA_NONE;
     /* in the same queue: once it has ended both have */
-    experts = add_experts_task(x, t, 1, RA_OP_ALL_GATHER, x->dtype, n.experts);
+    experts = add_experts_task(x, t, 1, RA_OP_ALL_GATHER,
+                               x->plan->fp8_params ? RA_DTYPE_FP8 : x->dtype,
+                               n.experts);
     last = experts != RA_NONE ? experts : first;
     first = first != RA_NONE ? first : experts;
     for (uint32_t d = q * x->set_size; d < (q + 1) * x->set_size; d++)
@@ -264,13 +266,27 @@ add_gathers(RaMiniBatch *b, uint32_t stage, const RaTaskId *steps,
   }
 }
 
+/* Traffic of the casts of the weights of stage @stage that the step has
+ * changed: each rank casts all that it computes with. */
+static uint64_t
+cast_bytes(const RaCallContext *x, uint32_t stage)
+{
+  uint64_t n = 0;
+
+  if (x->plan->fp8_params || x->shard_record.model->lora_rank > 0)
+    return 0;
+  for (uint32_t u = stage; u < x->n_pieces; u += x->plan->pp)
+    n += ra_piece_n_fp8(&x->shard_record, &x->pieces[u]);
+  return ra_op_fp8_weight_traffic(&x->shard_record, n);
+}
+
 static uint32_t
-optimizer_work(RaCallContext *x, uint64_t n_params)
+optimizer_work(RaCallContext *x, uint32_t stage, uint64_t n_params)
 {
   RaOp op = {.kind = RA_OP_OPTIMIZER,
              .dtype = (uint8_t)x->dtype,
              .count = 1,
-             .dim = {n_params}};
+             .dim = {n_params, cast_bytes(x, stage)}};
   RaWork work = {.shard = RA_NONE, .op = op};
 
   if (x->plan->optimizer_residency == RA_RESIDENCY_CPU)
@@ -301,7 +317,7 @@ add_updates(RaMiniBatch *b, RaTaskId clip, gboolean is_last)
       t.stream = RA_STREAM_COMPUTE;
       t.replica = d;
       t.group = ra_lane_map_unit(ra_builder_lanes(x->builder), x->call, d, s);
-      t.work = optimizer_work(x, n_params);
+      t.work = optimizer_work(x, s, n_params);
       steps[d] = ra_builder_task(x->builder, &t);
       ra_builder_edge(x->builder, clip, steps[d]);
       if (is_last && !gathers)

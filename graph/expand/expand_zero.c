@@ -14,6 +14,24 @@ ra_zero_op(const RaCallContext *x, RaOpKind kind, RaDtype dtype,
                         x->set.ranks_per_node, x->set.groups_per_node}};
 }
 
+RaOp
+ra_zero_gather_op(const RaCallContext *x, const RaPiece *pieces, uint32_t stage,
+                  uint64_t n_params)
+{
+  RaOp op = ra_zero_op(x, RA_OP_ALL_GATHER, x->dtype, n_params);
+  uint64_t n_fp8 = 0, saved = ra_dtype_bytes(x->dtype) - 1;
+
+  if (!x->plan->fp8_params || x->shard_record.model->lora_rank > 0)
+    return op;
+  for (uint32_t u = stage; u < x->n_pieces; u += x->plan->pp) {
+    n_fp8 += ra_piece_n_fp8(&x->shard_record, &pieces[u]);
+    if (ra_call_plan_spreads_experts(x->plan))
+      n_fp8 -= ra_piece_n_trained_experts(&x->shard_record, &pieces[u]);
+  }
+  op.dim[0] -= MIN(n_fp8, n_params) * saved;
+  return op;
+}
+
 uint32_t
 ra_zero_lanes(const RaCallContext *x, uint32_t set, uint32_t stage)
 {

@@ -57,6 +57,12 @@ void ra_zero_reduce(RaCallContext *context, const RaTaskSpec *spec,
 RaOp ra_zero_op(const RaCallContext *context, RaOpKind kind, RaDtype dtype,
                 uint64_t n_params);
 
+/* Gather of the @n_params updated parameters of stage @stage that all data
+ * ranks have, with zero 1 and 2; those stored in fp8 are gathered so.
+ * @pieces: of the call. */
+RaOp ra_zero_gather_op(const RaCallContext *context, const RaPiece *pieces,
+                       uint32_t stage, uint64_t n_params);
+
 /* Group of the lanes of stage @stage in set @set. */
 uint32_t ra_zero_lanes(const RaCallContext *context, uint32_t set,
                        uint32_t stage);

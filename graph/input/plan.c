@@ -47,6 +47,9 @@ typedef struct {
   int master_weights;
   gboolean overlap_grad_reduce;
   int dtype, kv_dtype; /* -1: not given */
+  int gemm_dtype;      /* -1: not given */
+  int fp8_scaling;
+  gboolean fp8_params;
   int launch;
   const char *rank_order;
   const char *const *stage_layers;
@@ -82,6 +85,9 @@ static const char *const padding_words[] = {"none", "micro-batch", "batch",
 /* A prefix of RaDtype: gradients are never reduced in fp8. */
 static const char *const grad_dtype_words[] = {"bf16", "fp16", "fp32", NULL};
 static const char *const dtype_words[] = {"bf16", "fp16", "fp32", "fp8", NULL};
+static const char *const gemm_dtype_words[] = {"fp8", NULL};
+const char *const ra_fp8_scaling_words[] = {"blockwise", "tensorwise",
+                                            "delayed", NULL};
 
 /* clang-format off */
 static const RaKeySpec file_keys[] = {
@@ -173,6 +179,17 @@ static const RaKeySpec call_keys[] = {
   {"kv-dtype", RA_KEY_ENUM, G_STRUCT_OFFSET(CallKeys, kv_dtype),
    .names = dtype_words,
    .doc = "generate: of cached keys and values; default: the model's"},
+  {"gemm-dtype", RA_KEY_ENUM, G_STRUCT_OFFSET(CallKeys, gemm_dtype),
+   .names = gemm_dtype_words,
+   .doc = "train, inference: of linear layers' GEMMs, whose operands are cast; "
+          "default: the model's"},
+  {"fp8-scaling", RA_KEY_ENUM, G_STRUCT_OFFSET(CallKeys, fp8_scaling),
+   .fallback = "blockwise", .names = ra_fp8_scaling_words,
+   .doc = "gemm-dtype fp8: values that share a scale: 128 of a row, or a "
+          "tensor, by its own maximum or that of earlier steps"},
+  {"fp8-params", RA_KEY_BOOL, G_STRUCT_OFFSET(CallKeys, fp8_params),
+   .fallback = "false",
+   .doc = "gemm-dtype fp8: weights are stored and gathered in fp8 alone"},
   {"launch", RA_KEY_ENUM, G_STRUCT_OFFSET(CallKeys, launch),
    .fallback = "eager", .names = launch_words,
    .doc = "kernel launch: eager, or as one captured graph"},
@@ -398,8 +415,9 @@ check_kind(const RaPlan *plan, const RaCallPlan *to, const RaCall *call,
                               "only",
                               key, call->name);
     if (call->kind == RA_CALL_GENERATE &&
-        (g_str_equal(key, "balance") || g_str_equal(key, "padding") ||
-         g_str_equal(key, "padded-length")))
+        (g_str_equal(key, "gemm-dtype") || g_str_equal(key, "fp8-scaling") ||
+         g_str_equal(key, "fp8-params") || g_str_equal(key, "balance") ||
+         g_str_equal(key, "padding") || g_str_equal(key, "padded-length")))
       return ra_key_file_fail(plan->file, to->group, key, error,
                               "'%s' of the generate call '%s', expected it on "
                               "train and inference calls",
@@ -427,6 +445,9 @@ set_strategy(RaCallPlan *to, const CallKeys *keys, int dtype)
   to->dtype = keys->dtype >= 0 && keys->dtype != dtype ? 1 + keys->dtype : 0;
   to->kv_dtype =
       keys->kv_dtype >= 0 && keys->kv_dtype != dtype ? 1 + keys->kv_dtype : 0;
+  to->fp8_gemms = keys->gemm_dtype >= 0;
+  to->fp8_scaling = to->fp8_gemms ? keys->fp8_scaling : RA_FP8_BLOCKWISE;
+  to->fp8_params = to->fp8_gemms && keys->fp8_params;
   to->launch = keys->launch;
   to->residency = keys->residency;
   to->optimizer_residency = RA_RESIDENCY_KEEP + keys->optimizer_residency;
@@ -444,7 +465,8 @@ read_call(RaPlan *plan, uint32_t index, guint group, GError **error)
 {
   const RaCall *call = &plan->workload->calls[index];
   RaCallPlan *to = &plan->calls[index];
-  CallKeys keys = {.grad_dtype = -1, .dtype = -1, .kv_dtype = -1};
+  CallKeys keys = {
+      .grad_dtype = -1, .dtype = -1, .kv_dtype = -1, .gemm_dtype = -1};
 
   to->group = group;
   if (!ra_key_file_read_group(plan->file, group, call_keys,

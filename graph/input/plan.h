@@ -42,6 +42,11 @@
  *                                training calls
  *     realloc = broadcast        broadcast | p2p | all-gather: how this layout
  *                                receives what training wrote in another
+ *     gemm-dtype = fp8           train, inference: of linear layers' GEMMs;
+ *                                default: the model's
+ *     fp8-scaling = blockwise    blockwise | tensorwise | delayed: see
+ *                                RaFp8Scaling
+ *     fp8-params = false         weights are stored in fp8 alone
  *     dtype = fp8                generate: of the weights there, quantised as
  *                                they arrive; default: the model's
  *     kv-dtype = bf16            generate: of cached keys and values; default:
@@ -180,6 +185,26 @@ typedef enum {
  */
 typedef enum { RA_MASTER_FP32, RA_MASTER_REMAINDERS } RaMasterWeights;
 
+/* Values that share a scale where linear layers compute in fp8: recipes of
+ * Transformer Engine (transformer_engine/common/recipe/__init__.py), whose
+ * casts are in graph/op/op_cast.h.
+ *
+ * BLOCKWISE   128 of a row of activations, 128 x 128 of a weight, by their
+ *             maximum (Float8BlockScaling; DeepSeek-V3, arXiv 2412.19437)
+ * TENSORWISE  a tensor, by its maximum (Float8CurrentScaling)
+ * DELAYED     a tensor, by maxima of earlier steps (DelayedScaling)
+ *
+ * Such layers keep two 8-bit copies of a weight, one of them transposed, beside
+ * its 16 bits while a call runs, and write them once an optimizer step.  With
+ * fp8-params these copies are all there is: no more bytes than 16 bits have,
+ * nothing is cast, and ZeRO gathers 8 bits.
+ */
+typedef enum {
+  RA_FP8_BLOCKWISE,
+  RA_FP8_TENSORWISE,
+  RA_FP8_DELAYED
+} RaFp8Scaling;
+
 /* When a forward pass with zero 3 gathers the weights of the next layers.
  *
  * AHEAD    beside the computation before them (PyTorch's FSDP, DeepSpeed)
@@ -262,6 +287,9 @@ typedef struct {
                                    call; 0: the model's, which is never
                                    repeated here */
   int kv_dtype;                 /* the same, of its keys and values */
+  gboolean fp8_gemms;           /* of linear layers; train and inference */
+  int fp8_scaling;              /* RaFp8Scaling of these */
+  gboolean fp8_params;          /* weights of these are stored in fp8 */
   int launch;                   /* RaLaunch */
   int residency;                /* RaResidency of the parameters */
   int optimizer_residency;      /* RaResidency but RELEASE; train only */
@@ -311,6 +339,17 @@ static inline RaDtype
 ra_call_plan_kv_dtype(const RaCallPlan *plan, const RaWorkloadModel *model)
 {
   return (RaDtype)(plan->kv_dtype > 0 ? plan->kv_dtype - 1 : model->dtype);
+}
+
+/* "blockwise", ..., by RaFp8Scaling; NULL-terminated. */
+extern const char *const ra_fp8_scaling_words[];
+
+/* TRUE if linear layers of both compute in the same type, and store it. */
+static inline gboolean
+ra_call_plan_same_fp8(const RaCallPlan *a, const RaCallPlan *b)
+{
+  return a->fp8_gemms == b->fp8_gemms && a->fp8_scaling == b->fp8_scaling &&
+         a->fp8_params == b->fp8_params;
 }
 
 /* (array length=out_n) (nullable): the keys that `[noun]` of a plan may have,

@@ -409,6 +409,59 @@ check_zero(const Subject *subject, GError **error)
   return TRUE;
 }
 
+/* The GPU of the mesh without fp8 units; NULL: there is none, or its profile is
+ * not known. */
+static const char *
+without_fp8(const RaCallPlan *plan, const RaCluster *cluster)
+{
+  uint32_t kinds = ra_cluster_kinds(cluster, &plan->mesh);
+  const RaDevice *d = &cluster->device;
+
+  if (!cluster->kinds)
+    return d->bf16_flop_per_s > 0 && d->fp8_flop_per_s <= 0 ? cluster->gpu
+                                                            : NULL;
+  for (uint32_t k = 0; k < cluster->n_kinds; k++) {
+    d = &cluster->kinds[k].device;
+    if (kinds & 1u << k && d->bf16_flop_per_s > 0 && d->fp8_flop_per_s <= 0)
+      return cluster->kinds[k].gpu;
+  }
+  return NULL;
+}
+
+/* Linear layers compute in fp8 beside 16-bit weights, on units that do. */
+static gboolean
+check_fp8(const Subject *subject, const RaPlan *plan, GError **error)
+{
+  static const char *const keys[] = {"fp8-scaling", "fp8-params", NULL};
+  const RaCallPlan *call = subject->plan;
+  const RaWorkloadModel *m = &plan->workload->models[subject->call->model];
+  const char *key = blame(subject, keys);
+  const char *gpu = without_fp8(call, plan->cluster);
+
+  if (!call->fp8_gemms)
+    return !key ||
+           ra_key_file_fail(subject->file, call->group, key, error,
+                            "'%s' of '%s', expected it beside 'gemm-dtype = "
+                            "fp8'",
+                            key, subject->call->name);
+  if (m->dtype != RA_DTYPE_BF16 && m->dtype != RA_DTYPE_FP16)
+    return ra_key_file_fail(subject->file, call->group, "gemm-dtype", error,
+                            "'gemm-dtype' is fp8 and 'dtype' of '%s' %s, "
+                            "expected a model of bf16 or fp16",
+                            m->name, m->dtype == RA_DTYPE_FP8 ? "too" : "fp32");
+  if (call->zero == 3)
+    return ra_key_file_fail(subject->file, call->group, "gemm-dtype", error,
+                            "'gemm-dtype' of '%s' is fp8 with 'zero' 3, "
+                            "expected at most 2: 8-bit copies of weights last "
+                            "a step",
+                            subject->call->name);
+  return !gpu || ra_key_file_fail(
+                     subject->file, call->group, "gemm-dtype", error,
+                     "'gemm-dtype' of '%s' is fp8, expected a GPU with fp8 "
+                     "units: '%s' has none",
+                     subject->call->name, gpu);
+}
+
 gboolean
 ra_plan_check_call(const RaPlan *plan, uint32_t call, GError **error)
 {
@@ -423,5 +476,5 @@ ra_plan_check_call(const RaPlan *plan, uint32_t call, GError **error)
          check_kinds(&subject, error) && check_attention(&subject, error) &&
          check_schedule(&subject, error) &&
          check_mini_batches(&subject, error) && check_batch(&subject, error) &&
-         check_zero(&subject, error);
+         check_zero(&subject, error) && check_fp8(&subject, plan, error);
 }

@@ -132,6 +132,18 @@ append_residency(GString *out, const RaCallPlan *call)
     g_string_append_printf(out, "realloc = %s\n", realloc_words[call->realloc]);
 }
 
+/* Keys of linear layers that compute in fp8. */
+static void
+append_fp8(GString *out, const RaCallPlan *call)
+{
+  g_string_append(out, "gemm-dtype = fp8\n");
+  if (call->fp8_scaling != RA_FP8_BLOCKWISE)
+    g_string_append_printf(out, "fp8-scaling = %s\n",
+                           ra_fp8_scaling_words[call->fp8_scaling]);
+  if (call->fp8_params)
+    g_string_append(out, "fp8-params = true\n");
+}
+
 static void
 append_call(GString *out, const RaPlan *plan, uint32_t index)
 {
@@ -178,6 +190,8 @@ append_call(GString *out, const RaPlan *plan, uint32_t index)
   if (to->kv_dtype > 0)
     g_string_append_printf(out, "kv-dtype = %s\n",
                            dtype_words[to->kv_dtype - 1]);
+  if (to->fp8_gemms)
+    append_fp8(out, to);
   if (to->launch == RA_LAUNCH_GRAPH)
     g_string_append(out, "launch = graph\n");
   append_rank_order(out, to);
@@ -247,8 +261,8 @@ call_equal(const RaCallPlan *a, const RaCallPlan *b)
          a->cross_entropy == b->cross_entropy &&
          a->overlap_grad_reduce == b->overlap_grad_reduce &&
          a->master_weights == b->master_weights && a->dtype == b->dtype &&
-         a->kv_dtype == b->kv_dtype && a->launch == b->launch &&
-         a->residency == b->residency &&
+         a->kv_dtype == b->kv_dtype && ra_call_plan_same_fp8(a, b) &&
+         a->launch == b->launch && a->residency == b->residency &&
          a->optimizer_residency == b->optimizer_residency &&
          a->releases_grads == b->releases_grads && a->realloc == b->realloc &&
          ra_plan_same_batching(a, b) && a->service == b->service &&

@@ -102,6 +102,19 @@ fill_training(RaStageMemory *s, const RaPlan *plan, uint32_t call,
     s->step_bytes = owned * ra_dtype_bytes(RA_DTYPE_FP32);
 }
 
+/* 8-bit copies of the weights of stage @stage; with fp8-params they are the
+ * parameters themselves, 1 + 1 bytes in place of 2. */
+static uint64_t
+fp8_bytes(const RaCallMemory *c, const RaCallPlan *p, gboolean trains,
+          uint32_t stage)
+{
+  uint64_t n = 0;
+
+  for (uint32_t u = stage; u < c->n_pieces && !p->fp8_params; u += p->pp)
+    n += ra_piece_n_fp8(&c->shard, &c->pieces[u]);
+  return ra_op_fp8_weight_bytes(&c->shard, n) * (trains ? 2 : 1);
+}
+
 static void
 fill_stages(RaMemory *memory, uint32_t call)
 {
@@ -128,6 +141,8 @@ fill_stages(RaMemory *memory, uint32_t call)
     uint64_t n = n_trained ? n_trained[s] : n_params[s];
     c->stages[s].param_bytes = n_params[s] * param_bytes;
     c->stages[s].packed_bytes = packed_bytes(c, p, s);
+    c->stages[s].fp8_bytes =
+        fp8_bytes(c, p, w->calls[call].kind == RA_CALL_TRAIN, s);
     if (w->calls[call].kind == RA_CALL_TRAIN)
       fill_training(&c->stages[s], memory->plan, call, n,
                     n_expert_params(c, p, s));
@@ -456,7 +471,7 @@ ra_call_workspace_bytes(const RaMemory *memory, uint32_t call, uint32_t stage,
     most =
         MAX(most, ra_workspace_bytes(&c->shard, &c->pieces[u], phase, batch) +
                       ra_call_whole_bytes(memory, call, phase, &c->pieces[u]));
-  return most;
+  return most + c->stages[stage].fp8_bytes;
 }
 
 /* Follows the program of an interleaved stage. */

@@ -19,7 +19,9 @@
  * copy         Copy of a trained model in another layout, by its residency.  It
  *              has its own storage even if the training layout has the same
  *              slices.
- * activations, workspace   See graph/op/activation.h.
+ * activations, workspace   See graph/op/activation.h.  Workspace includes the
+ *              8-bit copies of weights where linear layers compute in fp8 and
+ *              store 16 bits: two with their scales to train, one to infer.
  * KV cache     Keys and values of the sequences in generation, in blocks of
  *              `kv-block` tokens; freed when a sequence ends.
  * buffers      A layer packed for sending while parameters move; the fp32 copy
@@ -95,6 +97,7 @@ typedef struct {
   uint64_t owned_params;    /* whose optimizer state the GPU has, or the host
                                in its place; 0: does not train */
   uint64_t packed_bytes;    /* of the largest layer, while parameters move */
+  uint64_t fp8_bytes;       /* 8-bit copies of weights, while the call runs */
 } RaStageMemory;
 
 /* Account of one call; all zero for a call without a model. */

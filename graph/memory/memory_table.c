@@ -66,6 +66,18 @@ stage_of(const RaTableBuilder *b, uint32_t call, uint32_t lane)
   return ra_memory_stage(b->memory, call, b->graph->lanes[lane].first_gpu);
 }
 
+/* Stage of @call that computes @piece, or part of one of its chunks. */
+static uint32_t
+stage_of_piece(const RaMemory *memory, uint32_t call, const RaPiece *piece)
+{
+  const RaCallMemory *c = &memory->calls[call];
+  uint32_t u = c->n_pieces - 1;
+
+  while (u > 0 && c->pieces[u].first_layer > piece->first_layer)
+    u--;
+  return u % memory->plan->calls[call].pp;
+}
+
 /* Effect of a pass of a micro-batch. */
 static RaMemoryEffect
 pass_effect(const RaMemory *memory, const RaTaskGraph *g, uint32_t call,
@@ -80,7 +92,10 @@ pass_effect(const RaMemory *memory, const RaTaskGraph *g, uint32_t call,
 
   e.work_bytes =
       ra_workspace_bytes(shard, &w->piece, (RaPhase)w->phase, &w->batch) +
-      ra_call_whole_bytes(memory, call, (RaPhase)w->phase, &w->piece);
+      ra_call_whole_bytes(memory, call, (RaPhase)w->phase, &w->piece) +
+      memory->calls[call]
+          .stages[stage_of_piece(memory, call, &w->piece)]
+          .fp8_bytes;
   if (kind == RA_CALL_TRAIN) {
     kept = ra_activation_bytes(shard, &w->piece, &w->batch);
     if (w->phase == RA_PHASE_BACKWARD)

@@ -31,6 +31,18 @@ is_foreign_step(const RaOp *op, const RaOp *end)
          (op[1].flags & RA_OP_BEHIND) != 0;
 }
 
+/* TRUE if what attention @op makes is cast for the next layer, at once or after
+ * steps of a ring, and a backward reads it. */
+static gboolean
+is_before_cast(const RaOp *op, const RaOp *end)
+{
+  for (op++; op < end && (op->kind == RA_OP_SEND || op->kind == RA_OP_ADD ||
+                          op->kind == RA_OP_ATTENTION);)
+    op++;
+  return op + 1 < end && op->kind == RA_OP_CAST &&
+         !(op[1].flags & RA_OP_FROZEN);
+}
+
 /* Memory of such a step in addition to the rank's own q, k and v and the sum to
  * which it adds: keys and values of the other rank, those arriving, its output.
  * Backward also the gradients of keys and values, its own and those that go
@@ -67,7 +79,8 @@ router_tensors(const uint64_t *d, uint64_t in)
               (d[0] * (d[1] + 3 * d[2]) + d[1]) * FP32_BYTES);
 }
 
-/* Its output is kept as the input of what follows; @end: past the last op. */
+/* Its output is kept as the input of what follows, and for itself where that is
+ * a cast, whose 8 bits are kept; @end: past the last op. */
 static RaOpTensors
 attention_tensors(const RaOp *op, const RaOp *end)
 {
@@ -78,8 +91,10 @@ attention_tensors(const RaOp *op, const RaOp *end)
 
   if (op->kind == RA_OP_DECODE_ATTENTION)
     return both(in, out * e, in);
+  if (is_foreign_step(op, end))
+    return both(in, out * e + log_sums, 0);
   return both(in, out * e + log_sums,
-              is_foreign_step(op, end) ? 0 : in + log_sums);
+              in + log_sums + (is_before_cast(op, end) ? out * e : 0));
 }
 
 /* The backward of attention has, beside its gradients, those of queries in
@@ -98,7 +113,7 @@ attention_sums_bytes(const RaShard *shard, const RaOp *op)
 
 /* Queries and outputs of all heads, keys and values of all. */
 static RaOpTensors
-latent_tensors(const RaOp *op)
+latent_tensors(const RaOp *op, const RaOp *end)
 {
   const uint64_t *d = op->dim;
   uint64_t e = ra_dtype_bytes((RaDtype)op->dtype);
@@ -107,7 +122,8 @@ latent_tensors(const RaOp *op)
 
   if (op->kind == RA_OP_LATENT_DECODE)
     return both(d[1] * d[4] * (d[5] + d[6]) * e, d[1] * d[4] * d[5] * e, 0);
-  return both(in, out * e + log_sums, in + log_sums);
+  return both(in, out * e + log_sums,
+              in + log_sums + (is_before_cast(op, end) ? out * e : 0));
 }
 
 /* Kept are queries, keys and values, and of a delta rule the chunks' inverses
@@ -159,7 +175,7 @@ norm_stats_bytes(const RaModel *model)
 
 /* Tensors of the ops of other mixers than attention. */
 static RaOpTensors
-mixer_tensors(const RaOp *op)
+mixer_tensors(const RaOp *op, const RaOp *end)
 {
   const uint64_t *d = op->dim;
   uint64_t e = ra_dtype_bytes((RaDtype)op->dtype), in, chosen;
@@ -167,7 +183,7 @@ mixer_tensors(const RaOp *op)
   switch (op->kind) {
   case RA_OP_LATENT:
   case RA_OP_LATENT_DECODE:
-    return latent_tensors(op);
+    return latent_tensors(op, end);
   case RA_OP_INDEXER: /* what it has chosen, int32 */
     in = d[1] * d[4] * d[5] * e;
     chosen = d[1] * d[6] * FP32_BYTES;
@@ -183,6 +199,50 @@ mixer_tensors(const RaOp *op)
   }
 }
 
+/* TRUE for the GEMM of a layer whose cast keeps its input. */
+static gboolean
+is_fp8_layer(const RaShard *shard, const RaOp *op)
+{
+  return shard->fp8_gemms && op->kind == RA_OP_GEMM &&
+         op->dtype == RA_DTYPE_FP8;
+}
+
+/* The copy that the GEMM of the weight's gradient reads is kept with its
+ * scales, the other one is read at once.  Of a gathered input each rank keeps
+ * its rows (transformer_engine/pytorch/module/linear.py, _linear_forward_impl).
+ */
+static RaOpTensors
+cast_tensors(const RaOp *op, const RaOp *before)
+{
+  const uint64_t *d = op->dim;
+  uint64_t copy = d[0] + (d[3] > 0 ? (d[0] + d[3] - 1) / d[3] * FP32_BYTES : 0);
+  uint64_t in = d[0] * ra_dtype_bytes((RaDtype)op->dtype);
+  uint64_t kept = d[2] > 1 || d[1] == 0 ? copy : 0;
+
+  if (before && before->kind == RA_OP_ALL_GATHER)
+    kept /= MAX(before->dim[1], 1);
+  return both(in, d[2] * copy, kept);
+}
+
+static RaOpTensors
+gemm_tensors(const RaShard *shard, const RaOp *op, const RaOp *before,
+             const RaOp *end)
+{
+  const uint64_t *d = op->dim;
+  uint64_t in = d[0] * d[2] * d[3] * ra_dtype_bytes((RaDtype)op->dtype);
+  uint64_t e = ra_dtype_bytes(ra_activation_dtype((RaDtype)op->dtype));
+  uint64_t out =
+      d[0] * d[3] * e * (makes_logits(op, end) ? ra_logits_row(d[1], e) : d[1]);
+
+  if (op->flags & RA_OP_FROZEN || is_fp8_layer(shard, op))
+    return both(in, out, 0);
+  /* Sequence parallelism keeps its shard and gathers again (arXiv 2205.05198,
+   * section 4.2.2). */
+  if (before && before->kind == RA_OP_ALL_GATHER)
+    return both(in, out, in / MAX(before->dim[1], 1));
+  return both(in, out, in);
+}
+
 /* Tensors that op @op of @shard, after @before (NULL: the first), reads, writes
  * and keeps; @end is past the last. */
 static RaOpTensors
@@ -191,21 +251,11 @@ op_tensors(const RaShard *shard, const RaOp *op, const RaOp *before,
 {
   const RaModel *model = shard->model;
   const uint64_t *d = op->dim;
-  uint64_t e = ra_dtype_bytes((RaDtype)op->dtype), in, out, out_bytes, kept;
+  uint64_t e = ra_dtype_bytes((RaDtype)op->dtype), in, kept;
 
   switch (op->kind) {
   case RA_OP_GEMM:
-    in = d[0] * d[2] * d[3] * e;
-    out_bytes = ra_dtype_bytes(ra_activation_dtype((RaDtype)op->dtype));
-    out = d[0] * d[3] * out_bytes *
-          (makes_logits(op, end) ? ra_logits_row(d[1], out_bytes) : d[1]);
-    if (op->flags & RA_OP_FROZEN)
-      return both(in, out, 0);
-    /* Sequence parallelism keeps its shard and gathers again (arXiv
-     * 2205.05198, section 4.2.2). */
-    if (before && before->kind == RA_OP_ALL_GATHER)
-      return both(in, out, in / MAX(before->dim[1], 1));
-    return both(in, out, in);
+    return gemm_tensors(shard, op, before, end);
   case RA_OP_ATTENTION:
   case RA_OP_DECODE_ATTENTION:
     return attention_tensors(op, end);
@@ -224,6 +274,8 @@ op_tensors(const RaShard *shard, const RaOp *op, const RaOp *before,
     return both(in, d[0] * d[1] * e, in);
   case RA_OP_ADD:
     return both(d[0] * d[1] * e, d[0] * d[1] * e, 0);
+  case RA_OP_CAST:
+    return cast_tensors(op, before);
   case RA_OP_EMBEDDING:
     return both(0, d[0] * d[1] * e, 0);
   case RA_OP_CROSS_ENTROPY:
@@ -247,7 +299,7 @@ op_tensors(const RaShard *shard, const RaOp *op, const RaOp *before,
   case RA_OP_ALL_REDUCE: /* in place */
     return both(d[0], 0, 0);
   default:
-    return mixer_tensors(op);
+    return mixer_tensors(op, end);
   }
 }
 
@@ -288,6 +340,8 @@ kept_with_tower(const RaShard *shard, const RaPiece *piece,
   uint64_t bytes = 0;
 
   own.model = &model;
+  if (own.recompute == RA_RECOMPUTE_FULL) /* as the layer is computed again */
+    own.recompute = RA_RECOMPUTE_NONE;
   model.vision.n_layers = n_layers;
   model.vision.n_whole = MIN(model.vision.n_whole, n_layers);
   if (model.lora_rank > 0)
@@ -347,6 +401,9 @@ running_bytes(const RaShard *shard, const RaOp *ops, guint n, guint i,
     kept = FALSE;
   if (back)
     bytes += attention_sums_bytes(shard, &ops[i]);
+  /* Gradients of 16 bits, and two copies of the output's of 8. */
+  if (back && is_fp8_layer(shard, &ops[i]))
+    bytes = 2 * t.in + 2 * t.out;
   if (!is_foreign_step(&ops[i], ops + n))
     return bytes - (kept ? MIN(t.kept, bytes) : 0);
   /* Forward the step on the rank's own keys has kept what comes in; backward

@@ -33,6 +33,10 @@
  * - the inverse standard deviation of its norms, for LayerNorm also the mean;
  * - one log-sum per head of attention that recomputes its weights;
  * - the values that the loss reads.
+ * With fp8 GEMMs a linear layer keeps its input in 8 bits with its scales
+ * (graph/op/op_cast.h), and attention its output, which it reads again: of the
+ * 32 s b h, 8 are inputs of linear layers, which have 4 and 2 of attention's.
+ *
  * The head of a training call also keeps the fp32 softmax of its logits
  * (Megatron-LM's vocab_parallel_cross_entropy), s b V / t 4; with an in-place
  * loss (graph/input/cluster.h) the 16-bit logits, s b V / t 2.

@@ -98,7 +98,8 @@ static const RaOpRow ops[RA_N_OPS] = {
     {"experts_backward", RA_OP_CLASS_COMPUTE, 5, EXPERTS_DIMS},
   [RA_OP_SAMPLE] = {"sample", RA_OP_CLASS_COMPUTE, 1, {"sequences", "vocab"}},
   [RA_OP_LOSS] = {"loss", RA_OP_CLASS_COMPUTE, 1, {"tokens"}},
-  [RA_OP_OPTIMIZER] = {"optimizer", RA_OP_CLASS_COMPUTE, 1, {"parameters"}},
+  [RA_OP_OPTIMIZER] = {"optimizer", RA_OP_CLASS_COMPUTE, 1,
+    {"parameters", "cast_bytes"}},
   [RA_OP_ALL_REDUCE] = {"all_reduce", RA_OP_CLASS_COMM, 1, COLLECTIVE_DIMS},
   [RA_OP_REDUCE_SCATTER] =
     {"reduce_scatter", RA_OP_CLASS_COMM, 1, COLLECTIVE_DIMS},
@@ -135,6 +136,8 @@ static const RaOpRow ops[RA_N_OPS] = {
     {"scan_step", RA_OP_CLASS_COMPUTE, 1,
      {"sequences", "tokens", "key_heads", "value_heads", "key_dim",
       "state_dim"}},
+  [RA_OP_CAST] =
+    {"cast", RA_OP_CLASS_COMPUTE, 1, {"elements", "reads", "copies", "block"}},
 };
 /* clang-format on */
 
@@ -163,7 +166,9 @@ gboolean
 ra_op_dim_is_optional(RaOpKind kind, guint index)
 {
   return (kind == RA_OP_GEMM && index == RA_OP_REUSE_DIM) ||
-         ((kind == RA_OP_OFFLOAD || kind == RA_OP_RELOAD) && index == 1);
+         ((kind == RA_OP_OFFLOAD || kind == RA_OP_RELOAD ||
+           kind == RA_OP_OPTIMIZER) &&
+          index == 1);
 }
 
 RaDtype
@@ -408,6 +413,18 @@ experts_bytes(const RaOp *op)
   return bytes;
 }
 
+/* Bytes of a cast: 16-bit values read, 8-bit copies and their scales written.
+ */
+static double
+cast_bytes(const RaOp *op)
+{
+  double n = (double)op->dim[0], copies = (double)op->dim[2];
+  double block = (double)op->dim[3];
+
+  return n * ((double)op->dim[1] * ra_dtype_bytes((RaDtype)op->dtype) + copies +
+              (block > 0 ? 4 * copies / block : 0));
+}
+
 /* Bytes of collectives and copies, and of mixers other than attention. */
 static double
 other_bytes(const RaOp *op)
@@ -425,6 +442,8 @@ other_bytes(const RaOp *op)
   case RA_OP_EXPERTS:
   case RA_OP_EXPERTS_BACKWARD:
     return experts_bytes(op);
+  case RA_OP_CAST:
+    return cast_bytes(op);
   case RA_OP_REALLOC:
     return (double)op->dim[0] + (double)op->dim[1];
   case RA_OP_HOST:
@@ -492,7 +511,7 @@ ra_op_bytes(const RaOp *op)
   case RA_OP_OPTIMIZER:
     /* fp32 gradient read; master, first and second moment read and written;
      * parameter written */
-    return (4 + 3 * 8 + e) * (double)d[0];
+    return (4 + 3 * 8 + e) * (double)d[0] + (double)d[1];
   default:
     return other_bytes(op);
   }

@@ -47,7 +47,8 @@ typedef enum {
                        back; copies: per token, included in tokens (0: 1) */
   RA_OP_SAMPLE,     /* sequences, vocab */
   RA_OP_LOSS,       /* tokens: elementwise PPO or value loss, KL, advantages */
-  RA_OP_OPTIMIZER,  /* parameters: AdamW with fp32 master weights */
+  RA_OP_OPTIMIZER,  /* parameters, cast_bytes: AdamW with fp32 master weights;
+                       traffic of the casts of all new weights that follow */
   RA_OP_ALL_REDUCE, /* bytes, ranks, ranks_per_node, groups_per_node */
   RA_OP_REDUCE_SCATTER, /* the same; bytes: the whole vector */
   RA_OP_ALL_GATHER,     /* the same; bytes: the whole vector */
@@ -84,6 +85,9 @@ typedef enum {
                        experts of the layer; skew: exponent of the power law of
                        their loads, hundredths; 0: even */
   RA_OP_EXPERTS_BACKWARD, /* the same */
+  RA_OP_CAST, /* elements, reads, copies, block: 16-bit values to 8 bits; reads:
+                 passes over them; copies: as they are, and transposed; block:
+                 values that share a scale of 4 bytes, 0: all */
   RA_N_OPS
 } RaOpKind;
 
@@ -197,16 +201,18 @@ typedef struct {
   uint32_t expert_tp; /* ranks that cut an expert; 0: tp, and its geometry */
   uint32_t expert_tp_ranks_per_node;
   uint32_t expert_tp_groups_per_node;
-  uint8_t dispatch;          /* RaDispatch of graph/input/plan.h */
-  uint8_t groups_experts;    /* 0 or 1: the experts of a layer are one op, not
+  uint8_t dispatch;       /* RaDispatch of graph/input/plan.h */
+  uint8_t groups_experts; /* 0 or 1: the experts of a layer are one op, not
                                 what ra_op_list_lower() makes of it */
-  uint8_t dtype;             /* RaDtype of parameters; see ra_op_dtype() */
-  uint8_t kv_dtype;          /* 1 + RaDtype of cached keys and values; 0: that
+  uint8_t dtype;          /* RaDtype of parameters; see ra_op_dtype() */
+  uint8_t kv_dtype;       /* 1 + RaDtype of cached keys and values; 0: that
                                 of parameters */
-  uint8_t by_block;          /* 0 or 1: fp8 products have %RA_OP_BLOCK */
-  uint8_t recompute;         /* RaRecompute of graph/input/plan.h */
-  uint8_t attention;         /* RaAttention of graph/input/plan.h */
-  uint8_t cross_entropy;     /* RaCrossEntropy of graph/input/plan.h */
+  uint8_t by_block;       /* 0 or 1: fp8 products have %RA_OP_BLOCK */
+  uint8_t fp8_gemms;      /* 0 or 1: linear layers of @dtype compute in fp8 */
+  uint8_t fp8_scaling;    /* RaFp8Scaling of graph/input/plan.h, of these */
+  uint8_t recompute;      /* RaRecompute of graph/input/plan.h */
+  uint8_t attention;      /* RaAttention of graph/input/plan.h */
+  uint8_t cross_entropy;  /* RaCrossEntropy of graph/input/plan.h */
   uint8_t sequence_parallel; /* 0 or 1 */
   uint8_t scatter_sends;     /* 0 or 1: tp ranks send parts to the next stage,
                                 which gathers them */
@@ -320,6 +326,9 @@ uint64_t ra_op_kv_tokens(const RaBatch *batch, uint32_t window);
  * weights of a model with adapters are frozen: their backward computes
  * gradients of inputs alone, and that of an embedding is empty.
  *
+ * With fp8 GEMMs each linear layer casts its input first, and the gradient of
+ * its output in the backward (graph/op/op_cast.h).
+ *
  * Returns: number of ops, <= RA_OP_LIST_MAX. O(1), allocates nothing.
  */
 guint ra_op_list(const RaShard *shard, const RaPiece *piece, RaPhase phase,
@@ -379,6 +388,15 @@ uint64_t ra_piece_n_expert_params(const RaShard *shard, const RaPiece *piece);
  * the model has any (graph/input/lora.h), else all. */
 uint64_t ra_piece_n_trained(const RaShard *shard, const RaPiece *piece);
 uint64_t ra_piece_n_trained_experts(const RaShard *shard, const RaPiece *piece);
+
+/* Elements of the matrices of @piece on one GPU whose products are in fp8; 0 if
+ * @shard has no fp8 GEMMs. */
+uint64_t ra_piece_n_fp8(const RaShard *shard, const RaPiece *piece);
+
+/* Bytes of one 8-bit copy of @n such elements with its scales, and those that a
+ * cast of them moves which writes both copies. */
+uint64_t ra_op_fp8_weight_bytes(const RaShard *shard, uint64_t n);
+uint64_t ra_op_fp8_weight_traffic(const RaShard *shard, uint64_t n);
 
 /* All-gather of @piece's weights from the shards of zero 3; 0 bytes if @shard
  * does not shard them. */

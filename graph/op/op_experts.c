@@ -15,7 +15,8 @@ add_products(const RaOp *op, uint64_t m, uint64_t n, uint64_t k, uint64_t batch,
   gboolean frozen = (op->flags & RA_OP_FROZEN) != 0;
   RaOp product = {.kind = RA_OP_GEMM,
                   .dtype = op->dtype,
-                  .flags = op->flags & (RA_OP_BLOCK | RA_OP_NARROW),
+                  .flags = op->flags &
+                           (RA_OP_BLOCK | RA_OP_NARROW | RA_OP_QUANTIZED),
                   .count = op->count,
                   .dim = {m, back ? k : n, back ? n : k, batch}};
 

@@ -2,6 +2,7 @@
 #include "config.h"
 
 #include "graph/input/plan.h"
+#include "graph/op/op_cast.h"
 #include "graph/op/op_mixer.h"
 
 static uint64_t
@@ -417,7 +418,7 @@ add_shared(RaOpBuilder *b)
     add_enter(b);
   add_mlp_core(b, ceil_div(m->shared_ffn, b->shard->tp));
   if (m->shared_gate) {
-    ra_op_add_linear(b, b->tokens, 1, m->hidden, 1);
+    ra_op_add_matrix(b, b->tokens, 1, m->hidden, 1);
     ra_op_add(b, RA_OP_ADD, b->tokens, m->hidden, 0, 0);
   }
   ra_op_add(b, RA_OP_ADD, b->tokens, m->hidden, 0, 0);
@@ -449,6 +450,7 @@ add_grouped(RaOpBuilder *b)
     op->flags |= RA_OP_PLAIN;
   if (m->lora_rank > 0 && (back || b->shard->loss))
     op->flags |= RA_OP_FROZEN;
+  ra_op_cast_experts(b);
 }
 
 /* An op of the layer's routing. */
@@ -472,7 +474,7 @@ add_experts(RaOpBuilder *b)
   add_latent_experts(b, rows, FALSE);
   if (b->phase == RA_PHASE_BACKWARD) /* of the weights before their logits' */
     add_routed(b, RA_OP_ROUTER, rows, m->n_experts, k);
-  ra_op_add_linear(b, rows, m->n_experts, m->hidden, 1);
+  ra_op_add_matrix(b, rows, m->n_experts, m->hidden, 1);
   if (b->phase != RA_PHASE_BACKWARD)
     add_routed(b, RA_OP_ROUTER, rows, m->n_experts, k);
   add_routed(b, RA_OP_PERMUTE, copies, hidden, k / parts);
@@ -552,6 +554,7 @@ add_layers(RaOpBuilder *b, uint32_t n_layers, uint32_t kind)
   b->count = n_layers;
   if (b->phase == RA_PHASE_BACKWARD && b->shard->recompute) {
     b->phase = RA_PHASE_FORWARD;
+    b->keeps = TRUE;
     if (b->shard->recompute == RA_RECOMPUTE_FULL) {
       add_attention(b);
       add_mlp(b);
@@ -601,7 +604,7 @@ add_logits(RaOpBuilder *b, uint64_t rows)
 {
   guint first = b->n_ops;
 
-  ra_op_add_linear(b, rows, b->vocab, b->model->hidden, 1);
+  ra_op_add_matrix(b, rows, b->vocab, b->model->hidden, 1);
   if (b->vocab % 8 == 0 || b->shard->sampling)
     return;
   for (guint i = first; i < b->n_ops; i++)
@@ -652,7 +655,7 @@ add_head(RaOpBuilder *b)
   if (back && b->shard->loss)
     ra_op_add(b, RA_OP_LOSS, b->tokens, 0, 0, 0);
   if (m->head == RA_HEAD_VALUE)
-    ra_op_add_linear(b, b->tokens, 1, m->hidden, 1);
+    ra_op_add_matrix(b, b->tokens, 1, m->hidden, 1);
   else
     add_lm_head(b);
   if (!back && b->shard->loss)
@@ -696,6 +699,7 @@ make_list(const RaShard *shard, const RaPiece *piece, RaPhase phase,
       .element_bytes =
           ra_dtype_bytes(ra_activation_dtype((RaDtype)shard->dtype)),
       .count = 1,
+      .keeps = shard->loss && shard->recompute != RA_RECOMPUTE_FULL,
       .ops = out_ops};
   uint32_t n_of[RA_MODEL_MAX_KINDS];
 

@@ -2,7 +2,7 @@
 #include "config.h"
 
 #include "graph/input/lora.h"
-#include "graph/op/op_lora.h"
+#include "graph/op/op_cast.h"
 
 void
 ra_op_add(RaOpBuilder *b, RaOpKind kind, uint64_t d0, uint64_t d1, uint64_t d2,
@@ -21,7 +21,7 @@ ra_op_add(RaOpBuilder *b, RaOpKind kind, uint64_t d0, uint64_t d1, uint64_t d2,
 }
 
 void
-ra_op_add_linear(RaOpBuilder *b, uint64_t m, uint64_t n, uint64_t k,
+ra_op_add_matrix(RaOpBuilder *b, uint64_t m, uint64_t n, uint64_t k,
                  uint64_t batch)
 {
   gboolean frozen = b->model->lora_rank > 0;
@@ -35,6 +35,19 @@ ra_op_add_linear(RaOpBuilder *b, uint64_t m, uint64_t n, uint64_t k,
   ra_op_add(b, RA_OP_GEMM, m, k, n, batch);
   if (!frozen)
     ra_op_add(b, RA_OP_GEMM, n, k, m, batch);
+}
+
+void
+ra_op_add_linear(RaOpBuilder *b, uint64_t m, uint64_t n, uint64_t k,
+                 uint64_t batch)
+{
+  gboolean back = b->phase == RA_PHASE_BACKWARD;
+  guint first;
+
+  ra_op_add_cast(b, m * (back ? n : k) * batch);
+  first = b->n_ops;
+  ra_op_add_matrix(b, m, n, k, batch);
+  ra_op_set_fp8(b, first);
 }
 
 void

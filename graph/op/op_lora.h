@@ -1,6 +1,7 @@
 /* Builder of op lists, and the ops of LoRA adapters.
  *
- * Private to graph/op/op_list.c, op_mixer.c and op_lora.c.
+ * Private to graph/op/op_list.c, op_cast.c, op_mixer.c, op_vision.c and
+ * op_lora.c.
  */
 #ifndef RA_GRAPH_OP_OP_LORA_H
 #define RA_GRAPH_OP_OP_LORA_H
@@ -26,6 +27,8 @@ typedef struct {
   uint64_t vocab;       /* rows of one tp rank, padded */
   uint32_t element_bytes; /* of an activation between GEMMs */
   uint32_t count;         /* count of the ops that are added next */
+  gboolean keeps;         /* a backward follows what is added next, without
+                             computing it again */
   RaOp *ops;
   guint n_ops;
   RaOp late[3 * RA_MODEL_MAX_KINDS]; /* ops of steps, to be added last */
@@ -38,6 +41,11 @@ void ra_op_add(RaOpBuilder *b, RaOpKind kind, uint64_t d0, uint64_t d1,
 /* Adds a linear layer y(m, n) = x(m, k) W.  Backward: dx = dy W', and, if W is
  * trained, dW = x' dy. */
 void ra_op_add_linear(RaOpBuilder *b, uint64_t m, uint64_t n, uint64_t k,
+                      uint64_t batch);
+
+/* The same of a matrix that is not a linear layer's where GEMMs are fp8: of a
+ * router, a head, a gate, a vision tower. */
+void ra_op_add_matrix(RaOpBuilder *b, uint64_t m, uint64_t n, uint64_t k,
                       uint64_t batch);
 
 /* Adds a collective of the tp group over activations of @bytes. */

@@ -41,15 +41,15 @@ add_mlp(RaOpBuilder *b, uint64_t rows, uint64_t in, uint64_t inner,
   uint64_t cut = ceil_div(inner, b->shard->tp);
 
   if (is_back(b)) {
-    ra_op_add_linear(b, rows, out, cut, 1);
+    ra_op_add_matrix(b, rows, out, cut, 1);
     ra_op_add(b, RA_OP_ACTIVATION_BACKWARD, rows, cut, gated, 0);
-    ra_op_add_linear(b, rows, gated ? 2 * cut : cut, in, 1);
+    ra_op_add_matrix(b, rows, gated ? 2 * cut : cut, in, 1);
     add_sum(b, rows, in);
     return;
   }
-  ra_op_add_linear(b, rows, gated ? 2 * cut : cut, in, 1);
+  ra_op_add_matrix(b, rows, gated ? 2 * cut : cut, in, 1);
   ra_op_add(b, RA_OP_ACTIVATION, rows, cut, gated, 0);
-  ra_op_add_linear(b, rows, out, cut, 1);
+  ra_op_add_matrix(b, rows, out, cut, 1);
   add_sum(b, rows, out);
 }
 
@@ -77,17 +77,17 @@ add_attention(RaOpBuilder *b, uint64_t rows, uint64_t group)
   uint64_t dim = v->hidden / v->n_heads, q = heads * dim;
 
   if (is_back(b)) {
-    ra_op_add_linear(b, rows, v->hidden, q, 1);
+    ra_op_add_matrix(b, rows, v->hidden, q, 1);
     add_scores(b, rows, group);
     ra_op_add(b, RA_OP_ROPE, rows, 2 * heads, dim, 0);
-    ra_op_add_linear(b, rows, 3 * q, v->hidden, 1);
+    ra_op_add_matrix(b, rows, 3 * q, v->hidden, 1);
     add_sum(b, rows, v->hidden);
     return;
   }
-  ra_op_add_linear(b, rows, 3 * q, v->hidden, 1);
+  ra_op_add_matrix(b, rows, 3 * q, v->hidden, 1);
   ra_op_add(b, RA_OP_ROPE, rows, 2 * heads, dim, 0);
   add_scores(b, rows, group);
-  ra_op_add_linear(b, rows, v->hidden, q, 1);
+  ra_op_add_matrix(b, rows, v->hidden, q, 1);
   add_sum(b, rows, v->hidden);
 }
 
@@ -168,7 +168,7 @@ ra_op_add_tower(RaOpBuilder *b)
   if (rows == 0 || b->phase == RA_PHASE_DECODE)
     return;
   if (!is_back(b)) {
-    ra_op_add_linear(b, rows, v->hidden, v->patch_elements, 1);
+    ra_op_add_matrix(b, rows, v->hidden, v->patch_elements, 1);
     add_blocks(b, rows);
     add_mergers(b, rows);
     return;
@@ -180,7 +180,7 @@ ra_op_add_tower(RaOpBuilder *b)
     b->phase = RA_PHASE_BACKWARD;
   }
   add_blocks(b, rows);
-  ra_op_add_linear(b, rows, v->hidden, v->patch_elements, 1);
+  ra_op_add_matrix(b, rows, v->hidden, v->patch_elements, 1);
 }
 
 double

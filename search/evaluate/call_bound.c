@@ -229,7 +229,7 @@ ra_bound_update_s(const RaBoundSubject *s, double reduce_s, uint32_t n_parts)
     sum_s += op_s(s, &clip);
   sum_s += op_s(s, &step);
   if ((x->zero == 1 || x->zero == 2) && n_parts == 1) {
-    RaOp gather = ra_zero_op(x, RA_OP_ALL_GATHER, x->dtype, n_params);
+    RaOp gather = ra_zero_gather_op(x, s->c->pieces, 0, n_params);
     sum_s += op_s(s, &gather);
   }
   return sum_s;

@@ -75,6 +75,12 @@ set_fails "'format' may be a key of a workload or a plan" \
 set_fails "has no [call actor_trian], did you mean 'actor_train'?" \
   'call actor_trian.tp=4'
 set_fails "has no [model actr], did you mean 'actor'?" 'model actr.dtype=fp8'
+fails "expected a GPU with fp8 units: 'a100-sxm' has none" simulate "$plan" \
+  --set 'call actor_train.gemm-dtype=fp8' --set cluster.gpu=a100-sxm
+set_fails "'gemm-dtype' of the generate call 'actor_generate'" \
+  'call actor_generate.gemm-dtype=fp8'
+set_fails "expected it beside 'gemm-dtype = fp8'" \
+  'call actor_train.fp8-params=true'
 set_fails "--set 'cluster.nodes=two': 'nodes' is 'two', expected an integer" \
   cluster.nodes=two
 set_fails "--set 'cluster.nic=400': " cluster.nic=400

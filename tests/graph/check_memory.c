@@ -339,11 +339,12 @@ is_sound(const RaSim *sim, const RaMemoryTable *table)
  * is above the peak by at most a sixth (it is 12 % for the interleaved one,
  * whose micro-batches differ in length, under 10 % elsewhere). */
 static void
-check_plan(const char *name, RaFidelity fidelity, gboolean unfolded)
+check_plan_with(const char *name, RaFidelity fidelity, gboolean unfolded,
+                const char *const *sets)
 {
   g_autofree char *path =
       g_build_filename(g_getenv("srcdir"), "share", "plans", name, NULL);
-  RaSetupFlags flags = {.workload = NULL};
+  RaSetupFlags flags = {.sets = sets};
   RaReplayOptions options = {
       .n_iterations = 3, .fidelity = fidelity, .seed = 1, .unfolded = unfolded};
   g_autoptr(GError) error = NULL;
@@ -374,6 +375,32 @@ check_plan(const char *name, RaFidelity fidelity, gboolean unfolded)
     sum += (double)bytes[h];
   ck_assert_double_eq_tol(sum, fit->peak_bytes, 2);
 }
+
+static void
+check_plan(const char *name, RaFidelity fidelity, gboolean unfolded)
+{
+  check_plan_with(name, fidelity, unfolded, NULL);
+}
+
+/* The same with 8-bit copies of weights in the workspace, of a plain and of an
+ * interleaved pipeline, of experts. */
+START_TEST(test_fp8)
+{
+  static const char *const sets[] = {"call actor_train.gemm-dtype=fp8", NULL};
+  static const char *const interleaved[] = {
+      "call actor_train.gemm-dtype=fp8",
+      "call actor_train.schedule=interleaved:2",
+      "call actor_train.micro-batches=16", NULL};
+
+  for (int i = 0; i < 2; i++) {
+    RaFidelity fidelity = i ? RA_FIDELITY_CALL : RA_FIDELITY_STAGE;
+
+    check_plan_with("ppo-llama3-70b-128.plan", fidelity, FALSE, sets);
+    check_plan_with("ppo-llama3-70b-128.plan", fidelity, FALSE, interleaved);
+    check_plan_with("sft-mixtral-8x7b-32k-32.plan", fidelity, FALSE, sets);
+  }
+}
+END_TEST
 
 START_TEST(test_shipped)
 {
@@ -472,6 +499,7 @@ memory_suite(void)
   tcase_add_test(tcase, test_in_flight);
   tcase_add_test(tcase, test_kv_token);
   tcase_add_test(tcase, test_replay);
+  tcase_add_test(tcase, test_fp8);
   tcase_add_test(tcase, test_shipped);
   tcase_add_test(tcase, test_logits_row);
   tcase_add_test(tcase, test_faults);

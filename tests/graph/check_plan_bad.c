@@ -55,6 +55,18 @@ static const RaFault faults[] = {
   {"launch = graph\n", "launch = graph\nbalance = tokens\n",
    "x.plan:11: 'balance' of the generate call 'generate', expected it on train "
    "and inference calls"},
+  {"launch = graph\n", "launch = graph\ngemm-dtype = fp8\n",
+   "x.plan:11: 'gemm-dtype' of the generate call 'generate', expected it on "
+   "train and inference calls"},
+  {"zero = 1\n", "zero = 1\ngemm-dtype = fp16\n",
+   "x.plan:25: 'gemm-dtype' is 'fp16', expected one of fp8, did you mean "
+   "'fp8'?"},
+  {"zero = 1\n", "zero = 1\nfp8-scaling = delayed\n",
+   "x.plan:25: 'fp8-scaling' of 'train', expected it beside 'gemm-dtype = "
+   "fp8'"},
+  {"zero = 1\n", "zero = 3\ngemm-dtype = fp8\n",
+   "x.plan:25: 'gemm-dtype' of 'train' is fp8 with 'zero' 3, expected at most "
+   "2: 8-bit copies of weights last a step"},
   {"launch = graph\n", "launch = graph\npadding = batch\n",
    "x.plan:11: 'padding' of the generate call 'generate', expected it on train "
    "and inference calls"},

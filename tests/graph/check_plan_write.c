@@ -60,6 +60,7 @@ static const char all[] =
     "cross-entropy = unfused\nscatter-sends = true\nzero = 1\nzero-group = "
     "1\ngrad-dtype = fp32\n"
     "overlap-grad-reduce = true\nmaster-weights = remainders\n"
+    "gemm-dtype = fp8\nfp8-scaling = delayed\nfp8-params = true\n"
     "rank-order = dp-tp-pp\n"
     "stage-layers = 11, 10, 10, 9\noptimizer-residency = host\ngrad-residency "
     "= release\n";
@@ -176,6 +177,9 @@ static const struct {
     {"optimizer-residency = host", "optimizer-residency = cpu"},
     {"grad-residency = release\n", ""},
     {"master-weights = remainders\n", ""},
+    {"gemm-dtype = fp8\nfp8-scaling = delayed\nfp8-params = true\n", ""},
+    {"fp8-scaling = delayed\n", ""},
+    {"fp8-params = true\n", ""},
     {"balance = tokens\n", ""},
     {"padding = micro-batch\n", ""},
     {"padding = micro-batch", "padding = batch"},

@@ -1,0 +1,47 @@
+/* Linear layers that compute in fp8: their casts and GEMMs.
+ *
+ * Private to graph/op/op_list.c and op_lora.c.
+ *
+ * As Transformer Engine does (transformer_engine/pytorch/module/linear.py and
+ * grouped_linear.py, 2026-08), activations are 16 bits between layers.  A layer
+ * casts its input to 8 bits, and in the backward the gradient of its output;
+ * the GEMMs of the output and of both gradients read what the casts have
+ * written.  These GEMMs read their operands along the dimension that they sum
+ * over.  For the weight's gradient it is the tokens: a cast writes a second,
+ * transposed copy of the input and of the gradient.
+ *
+ *     cast of               reads           copies
+ *     the input, forward    2 bytes, R x    1; 2 where a backward reads it
+ *     the output's gradient 2 bytes, R x    2; 1 where the weight is frozen
+ *     a weight, each step   2 bytes, R x    2
+ *
+ * The scaling (RaFp8Scaling) gives R and the values that share a scale:
+ *
+ *     blockwise    1   128 of a row (activations), 128 x 128 (weights)
+ *     tensorwise   2   all: the maximum must be known before the cast
+ *     delayed      1   all: the maximum of earlier steps
+ *
+ * A forward that full recomputation repeats writes one copy, its repetition
+ * two.  Experts cast the rows that come to them; a law of RA_OP_EXPERTS was
+ * measured with the casts of its inputs, and lacks only the transposed copies.
+ * Collectives carry 16 bits.
+ */
+#ifndef RA_GRAPH_OP_OP_CAST_H
+#define RA_GRAPH_OP_OP_CAST_H
+
+#include "graph/op/op_lora.h"
+
+/* Weights that share a scale of 4 bytes, blockwise. */
+#define RA_FP8_WEIGHT_BLOCK (128 * 128)
+
+/* Adds the cast of @n elements that linear layers read: their inputs, or
+ * backward the gradients of their outputs.  Nothing without fp8 GEMMs. */
+void ra_op_add_cast(RaOpBuilder *b, uint64_t n);
+
+/* The casts of the experts that the last op computes go before it. */
+void ra_op_cast_experts(RaOpBuilder *b);
+
+/* Makes the GEMMs from op @first on fp8, of operands that have been cast. */
+void ra_op_set_fp8(RaOpBuilder *b, guint first);
+
+#endif
