@@ -77,6 +77,14 @@ put_megatron(RaExport *x, const char *p, const RaRecipeCall *call)
     ra_export_put(
         x, "+", ra_recipe_at(p, "optimizer.optimizer_offload_fraction"), "1.0");
   }
+  if (call->fp8_gemms) {
+    ra_export_put(x, "+", ra_recipe_at(p, "fp8_cfg.enabled"), "true");
+    ra_export_put(x, "+", ra_recipe_at(p, "fp8_cfg.fp8"), "e4m3");
+    ra_export_put(x, "+", ra_recipe_at(p, "fp8_cfg.fp8_recipe"), "%s",
+                  ra_fp8_scaling_words[call->fp8_scaling]);
+    ra_export_put(x, "+", ra_recipe_at(p, "fp8_cfg.fp8_param"), "%s",
+                  word(call->fp8_params));
+  }
   ra_export_put(x, p, "distributed_data_parallel_config.grad_reduce_in_fp32",
                 "%s", word(call->fp32_grads));
   ra_export_put(x, p, "distributed_data_parallel_config.overlap_grad_reduce",

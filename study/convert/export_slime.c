@@ -57,6 +57,13 @@ put_train(RaExport *x, const RaRecipe *recipe)
     ra_export_put_switch(x, "optimizer-cpu-offload");
     ra_export_put_switch(x, "overlap-cpu-optimizer-d2h-h2d");
   }
+  if (train->fp8_gemms) {
+    ra_export_put(x, "", "fp8-format", "e4m3");
+    ra_export_put(x, "", "fp8-recipe", "%s",
+                  ra_fp8_scaling_words[train->fp8_scaling]);
+  }
+  if (train->fp8_params)
+    ra_export_put_switch(x, "fp8-param-gather");
   if (train->remainders)
     ra_export_put_switch(x, "use-precision-aware-optimizer");
   if (recipe->calls[RA_RECIPE_REF_INFERENCE].is_there)

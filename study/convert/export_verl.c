@@ -140,6 +140,13 @@ put_overrides(const Writer *w, const RaCallPlan *how, const char *prefix)
     ra_export_put(w->export, prefix, TRANSFORMER "moe_token_dispatcher_type",
                   "flex");
   }
+  if (!how->fp8_gemms)
+    return;
+  ra_export_put(w->export, prefix, TRANSFORMER "fp8", "e4m3");
+  ra_export_put(w->export, prefix, TRANSFORMER "fp8_recipe", "%s",
+                ra_fp8_scaling_words[how->fp8_scaling]);
+  if (how->fp8_params)
+    ra_export_put(w->export, prefix, TRANSFORMER "fp8_param", "True");
 }
 
 static void

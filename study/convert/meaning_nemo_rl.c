@@ -38,6 +38,7 @@ const RaMeaning ra_meanings_nemo_rl[] = {
     RA_MEANS_CODE("*.skip_reference_policy_logprobs_calculation"),
     RA_MEANS_CODE("*.adv_estimator.name"),
     RA_MEANS_CODE("*.async_grpo"),
+    RA_MEANS_CODE(MEGATRON "fp8_cfg.enabled"),
     RA_MEANS_LOST(TIME, "*.fp8_cfg.enabled", "off", "bf16"),
     RA_MEANS_CODE("*_cfg.enabled"),
     RA_MEANS_CODE("*.peft.enabled"),

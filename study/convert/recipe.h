@@ -91,6 +91,8 @@ typedef struct {
   gboolean cpu_optimizer;  /* train: it rests there, and steps there */
   gboolean remainders;     /* train: master weights of 16 bits */
   gboolean fp32_grads;
+  gboolean fp8_gemms, fp8_params; /* linear layers, and their weights, in fp8 */
+  int fp8_scaling;                /* RaFp8Scaling of the plan */
   gboolean
       prefetches;   /* zero 3: a forward gathers ahead, whatever the queues */
   gboolean in_turn; /* zero 3: a forward's gathers overlap with nothing; set

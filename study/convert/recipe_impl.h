@@ -104,6 +104,19 @@ gboolean ra_recipe_optimizer(RaSettings *settings,
                              const RaRecipeOptimizer *keys, RaRecipeCall *call,
                              GError **error);
 
+/* Keys of Megatron's linear layers in fp8. */
+typedef struct {
+  const char *format;          /* e4m3 or hybrid, which take the same time */
+  const char *format_standard; /* of a missing key; NULL: nothing is in fp8 */
+  const char *recipe;          /* Transformer Engine's, by name */
+  const char *recipe_standard; /* of a missing key; NULL: delayed */
+  const char *params;          /* weights are stored in fp8 */
+} RaRecipeFp8;
+
+/* Reads @keys into @call. */
+gboolean ra_recipe_fp8(RaSettings *settings, const RaRecipeFp8 *keys,
+                       RaRecipeCall *call, GError **error);
+
 /* Sets @error, one line about the file, which does @what, and returns FALSE. */
 gboolean ra_recipe_refuse(const RaSettings *settings, const char *what,
                           GError **error);

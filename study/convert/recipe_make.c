@@ -348,6 +348,17 @@ put_stage_layers(RaRecipe *recipe, const RaRecipeCall *call, uint32_t n_layers,
 }
 
 static void
+put_fp8(const RaRecipeCall *call, GString *out)
+{
+  if (!call->fp8_gemms)
+    return;
+  g_string_append_printf(out, "gemm-dtype = fp8\nfp8-scaling = %s\n",
+                         ra_fp8_scaling_words[call->fp8_scaling]);
+  if (call->fp8_params)
+    g_string_append(out, "fp8-params = true\n");
+}
+
+static void
 put_train(const RaRecipeCall *call, GString *out)
 {
   if (call->n_virtual > 1 && call->pp > 1)
@@ -441,8 +452,10 @@ put_call(RaRecipe *recipe, RaRecipeKind kind, const char *name,
     g_string_append_printf(out, "micro-batches = %u\n", n);
   if (n > 0 && call->micro_tokens > 0 && kind != RA_RECIPE_GENERATE)
     g_string_append(out, "balance = tokens\n");
-  if (kind != RA_RECIPE_GENERATE)
+  if (kind != RA_RECIPE_GENERATE) {
     put_padding(call, out);
+    put_fp8(call, out);
+  }
   if (call->n_mini_batches > 0 &&
       call->n_mini_batches != recipe->n_mini_batches)
     g_string_append_printf(out, "mini-batches = %u\n", call->n_mini_batches);

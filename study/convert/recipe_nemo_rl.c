@@ -186,6 +186,24 @@ read_pools(RaRecipe *recipe, RaSettings *s, gboolean *out_apart, GError **error)
 
 /* ---- Training and inference ---------------------------------------------- */
 
+/* Keys of fp8_cfg, which its `enabled` turns on (nemo_rl/models/megatron/
+ * setup.py), with the defaults of grpo_math_1B.yaml. */
+static gboolean
+read_fp8(RaSettings *s, const char *p, RaRecipeCall *call, GError **error)
+{
+  gboolean enabled;
+
+  if (!switch_at(s, p, "fp8_cfg.enabled", FALSE, &enabled, error))
+    return FALSE;
+  return !enabled ||
+         ra_recipe_fp8(s,
+                       &(RaRecipeFp8){ra_recipe_at(p, "fp8_cfg.fp8"), "e4m3",
+                                      ra_recipe_at(p, "fp8_cfg.fp8_recipe"),
+                                      "blockwise",
+                                      ra_recipe_at(p, "fp8_cfg.fp8_param")},
+                       call, error);
+}
+
 static gboolean
 read_megatron(RaSettings *s, const char *p, RaRecipeCall *call, GError **error)
 {
@@ -233,7 +251,7 @@ read_megatron(RaSettings *s, const char *p, RaRecipeCall *call, GError **error)
   call->selective_recompute =
       checkpointing && g_strcmp0(text, "selective") == 0;
   call->full_recompute = checkpointing && !call->selective_recompute;
-  return TRUE;
+  return read_fp8(s, p, call, error);
 }
 
 /* FSDP2 with fp32 weights (nemo_rl/models/dtensor/parallelize.py,

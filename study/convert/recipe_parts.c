@@ -203,3 +203,46 @@ ra_recipe_optimizer(RaSettings *s, const RaRecipeOptimizer *keys,
                                           : "the whole state on the GPU");
   return TRUE;
 }
+
+/* Recipes of Megatron's --fp8-recipe (megatron/training/arguments.py).  Blocks
+ * of mxfp8 are of 32 values, with scales of a byte: as many bytes. */
+static const struct {
+  const char *word;
+  RaFp8Scaling scaling;
+} fp8_recipes[] = {{"delayed", RA_FP8_DELAYED},
+                   {"tensorwise", RA_FP8_TENSORWISE},
+                   {"blockwise", RA_FP8_BLOCKWISE},
+                   {"mxfp8", RA_FP8_BLOCKWISE}};
+
+gboolean
+ra_recipe_fp8(RaSettings *s, const RaRecipeFp8 *keys, RaRecipeCall *call,
+              GError **error)
+{
+  const char *format = ra_settings_get(s, keys->format);
+  const char *recipe = ra_settings_get(s, keys->recipe);
+  guint i = 0;
+
+  if (!format)
+    format = keys->format_standard;
+  if (!recipe)
+    recipe = keys->recipe_standard;
+  if (!ra_settings_bool(s, keys->params, FALSE, &call->fp8_params, error))
+    return FALSE;
+  if (!format) {
+    call->fp8_params = FALSE;
+    return TRUE;
+  }
+  if (!g_str_equal(format, "e4m3") && !g_str_equal(format, "hybrid"))
+    return ra_settings_fail(s, keys->format, error, "e4m3 or hybrid");
+  while (recipe && i < G_N_ELEMENTS(fp8_recipes) &&
+         !g_str_equal(recipe, fp8_recipes[i].word))
+    i++;
+  if (i == G_N_ELEMENTS(fp8_recipes))
+    return ra_settings_fail(s, keys->recipe, error,
+                            "delayed, tensorwise, blockwise or mxfp8");
+  if (recipe && g_str_equal(recipe, "mxfp8"))
+    ra_settings_about(s, keys->recipe, "blockwise");
+  call->fp8_gemms = TRUE;
+  call->fp8_scaling = fp8_recipes[i].scaling;
+  return TRUE;
+}

@@ -136,8 +136,9 @@ static const RaMeaning meanings[] = {
                   "all-to-all"),
     RA_MEANS_LOST(TIME, "transformer-impl", "transformer_engine|off",
                   "Transformer Engine"),
-    RA_MEANS_LOST(TIME, "fp8-format", "off", "bf16"),
-    RA_MEANS_LOST(TIME, "fp8-param-gather", "off", "bf16"),
+    RA_MEANS_CODE("fp8-format"),
+    RA_MEANS_CODE("fp8-recipe"),
+    RA_MEANS_CODE("fp8-param-gather"),
     RA_MEANS_NOTHING("fp8-*"),
     RA_MEANS_LOST(TIME, "fp16", "off", "bf16"),
     RA_MEANS_LOST(TIME, "qkv-format", "thd|off", "no padding"),
@@ -491,7 +492,12 @@ read_train(RaRecipe *recipe, RaSettings *s, gboolean is_apart, GError **error)
   train->is_there = TRUE;
   train->zero = 1; /* _set_default_megatron_args() */
   train->fp32_grads = TRUE;
-  return read_recompute(train, s, error) && read_chunks(train, s, error) &&
+  return ra_recipe_fp8(s,
+                       &(RaRecipeFp8){.format = "fp8-format",
+                                      .recipe = "fp8-recipe",
+                                      .params = "fp8-param-gather"},
+                       train, error) &&
+         read_recompute(train, s, error) && read_chunks(train, s, error) &&
          read_offload(recipe, s, is_apart, error) &&
          read_micro(recipe, s, error);
 }

@@ -225,6 +225,12 @@ read_megatron(RaSettings *s, const Engine *engine, const Engine *base,
                  at(own, OPTIMIZER "optimizer_cpu_offload"),
                  at(own, OPTIMIZER "optimizer_offload_fraction"), 0,
                  at(own, OPTIMIZER "use_precision_aware_optimizer")},
+             call, error) &&
+         ra_recipe_fp8(
+             s,
+             &(RaRecipeFp8){.format = at(like, TRANSFORMER "fp8"),
+                            .recipe = at(like, TRANSFORMER "fp8_recipe"),
+                            .params = at(like, TRANSFORMER "fp8_param")},
              call, error);
 #undef OPTIMIZER
 #undef TRANSFORMER

@@ -400,6 +400,9 @@ set_train(Maker *m, GError **error)
   call->optimizer_host |= swaps_optimizer(m);
   /* slime's --optimizer-cpu-offload steps there. */
   call->cpu_optimizer = says(m, RA_STEP_CELL_OPTIMIZER_OFFLOAD, "CPU");
+  /* fp8_cfg of examples/configs/grpo_math_1B.yaml, which recipes turn on. */
+  call->fp8_gemms = says(m, RA_STEP_CELL_NOTES, "FP8 training");
+  call->fp8_scaling = RA_FP8_BLOCKWISE;
   set_micro(m, call, TRUE);
   set_padding(m, call);
   return TRUE;

@@ -92,6 +92,25 @@ tells memory log-probs-chunk-size
 tells learning num-critic-only-steps
 grep -q '^unknown.*1 keys' out
 result $? "slime: a flag that nobody knows is counted"
+# Linear layers in fp8: Megatron's recipe is delayed if none is set.
+changed slime-grpo-qwen3-8b.sh 's/--sequence-parallel/& --fp8-format e4m3/'
+is fp8 actor_train gemm-dtype x
+is delayed actor_inference fp8-scaling x
+is '' actor_train fp8-params x
+changed slime-grpo-qwen3-8b.sh \
+  's/--sequence-parallel/& --fp8-format e4m3 --fp8-recipe mxfp8/
+  s/--sequence-parallel/& --fp8-param-gather/'
+is '' actor_train fp8-scaling x
+is true actor_train fp8-params x
+grep -q '^approximated.*fp8-recipe	mxfp8	blockwise' out
+result $? "slime: mxfp8 counts as blockwise, which is said"
+sed 's/--sequence-parallel/& --fp8-format e5m2/' \
+  "$data/slime-grpo-qwen3-8b.sh" >no.sh
+fails 'expected e4m3 or hybrid' import no.sh -o never
+sed 's/--sequence-parallel/& --fp8-format e4m3 --fp8-recipe fine/' \
+  "$data/slime-grpo-qwen3-8b.sh" >no.sh
+fails 'expected delayed, tensorwise, blockwise or mxfp8' \
+  import no.sh -o never
 # A checkpoint of one's own has the shape that the arguments say.
 changed slime-grpo-qwen3-8b.sh 's/Qwen3-8B /mine-7 /
   s/--hidden-size 4096/& --ffn-hidden-size 12288/'

@@ -312,12 +312,30 @@ import nemo-rl.yaml policy.generation.vllm_cfg.precision=fp8 \
 is 'call actor_generate' dtype fp8
 is 'call actor_generate' kv-dtype fp8
 
+# Linear layers in fp8, of all calls of the policy: what the base has where a
+# recipe only turns it on, and what it says.
+import nemo-rl.yaml policy.megatron_cfg.fp8_cfg.enabled=true
+for call in actor_train actor_inference; do
+  is "call $call" gemm-dtype fp8
+  is "call $call" fp8-scaling '' # blockwise
+  is "call $call" fp8-params ''
+done
+is 'call actor_generate' gemm-dtype ''
+simulates "training in fp8"
+import nemo-rl.yaml policy.megatron_cfg.fp8_cfg.enabled=true \
+  policy.megatron_cfg.fp8_cfg.fp8=hybrid \
+  policy.megatron_cfg.fp8_cfg.fp8_recipe=tensorwise \
+  policy.megatron_cfg.fp8_cfg.fp8_param=true
+is 'call actor_train' fp8-scaling tensorwise
+is 'call actor_train' fp8-params true
+import nemo-rl.yaml policy.megatron_cfg.fp8_cfg.fp8=e4m3
+is 'call actor_train' gemm-dtype ''
+
 # What has no place in a plan.
 while read -r effect key set; do
   import nemo-rl.yaml "$key=$set"
   lost "$effect" "$key"
 done <<'END'
-time policy.megatron_cfg.fp8_cfg.enabled true
 time policy.quant_cfg NVFP4_DEFAULT_CFG
 time policy.generation.real_quant true
 time policy.draft.enabled true

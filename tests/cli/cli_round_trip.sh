@@ -45,6 +45,17 @@ for target in verl nemo-rl slime; do
   result $? "$target: 8-bit weights and caches stay"
 done
 
+# Linear layers in fp8, where a framework has a key for them.
+sed '/^\[call actor_\(train\|inference\)\]/a gemm-dtype = fp8\nfp8-scaling = tensorwise\nfp8-params = true' \
+  "$plans/grpo-qwen2.5-7b-32.plan" |
+  sed 's/^cluster = a100/cluster = h100/' >gemms.plan
+for target in verl nemo-rl slime; do
+  twice gemms.plan $target
+  [ "$(grep -c '^fp8-scaling = tensorwise' first.txt)" -ge 2 ] &&
+    grep -q '^fp8-params = true' first.txt && cmp -s first.txt second.txt
+  result $? "$target: linear layers in fp8 stay"
+done
+
 # The fault to find: an export of another plan.
 twice "$plans/grpo-qwen2.5-7b-32.plan" nemo-rl
 sed 's/tensor_model_parallel_size=[0-9]*/tensor_model_parallel_size=8/' \
