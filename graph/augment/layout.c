@@ -168,9 +168,10 @@ ra_layout_span(const RaTensor *tensor, uint32_t tp, uint32_t rank)
   uint64_t size = by_row ? tensor->cols : tensor->rows;
   uint64_t grain = MAX(tensor->grain, 1);
   uint64_t n = size / grain;
-  gboolean kv = tensor->kind == RA_TENSOR_K || tensor->kind == RA_TENSOR_V ||
-                tensor->kind == RA_TENSOR_MIXER ||
-                tensor->kind == RA_TENSOR_NORM;
+  gboolean kv =
+      tensor->kind == RA_TENSOR_K || tensor->kind == RA_TENSOR_V ||
+      tensor->kind == RA_TENSOR_MIXER || tensor->kind == RA_TENSOR_LINEAR_IN ||
+      tensor->kind == RA_TENSOR_LINEAR_OUT || tensor->kind == RA_TENSOR_NORM;
 
   switch (tensor->split) {
   case RA_SPLIT_COLUMN:

@@ -12,10 +12,11 @@ const char *const ra_lora_sync_words[] = {"adapters", "merged", NULL};
 static const struct {
   const char *word;
   RaTensorKind kind;
-} targets[] = {{"q", RA_TENSOR_Q},       {"k", RA_TENSOR_K},
-               {"v", RA_TENSOR_V},       {"o", RA_TENSOR_O},
-               {"gate", RA_TENSOR_GATE}, {"up", RA_TENSOR_UP},
-               {"down", RA_TENSOR_DOWN}};
+} targets[] = {{"q", RA_TENSOR_Q},           {"k", RA_TENSOR_K},
+               {"v", RA_TENSOR_V},           {"o", RA_TENSOR_O},
+               {"gate", RA_TENSOR_GATE},     {"up", RA_TENSOR_UP},
+               {"down", RA_TENSOR_DOWN},     {"in", RA_TENSOR_LINEAR_IN},
+               {"out", RA_TENSOR_LINEAR_OUT}};
 
 static uint64_t
 ceil_div(uint64_t a, uint64_t b)
@@ -30,10 +31,39 @@ is_mlp(RaTensorKind kind)
          kind == RA_TENSOR_DOWN;
 }
 
+/* TRUE if some layers of @model are gated delta nets. */
+static gboolean
+has_delta(const RaModel *model)
+{
+  for (guint32 k = 0; k < ra_model_n_kinds(model); k++)
+    if (model->kinds[k].mixer == RA_MIXER_DELTA)
+      return TRUE;
+  return FALSE;
+}
+
+/* TRUE if the matrices of all layers are known one by one: plain attention, or
+ * with gated delta nets as in Qwen3-Next and Qwen3.5. */
+static gboolean
+is_known(const RaModel *model)
+{
+  if (!has_delta(model))
+    return ra_model_is_plain(model);
+  for (guint32 k = 0; k < ra_model_n_kinds(model); k++) {
+    const RaLayerKind *kind = &model->kinds[k];
+
+    if (kind->ffn == RA_FFN_NONE || kind->window > 0 || kind->one_matrix ||
+        (kind->mixer != RA_MIXER_ATTENTION && kind->mixer != RA_MIXER_DELTA))
+      return FALSE;
+  }
+  return model->attention_gate <= 1;
+}
+
 /* TRUE if @model can have adapters of @kind. */
 static gboolean
 can_have(const RaModel *model, RaTensorKind kind)
 {
+  if (kind == RA_TENSOR_LINEAR_IN || kind == RA_TENSOR_LINEAR_OUT)
+    return has_delta(model);
   return !is_mlp(kind) ||
          (model->n_experts == 0 &&
           (kind != RA_TENSOR_GATE || model->mlp == RA_MLP_GATED));
@@ -94,43 +124,87 @@ adapters_new(const RaModel *model)
   return adapters;
 }
 
-/* Inputs and outputs of a matrix of @kind, and of one of @tp ranks' part of
- * what is cut of them. */
-static void
-dims_of(const RaModel *m, RaTensorKind kind, uint32_t tp, uint64_t *in,
-        uint64_t *out)
+gboolean
+ra_lora_fuses_gates(const RaModel *model)
 {
-  uint64_t q = ceil_div(m->n_heads, tp) * m->head_dim;
-  uint64_t kv = ceil_div(m->n_kv_heads, tp) * m->head_dim;
-  uint64_t ffn = ceil_div(m->ffn, tp);
-
-  *in = kind == RA_TENSOR_O ? q : kind == RA_TENSOR_DOWN ? ffn : m->hidden;
-  *out = kind == RA_TENSOR_Q                              ? q
-         : kind == RA_TENSOR_K || kind == RA_TENSOR_V     ? kv
-         : kind == RA_TENSOR_GATE || kind == RA_TENSOR_UP ? ffn
-                                                          : m->hidden;
+  return g_str_has_prefix(ra_model_type(model), "qwen3_next");
 }
 
-guint64
-ra_lora_rank_layer_n_params(const RaModel *model, guint32 tp)
+guint
+ra_lora_linear_in(const RaModel *m, guint32 tp, uint64_t out[4])
 {
-  guint64 n = 0;
+  uint64_t heads = ceil_div(m->n_value_heads, tp);
+  uint64_t keys = ceil_div(m->n_key_heads, tp) * m->key_dim;
+  uint64_t states = heads * m->state_dim;
 
-  for (guint i = 0; i < G_N_ELEMENTS(targets); i++) {
-    uint64_t in, out;
-
-    if (!ra_lora_has(model, targets[i].kind))
-      continue;
-    dims_of(model, targets[i].kind, tp, &in, &out);
-    n += model->lora_rank * (in + out);
+  if (ra_lora_fuses_gates(m)) {
+    out[0] = 2 * (keys + states);
+    out[1] = 2 * heads;
+    return 2;
   }
+  out[0] = 2 * keys + states;
+  out[1] = states;
+  out[2] = out[3] = heads;
+  return 4;
+}
+
+/* A matrix, or one of @tp ranks' part of what is cut of it. */
+typedef struct {
+  RaTensorKind kind;
+  uint64_t in, out;
+} Matrix;
+
+#define MAX_MATRICES 8 /* of a layer */
+
+/* Matrices of a layer of kind @k that may have adapters. */
+static guint
+matrices_of(const RaModel *m, guint32 k, guint32 tp, Matrix *out)
+{
+  const RaLayerKind *kind = &m->kinds[k];
+  uint64_t h = m->hidden, ffn = ceil_div(m->ffn, tp), in[4];
+  uint64_t dim = ra_model_kind_head_dim(m, k);
+  uint64_t q = ceil_div(ra_model_kind_heads(m, k), tp) * dim;
+  uint64_t kv = ceil_div(ra_model_kind_kv_heads(m, k), tp) * dim;
+  guint n = 0, n_in;
+
+  if (kind->mixer == RA_MIXER_DELTA) {
+    n_in = ra_lora_linear_in(m, tp, in);
+    for (guint i = 0; i < n_in; i++)
+      out[n++] = (Matrix){RA_TENSOR_LINEAR_IN, h, in[i]};
+    out[n++] = (Matrix){RA_TENSOR_LINEAR_OUT,
+                        ceil_div(m->n_value_heads, tp) * m->state_dim, h};
+  } else {
+    out[n++] = (Matrix){RA_TENSOR_Q, h, m->attention_gate == 1 ? 2 * q : q};
+    out[n++] = (Matrix){RA_TENSOR_K, h, kv};
+    out[n++] = (Matrix){RA_TENSOR_V, h, kv};
+    out[n++] = (Matrix){RA_TENSOR_O, q, h};
+  }
+  out[n++] = (Matrix){RA_TENSOR_GATE, h, ffn};
+  out[n++] = (Matrix){RA_TENSOR_UP, h, ffn};
+  out[n++] = (Matrix){RA_TENSOR_DOWN, ffn, h};
+  g_assert(n <= MAX_MATRICES);
   return n;
 }
 
 guint64
-ra_lora_layer_n_params(const RaModel *model)
+ra_lora_n_params(const RaModel *model, guint32 first_layer, guint32 n_layers,
+                 guint32 tp)
 {
-  return ra_lora_rank_layer_n_params(model, 1);
+  guint32 n_of[RA_MODEL_MAX_KINDS];
+  guint64 n = 0;
+
+  if (model->lora_rank == 0)
+    return 0;
+  ra_model_count_kinds(model, first_layer, n_layers, n_of);
+  for (guint32 k = 0; k < ra_model_n_kinds(model); k++) {
+    Matrix matrices[MAX_MATRICES];
+    guint n_matrices = matrices_of(model, k, tp, matrices);
+
+    for (guint i = 0; i < n_matrices; i++)
+      if (ra_lora_has(model, matrices[i].kind))
+        n += n_of[k] * model->lora_rank * (matrices[i].in + matrices[i].out);
+  }
+  return n;
 }
 
 const RaModel *
@@ -174,12 +248,12 @@ read_target(const RaWorkload *workload, const RaWorkloadModel *model,
     return can_have(model->model, targets[i].kind) ||
            ra_key_file_fail(workload->file, model->group, "lora-targets", error,
                             "'%s' has no dense matrix '%s' to adapt, expected "
-                            "others of q k v o gate up down",
+                            "others of q k v o gate up down in out",
                             model->name, word);
   }
   return ra_key_file_fail(workload->file, model->group, "lora-targets", error,
                           "unknown target '%s', expected some of q k v o gate "
-                          "up down",
+                          "up down in out",
                           word);
 }
 
@@ -230,11 +304,11 @@ ra_lora_read(RaWorkload *workload, RaWorkloadModel *model,
                             "'lora-rank' of '%s', which nothing trains, "
                             "expected 'trainable = true'",
                             model->name);
-  if (!ra_model_is_plain(model->model))
+  if (!is_known(model->model))
     return ra_key_file_fail(file, model->group, "lora-rank", error,
-                            "'lora-rank' of '%s', whose layers are not plain "
-                            "attention, expected none: adapters of '%s' are "
-                            "not modelled",
+                            "'lora-rank' of '%s', whose layers are neither "
+                            "plain attention nor gated delta nets, expected "
+                            "none: adapters of '%s' are not modelled",
                             model->name, ra_model_type(model->model));
   for (guint i = 0; keys->targets && keys->targets[i]; i++)
     if (!read_target(workload, model, keys->targets[i], &bits, error))

@@ -8,11 +8,17 @@
  *     [model actor]
  *     trainable = true
  *     lora-rank = 16
- *     lora-targets = q k v o gate up down     default: all of them
+ *     lora-targets = q k v o gate up down in out  default: all of them
  *     lora-sync = adapters                    adapters | merged
  *     [model ref]
  *     base-of = actor       the same frozen weights: shares actor's copy where
  *                           that has its layout
+ *
+ * Targets are the linear layers that PEFT calls `all-linear`, by its names less
+ * `_proj`.  `in` and `out` are those of a gated delta net: in_proj_qkv,
+ * in_proj_z, in_proj_b and in_proj_a of Qwen3.5, in_proj_qkvz and in_proj_ba of
+ * Qwen3-Next, an A each; and out_proj.  Where q has attention's gate too its B
+ * has both.
  *
  * Tensor parallelism cuts W as without adapters.  For a column-parallel W every
  * rank has all of A and its rows of B; for a row-parallel W it has its columns
@@ -58,7 +64,7 @@ extern const char *const ra_lora_sync_words[]; /* "adapters", "merged", NULL */
    .doc = "rank of the adapters, which alone are trained; 0: no adapters"},    \
   {"lora-targets", RA_KEY_STRINGS, \
    (base) + G_STRUCT_OFFSET(RaLoraKeys, targets), \
-   .doc = "lora-rank: adapted matrices, of q k v o gate up down"},             \
+   .doc = "lora-rank: adapted matrices, of q k v o gate up down in out"}, \
   {"lora-sync", RA_KEY_ENUM, (base) + G_STRUCT_OFFSET(RaLoraKeys, sync), \
    .fallback = "adapters", .names = ra_lora_sync_words, \
    .doc = "lora-rank: weights of other calls: adapters, or merged"},           \
@@ -97,18 +103,18 @@ ra_lora_has(const RaModel *model, RaTensorKind kind)
   return model->lora_rank > 0 && (model->lora_targets & 1u << kind) != 0;
 }
 
-/**
- * ra_lora_layer_n_params:
- *
- * Adapter parameters of a layer: the sum of r (in + out) over all targets.
- *
- * Returns: parameters; 0 without adapters
- */
-guint64 ra_lora_layer_n_params(const RaModel *model);
+/* Adapter parameters of @n_layers layers from @first_layer on, on one of @tp
+ * ranks, which holds A or B of each target whole: the sum of r (in + out) over
+ * the targets; 0 without adapters. */
+guint64 ra_lora_n_params(const RaModel *model, guint32 first_layer,
+                         guint32 n_layers, guint32 tp);
 
-/* Adapter parameters of a layer on one of @tp ranks, which holds A or B of each
- * target whole. */
-guint64 ra_lora_rank_layer_n_params(const RaModel *model, guint32 tp);
+/* TRUE if a gated delta net of @model has its gates in fused matrices. */
+gboolean ra_lora_fuses_gates(const RaModel *model);
+
+/* Outputs of the matrices that read the input of a gated delta net, on one of
+ * @tp ranks; returns their number. */
+guint ra_lora_linear_in(const RaModel *model, guint32 tp, uint64_t out[4]);
 
 /* Record of the model that @call of @workload runs: with adapters, or
  * merged. */

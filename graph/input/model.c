@@ -340,7 +340,7 @@ sum_params(const RaModel *model)
       return RA_MODEL_MAX_PARAMS + 1;
     n += n_of[k] * of_layer;
   }
-  n += model->n_layers * ra_lora_layer_n_params(model);
+  n += ra_lora_n_params(model, 0, model->n_layers, 1);
   return n;
 }
 
@@ -349,7 +349,7 @@ ra_model_n_params(const RaModel *model)
 {
   g_return_val_if_fail(model, 0);
   if (model->lora_only)
-    return model->n_layers * ra_lora_layer_n_params(model);
+    return ra_lora_n_params(model, 0, model->n_layers, 1);
   return sum_params(model);
 }
 

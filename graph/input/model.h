@@ -273,7 +273,9 @@ typedef enum {
   RA_TENSOR_DOWN,      /* (hidden, ffn or expert_ffn) */
   RA_TENSOR_HEAD,      /* (vocab, hidden), or (1, hidden) of a value head */
   RA_TENSOR_MIXER,     /* any other tensor of a mixer */
-  RA_TENSOR_VISION     /* any tensor of a vision tower */
+  RA_TENSOR_VISION,    /* any tensor of a vision tower */
+  RA_TENSOR_LINEAR_IN, /* gated delta net: (outputs, hidden) */
+  RA_TENSOR_LINEAR_OUT /* gated delta net: (hidden, states) */
 } RaTensorKind;
 
 #define RA_TENSOR_NAME_BYTES 96

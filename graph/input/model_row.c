@@ -182,6 +182,8 @@ static const Row mpt_after[] = {
 };
 
 #define MIXER RA_TENSOR_MIXER
+#define IN RA_TENSOR_LINEAR_IN
+#define OUT RA_TENSOR_LINEAR_OUT
 
 /* Layers of all other families: attention, latent attention and linear mixers
  * by the names of their first families (deepseek_v3, deepseek_v32, qwen3_next,
@@ -221,21 +223,21 @@ static const Row other_layer[] = {
   {"self_attn.indexer.k_norm.bias", MIXER, WHEN_INDEXER, 0, SIZE_INDEX_NORM},
   {"self_attn.indexer.weights_proj.weight", MIXER, WHEN_INDEXER, 0,
    SIZE_INDEX_WEIGHTS},
-  {"linear_attn.in_proj_qkvz.weight[q]", MIXER, WHEN_DELTA, 0, SIZE_KEYS_IN},
-  {"linear_attn.in_proj_qkvz.weight[k]", MIXER, WHEN_DELTA, 0, SIZE_KEYS_IN},
-  {"linear_attn.in_proj_qkvz.weight[v]", MIXER, WHEN_DELTA, 0,
+  {"linear_attn.in_proj_qkvz.weight[q]", IN, WHEN_DELTA, 0, SIZE_KEYS_IN},
+  {"linear_attn.in_proj_qkvz.weight[k]", IN, WHEN_DELTA, 0, SIZE_KEYS_IN},
+  {"linear_attn.in_proj_qkvz.weight[v]", IN, WHEN_DELTA, 0,
    SIZE_STATES_IN},
-  {"linear_attn.in_proj_qkvz.weight[z]", MIXER, WHEN_DELTA, 0,
+  {"linear_attn.in_proj_qkvz.weight[z]", IN, WHEN_DELTA, 0,
    SIZE_STATES_IN},
-  {"linear_attn.in_proj_ba.weight[b]", MIXER, WHEN_DELTA, 0,
+  {"linear_attn.in_proj_ba.weight[b]", IN, WHEN_DELTA, 0,
    SIZE_VALUE_HEADS_IN},
-  {"linear_attn.in_proj_ba.weight[a]", MIXER, WHEN_DELTA, 0,
+  {"linear_attn.in_proj_ba.weight[a]", IN, WHEN_DELTA, 0,
    SIZE_VALUE_HEADS_IN},
   {"linear_attn.conv1d.weight", MIXER, WHEN_DELTA, 0, SIZE_CONV},
   {"linear_attn.dt_bias", MIXER, WHEN_DELTA, 0, SIZE_VALUE_HEADS},
   {"linear_attn.A_log", MIXER, WHEN_DELTA, 0, SIZE_VALUE_HEADS},
   {"linear_attn.norm.weight", MIXER, WHEN_DELTA, 0, SIZE_STATE_NORM},
-  {"linear_attn.out_proj.weight", MIXER, WHEN_DELTA, 0, SIZE_STATES_OUT},
+  {"linear_attn.out_proj.weight", OUT, WHEN_DELTA, 0, SIZE_STATES_OUT},
   {"self_attn.q_proj.weight", MIXER, WHEN_KIMI, 0, SIZE_KEYS_IN},
   {"self_attn.k_proj.weight", MIXER, WHEN_KIMI, 0, SIZE_KEYS_IN},
   {"self_attn.v_proj.weight", MIXER, WHEN_KIMI, 0, SIZE_STATES_IN},

@@ -210,15 +210,46 @@ is_numbered(const Row *row)
          row->when == WHEN_VISION_DEEP;
 }
 
-/* Tensors of a row that is there: a matrix with adapters has two behind it. */
+/* Matrices of which a row is one: a gate's outputs are q's. */
+static RaTensorKind
+matrix_of(const Row *row)
+{
+  return row->when == WHEN_GATE ? RA_TENSOR_Q : row->kind;
+}
+
+/* TRUE for a part of a fused matrix whose A stands behind an earlier part:
+ * `q_proj[gate]`, and of a gated delta net `in_proj_qkvz[k]` and so on, where
+ * the checkpoint fuses them (graph/input/lora.h). */
+static gboolean
+shares_a(const RaModel *model, const Row *row)
+{
+  const char *part = strchr(row->name, '[');
+
+  if (!part || (row->when != WHEN_GATE && row->kind != RA_TENSOR_LINEAR_IN))
+    return FALSE;
+  switch (part[1]) {
+  case 'g':
+  case 'k':
+  case 'v':
+    return TRUE;
+  case 'z':
+  case 'a':
+    return ra_lora_fuses_gates(model);
+  default:
+    return FALSE;
+  }
+}
+
+/* Tensors of a row that is there: a matrix with adapters has two behind it, a
+ * part of one B alone. */
 static guint32
 row_n_tensors(const RaModel *model, const Row *row)
 {
   guint32 n_adapters = 0;
 
   if (!row->bias && !is_numbered(row) && row->kind != RA_TENSOR_NORM &&
-      ra_lora_has(model, row->kind))
-    n_adapters = 2;
+      ra_lora_has(model, matrix_of(row)))
+    n_adapters = shares_a(model, row) ? 1 : 2;
   if (model->lora_only)
     return n_adapters;
   return row_times(model, row) + n_adapters;
@@ -252,7 +283,9 @@ find_row(const RaModel *model, const Row *rows, const RaLayerKind *k,
       guint32 n = row_n_tensors(model, row);
 
       if (index < n) {
-        t->lora = (RaLoraPart)(index + (model->lora_only ? 1 : 0));
+        index += model->lora_only ? 1 : 0;
+        t->lora =
+            index == 1 && shares_a(model, row) ? RA_LORA_B : (RaLoraPart)index;
         return row;
       }
       index -= n;
@@ -405,6 +438,8 @@ set_shape(const RaModel *model, guint32 kind, const Row *row, RaTensor *t)
     break;
   case RA_TENSOR_NORM:
   case RA_TENSOR_MIXER:
+  case RA_TENSOR_LINEAR_IN:
+  case RA_TENSOR_LINEAR_OUT:
   case RA_TENSOR_VISION:
     set_dims(t, hidden, 1, RA_SPLIT_NONE, 1);
     break;

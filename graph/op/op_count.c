@@ -115,9 +115,9 @@ ra_piece_n_params(const RaShard *shard, const RaPiece *piece)
   const RaModel *m = shard->model;
   guint parts = RA_PART_ALL - RA_PART_EXPERTS;
   uint32_t n_of[RA_MODEL_MAX_KINDS];
-  uint64_t n = ends_n_params(shard, piece) +
-               ra_piece_n_expert_params(shard, piece) +
-               piece->n_layers * ra_lora_rank_layer_n_params(m, shard->tp);
+  uint64_t n =
+      ends_n_params(shard, piece) + ra_piece_n_expert_params(shard, piece) +
+      ra_lora_n_params(m, piece->first_layer, piece->n_layers, shard->tp);
 
   ra_model_count_kinds(m, piece->first_layer, piece->n_layers, n_of);
   for (uint32_t k = 0; k < ra_model_n_kinds(m); k++)
@@ -130,8 +130,8 @@ uint64_t
 ra_piece_n_trained(const RaShard *shard, const RaPiece *piece)
 {
   return shard->model->lora_rank > 0
-             ? piece->n_layers *
-                   ra_lora_rank_layer_n_params(shard->model, shard->tp)
+             ? ra_lora_n_params(shard->model, piece->first_layer,
+                                piece->n_layers, shard->tp)
              : ra_piece_n_params(shard, piece);
 }
 
@@ -200,7 +200,7 @@ static double
 forward_flop(const RaModel *m, const RaBatch *batch, double head_rows,
              uint32_t n_prompts)
 {
-  double adapters = (double)m->n_layers * ra_lora_layer_n_params(m);
+  double adapters = (double)ra_lora_n_params(m, 0, m->n_layers, 1);
   uint32_t n_of[RA_MODEL_MAX_KINDS];
   double mixing = 0;
 

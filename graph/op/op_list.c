@@ -235,7 +235,7 @@ add_heads(RaOpBuilder *b)
   uint64_t kv = b->kv_heads * dim;
   uint64_t qkv = q + (m->kinds[b->kind].one_matrix ? 1 : 2) * kv;
   RaOpMatrices in = {.kind = {RA_TENSOR_Q, RA_TENSOR_K, RA_TENSOR_V},
-                     .out = {q, kv, kv},
+                     .out = {m->attention_gate == 1 ? 2 * q : q, kv, kv},
                      .n = 3,
                      .in = m->hidden};
   RaOpMatrices out = {

@@ -62,7 +62,8 @@ ra_op_add_tp(RaOpBuilder *b, RaOpKind kind, uint64_t bytes)
 static gboolean
 cuts_input(RaTensorKind kind)
 {
-  return kind == RA_TENSOR_O || kind == RA_TENSOR_DOWN;
+  return kind == RA_TENSOR_O || kind == RA_TENSOR_DOWN ||
+         kind == RA_TENSOR_LINEAR_OUT;
 }
 
 /* Outputs of the matrices of @w that have adapters; returns their number. */
@@ -115,7 +116,7 @@ add_backward(RaOpBuilder *b, const RaOpMatrices *w, const uint64_t *out,
 void
 ra_op_add_adapters(RaOpBuilder *b, const RaOpMatrices *w)
 {
-  uint64_t out[3], sum;
+  uint64_t out[4], sum;
   guint n = b->model->lora_rank > 0 ? adapted(b->model, w, out, &sum) : 0;
 
   if (n == 0)

@@ -53,8 +53,8 @@ void ra_op_add_tp(RaOpBuilder *b, RaOpKind kind, uint64_t bytes);
 
 /* Matrices that read the same input and are multiplied in one GEMM. */
 typedef struct {
-  RaTensorKind kind[3];
-  uint64_t out[3]; /* of one tp rank */
+  RaTensorKind kind[4];
+  uint64_t out[4]; /* of one tp rank */
   guint n;
   uint64_t in; /* of one tp rank */
 } RaOpMatrices;

@@ -1,6 +1,7 @@
 /* Ops of latent attention, of indexers and of linear mixers. */
 #include "config.h"
 
+#include "graph/input/lora.h"
 #include "graph/input/plan.h"
 #include "graph/op/op_mixer.h"
 
@@ -246,14 +247,35 @@ add_scan(RaOpBuilder *b)
   }
 }
 
+/* The adapters of the first and the last matrix of a gated delta net; @in: of
+ * the first. */
 static void
-add_step(RaOpBuilder *b, const Step *s)
+add_linear_adapters(RaOpBuilder *b, gboolean in, uint64_t width)
+{
+  RaOpMatrices w = {.in = width};
+
+  if (b->model->kinds[b->kind].mixer != RA_MIXER_DELTA)
+    return;
+  w.kind[0] = RA_TENSOR_LINEAR_OUT;
+  w.out[0] = b->model->hidden;
+  w.n = 1;
+  if (in) {
+    w.n = ra_lora_linear_in(b->model, b->shard->tp, w.out);
+    for (guint i = 0; i < w.n; i++)
+      w.kind[i] = RA_TENSOR_LINEAR_IN;
+  }
+  ra_op_add_adapters(b, &w);
+}
+
+static void
+add_step(RaOpBuilder *b, const Step *s, gboolean first)
 {
   gboolean back = is_back(b);
 
   switch (s->kind) {
   case LINEAR:
     ra_op_add_linear(b, b->tokens, s->n, s->k, s->batch);
+    add_linear_adapters(b, first, s->k);
     break;
   case NORM:
     ra_op_add(b, back ? RA_OP_NORM_BACKWARD : RA_OP_NORM, b->tokens * s->n,
@@ -292,6 +314,9 @@ ra_op_add_mixer(RaOpBuilder *b)
     make_latent(b, &s);
   else
     make_linear(b, &s);
-  for (guint i = 0; i < s.n; i++)
-    add_step(b, &s.steps[is_back(b) ? s.n - 1 - i : i]);
+  for (guint i = 0; i < s.n; i++) {
+    guint at = is_back(b) ? s.n - 1 - i : i;
+
+    add_step(b, &s.steps[at], at == 0);
+  }
 }

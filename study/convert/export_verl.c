@@ -59,8 +59,12 @@ is_megatron(const RaCallPlan *how)
 /* (transfer full): peft's modules are our targets with `_proj`; Megatron's have
  * several of them. */
 static char *
-modules_of(const char *targets, gboolean is_megatron)
+modules_of(const RaModel *model, const char *targets, gboolean is_megatron)
 {
+  const char *in = is_megatron                  ? "in_proj"
+                   : ra_lora_fuses_gates(model) ? "in_proj_qkvz,in_proj_ba"
+                                                : "in_proj_qkv,in_proj_z,"
+                                                  "in_proj_b,in_proj_a";
   static const struct {
     const char *target, *module;
   } fused[] = {{"q", "linear_qkv"},    {"k", "linear_qkv"},
@@ -71,7 +75,9 @@ modules_of(const char *targets, gboolean is_megatron)
   GString *out = g_string_new("[");
 
   for (guint i = 0; words[i]; i++) {
-    g_autofree char *module = g_strconcat(words[i], "_proj", NULL);
+    g_autofree char *module = g_str_equal(words[i], "in")
+                                  ? g_strdup(in)
+                                  : g_strconcat(words[i], "_proj", NULL);
 
     for (guint k = 0; is_megatron && k < G_N_ELEMENTS(fused); k++) {
       if (g_str_equal(words[i], fused[k].target)) {
@@ -100,7 +106,8 @@ put_lora(const Writer *w, RaRecipeKind kind, const char *prefix)
   ra_export_put(w->export, prefix, w->is_megatron ? "lora.rank" : "lora_rank",
                 "%u", model->lora_rank);
   text = ra_lora_targets_text(model);
-  modules = text ? modules_of(text, w->is_megatron) : g_strdup("all-linear");
+  modules =
+      text ? modules_of(model, text, w->is_megatron) : g_strdup("all-linear");
   if (text || !w->is_megatron)
     ra_export_put(w->export, prefix,
                   w->is_megatron ? "lora.target_modules" : "target_modules",

@@ -7,9 +7,6 @@
 #include "graph/input/lora.h"
 #include "study/convert/recipe_impl.h"
 
-/* Matrices where no list names them: every one of a layer. */
-#define ALL "q, k, v, o, gate, up, down"
-
 /* Matrices that Megatron fuses (megatron/core/transformer). */
 static const struct {
   const char *module, *targets;
@@ -19,8 +16,8 @@ static const struct {
              {"linear_fc2", "down"}};
 
 /* (transfer full) (nullable): "q" of "q_proj", or of "*.self_attn.q_proj", as
- * peft names the matrices of Hugging Face's decoders; "q, k, v" of
- * "linear_qkv". */
+ * peft names the matrices of Hugging Face's decoders; "in" of "in_proj_qkv" and
+ * the others of a gated delta net; "q, k, v" of "linear_qkv". */
 static char *
 target_of(const char *module)
 {
@@ -32,6 +29,8 @@ target_of(const char *module)
     if (g_str_equal(word, fused[i].module))
       return g_strdup(fused[i].targets);
   }
+  if (g_str_has_prefix(word, "in_proj_"))
+    return g_strdup("in");
   if (!end || end[5])
     return NULL;
   *end = '\0';
@@ -77,12 +76,14 @@ read_targets(RaSettings *s, const char *key, char **out, GError **error)
     if (!target)
       return ra_settings_fail(s, key, error,
                               "all-linear, or of q_proj, k_proj, v_proj, "
-                              "o_proj, gate_proj, up_proj, down_proj, or of "
-                              "linear_qkv, linear_proj, linear_fc1, "
-                              "linear_fc2");
+                              "o_proj, gate_proj, up_proj, down_proj, in_proj, "
+                              "out_proj, or of linear_qkv, linear_proj, "
+                              "linear_fc1, linear_fc2");
+    if (g_str_equal(target, "in") && strstr(targets->str, "in"))
+      continue; /* of in_proj_qkv, in_proj_z and so on */
     g_string_append_printf(targets, "%s%s", targets->len ? ", " : "", target);
   }
-  if (targets->len > 0 && !g_str_equal(targets->str, ALL))
+  if (targets->len > 0)
     *out = g_string_free(g_steal_pointer(&targets), FALSE);
   return TRUE;
 }

@@ -179,6 +179,14 @@ run export lora.plan -o lora-out.yaml
   model actor | grep ^lora >mine && [ -s mine ] &&
   grep ^lora again/lora.workload | cmp -s - mine
 result $? "and in again, from YAML too"
+# A hybrid model: in_proj_* of its gated delta nets, out and in again.
+sed 's|actor_rollout_ref.model.path=[^ ]*|actor_rollout_ref.model.path=Qwen/Qwen3.5-4B actor_rollout_ref.model.lora_rank=8 actor_rollout_ref.model.target_modules=[in_proj_qkv,in_proj_z,q_proj,out_proj]|' \
+  "$data/verl-grpo-qwen2-7b.sh" >lora.sh
+run import lora.sh -o . --force --format=tsv
+model actor | grep -qx 'lora-targets = in, q, out' &&
+  run export lora.plan --to=verl -o lora-out.sh --format=tsv &&
+  grep -qF "target_modules='[q_proj,in_proj_qkv,in_proj_z,in_proj_b,in_proj_a,out_proj]'" lora-out.sh
+result $? "adapters of gated delta nets"
 lora openrlhf-ppo-70b.sh '--bf16' '--lora_rank 16' &&
   model critic | grep -qx 'lora-rank = 16' &&
   model actor | grep -qx 'lora-sync = merged' &&

@@ -124,6 +124,22 @@ gemm_flop(const RaShard *shard, RaPhase phase)
   return flop;
 }
 
+/* The same of a whole hybrid model: GEMMs of its layers. */
+static double
+layers_flop(const RaShard *shard, RaPhase phase)
+{
+  RaPiece piece = {0, shard->model->n_layers, 0, 0};
+  RaBatch batch = {1, TOKENS, TOKENS, TOKENS * (TOKENS + 1) / 2};
+  RaOp ops[RA_OP_LIST_MAX];
+  guint n = ra_op_list(shard, &piece, phase, &batch, ops);
+  double flop = 0;
+
+  for (guint i = 0; i < n; i++)
+    if (ops[i].kind == RA_OP_GEMM)
+      flop += ops[i].count * ra_op_flop(&ops[i]);
+  return flop;
+}
+
 static double
 reduced_bytes(const RaShard *shard, RaPhase phase)
 {
@@ -312,6 +328,126 @@ START_TEST(shared_base)
 }
 END_TEST
 
+/* --- hybrid models --- */
+
+/* The actor of @config with adapters of rank 4 on one GPU, but for @train. */
+static PlanText *
+hybrid_new(const char *config, const char *targets, const char *train)
+{
+  g_autofree char *actor =
+      g_strdup_printf("trainable = true\nlora-rank = 4\n%s", targets);
+  g_autofree char *tiny = workload_text(actor, "");
+  g_auto(GStrv) parts = g_strsplit(tiny, "tiny.json", -1);
+  g_autofree char *workload = g_strjoinv(config, parts);
+  g_autofree char *cluster = plan_text_cluster(1);
+  g_autofree char *plan = g_strdup_printf(
+      "[plan]\nformat = 1\nworkload = x.workload\ncluster = x.cluster\n"
+      "[call gen]\nmesh = node0:gpu0\n[call ref]\nmesh = node0:gpu0\n"
+      "[call train]\n%s\n",
+      train);
+
+  return plan_text_new(workload, cluster, plan, 1);
+}
+
+/* Qwen3.5-4B: h = 2560, ffn = 9216; 8 of 32 layers have attention of 16 heads
+ * and 4 kv heads of 256, 24 are gated delta nets of 16 heads of keys and 32 of
+ * values of 128.  Inputs and outputs of the linear layers that PEFT finds,
+ * all-linear, in a layer:
+ *
+ *     in_proj_qkv  2560 + 2 x 2048 + 4096 = 10,752
+ *     in_proj_z    2560 + 4096            =  6,656
+ *     in_proj_b, a 2 (2560 + 32)          =  5,184
+ *     out_proj     4096 + 2560            =  6,656   29,248 of a delta net
+ *     q_proj       2560 + 2 x 4096        = 10,752   with its gate
+ *     k, v_proj    2 (2560 + 1024)        =  7,168
+ *     o_proj       4096 + 2560            =  6,656   24,576 of attention
+ *     MLP          3 (2560 + 9216)        = 35,328
+ *
+ * 24 x 29,248 + 8 x 24,576 + 32 x 35,328 = 2,029,056 a rank.  On one of two tp
+ * ranks what is cut is half: 24 x 21,024 + 8 x 17,408 + 32 x 21,504 =
+ * 1,331,968.  The base has 4,205,751,296 parameters: attention 36,700,672 and
+ * delta nets 42,139,840 a layer, MLP and norms 70,784,000, embedding (tied) and
+ * last norm 635,701,760. */
+START_TEST(hybrid)
+{
+  static const char one[] = "mesh = node0:gpu0";
+  static const char two[] = "mesh = node0:gpu[0-1]\ntp = 2";
+  PlanText *t = hybrid_new("qwen3.5-4b.json", "", one);
+  const RaWorkloadModel *m = &t->workload->models[0];
+  RaBatch batch = {1, TOKENS, TOKENS, TOKENS * (TOKENS + 1) / 2};
+  double twice = 2.0 * TOKENS, a = 4 * 2029056.0;
+  RaShard s = {.model = m->model, .tp = 1, .loss = 1}, whole = s;
+  RaMemory *account;
+
+  whole.model = m->base;
+  ck_assert_uint_eq(ra_model_n_params(m->adapters), 4 * 2029056ull);
+  ck_assert_uint_eq(sum_tensors(m->adapters), 4 * 2029056ull);
+  ck_assert_uint_eq(ra_model_n_params(m->base), 4205751296ull);
+  ck_assert_uint_eq(sum_tensors(m->model), 4205751296ull + 4 * 2029056ull);
+  /* A of qkv behind q, and B of its three parts; z, b and a have their own:
+   * 4 + 6 in, 1 + 1 out, and 6 of the MLP; attention 1 + 2 of q, 6, 6. */
+  ck_assert_uint_eq(ra_model_n_tensors(m->adapters), 24 * 18 + 8 * 15);
+  /* All weights but the embedding's compute gradients of inputs. */
+  ck_assert_double_eq(layers_flop(&s, RA_PHASE_FORWARD) -
+                          layers_flop(&whole, RA_PHASE_FORWARD),
+                      twice * a);
+  ck_assert_double_eq(layers_flop(&s, RA_PHASE_BACKWARD),
+                      layers_flop(&whole, RA_PHASE_FORWARD) + 2 * twice * a);
+  ck_assert_double_eq(ra_model_forward_flop(m->model, &batch) -
+                          ra_model_forward_flop(m->base, &batch),
+                      twice * a);
+  plan_text_free(t);
+  t = hybrid_new("qwen3.5-4b.json", "", two);
+  account = ra_memory_new(t->plan);
+  ck_assert_uint_eq(account->calls[TRAIN].stages[0].grad_bytes,
+                    2 * 4 * 1331968ull);
+  ck_assert_uint_eq(ra_piece_n_trained(&account->calls[TRAIN].shard,
+                                       account->calls[TRAIN].pieces),
+                    4 * 1331968ull);
+  ra_memory_free(account);
+  plan_text_free(t);
+  /* Delta nets alone. */
+  t = hybrid_new("qwen3.5-4b.json", "lora-targets = in, out\n", one);
+  ck_assert_uint_eq(ra_model_n_params(t->workload->models[0].adapters),
+                    4 * 24 * 29248ull);
+  plan_text_free(t);
+}
+END_TEST
+
+/* Qwen3-Next-80B-A3B: h = 2048; 36 delta nets of the same heads, whose z is in
+ * the matrix of q, k and v, and a in that of b: 2048 + 12,288, 2048 + 64 and
+ * 4096 + 2048, 22,592 a layer; 12 layers of 16 heads and 2 kv heads of 256,
+ * 10,240 + 2 x 2,560 + 6,144 = 21,504.  Experts have none. */
+START_TEST(fused)
+{
+  PlanText *t = hybrid_new("qwen3-next-80b-a3b.json", "", "mesh = node0:gpu0");
+  const RaWorkloadModel *m = &t->workload->models[0];
+
+  ck_assert_uint_eq(ra_model_n_params(m->adapters),
+                    4 * (36 * 22592ull + 12 * 21504ull));
+  ck_assert_uint_eq(sum_tensors(m->adapters),
+                    4 * (36 * 22592ull + 12 * 21504ull));
+  plan_text_free(t);
+}
+END_TEST
+
+/* Latent attention has matrices of other shapes. */
+START_TEST(not_modelled)
+{
+  g_autofree char *tiny = workload_text(adapted, "");
+  g_auto(GStrv) parts = g_strsplit(tiny, "tiny.json", -1);
+  g_autofree char *text = g_strjoinv("deepseek-v3.json", parts);
+  g_autofree char *name =
+      g_build_filename(g_getenv("srcdir"), "tests", "data", "x.workload", NULL);
+  g_autoptr(RaKeyFile) file = ra_key_file_parse(name, text, strlen(text), NULL);
+  g_autoptr(GError) error = NULL;
+
+  ck_assert_ptr_null(ra_workload_load(file, &error));
+  ck_assert_ptr_nonnull(
+      strstr(error->message, "neither plain attention nor gated delta nets"));
+}
+END_TEST
+
 /* Merged weights compute as a model without adapters. */
 START_TEST(merged)
 {
@@ -336,6 +472,8 @@ START_TEST(bad)
       {"trainable = true\nlora-sync = merged", "", "expected 'lora-rank' too"},
       {"trainable = true\nlora-rank = 4\nlora-targets = w", "",
        "unknown target 'w'"},
+      {"trainable = true\nlora-rank = 4\nlora-targets = in", "",
+       "has no dense matrix 'in' to adapt"},
       {"trainable = true\nlora-rank = 5000", "", "4096"},
       {"trainable = true", "base-of = actor",
        "expected a model with 'lora-rank'"},
@@ -375,6 +513,9 @@ lora_suite(void)
   tcase_add_test(tcase, reduced);
   tcase_add_test(tcase, moves);
   tcase_add_test(tcase, shared_base);
+  tcase_add_test(tcase, hybrid);
+  tcase_add_test(tcase, fused);
+  tcase_add_test(tcase, not_modelled);
   tcase_add_test(tcase, merged);
   tcase_add_test(tcase, bad);
   suite_add_tcase(suite, tcase);
