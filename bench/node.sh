@@ -44,9 +44,8 @@ build=${NODE_BUILD:-$top/build-node} bin=${NODE_BUILD:-$top/build-node}
 out=node again=no dry=no step_s='' total_s=1500 steps=()
 longest_s=480 # of any step, for a machine that ends a command after 600 s
 
-# What a step may take, seconds: calibrate what its plan says of the quick grid (it took
-# 17 s on an H100); the others rest on no measurement, and end what hangs.
-# Together 25 minutes.
+# Limits of the steps, seconds; together 25 minutes.  calibrate took 17 s on an
+# H100; the others rest on no measurement, and end what hangs.
 declare -A limit_s=([build]=260 [device]=20 [tests]=90 [peer]=60 [kernels]=90
   [calibrate]=150 [run]=120 [families]=90 [loop]=210 [train]=150 [decode]=40
   [reallocation]=40 [collectives]=60 [ptxas]=60 [sanitize]=60)

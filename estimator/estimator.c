@@ -430,7 +430,8 @@ optimizer_s(const RaEstimator *estimator, const RaOp *op)
 
   step.dim[1] = 0;
   cast_s = op->dim[1] > 0
-               ? ra_memory_op_s(&estimator->memory[RA_MEMORY_ADD], &cast)
+               ? ra_memory_op_s(
+                     &estimator->memory[ra_estimator_memory_kind(&cast)], &cast)
                : 0;
   if (!(op->flags & RA_OP_ON_CPU))
     return cast_s +

@@ -251,20 +251,21 @@ slope_of(const RaKDecode &shape, uint32_t kv_head, int group, int row)
 
 /* Tokens of a block: a part of a sequence's. */
 struct Span {
-  uint32_t kv_head;
+  uint32_t sequence, kv_head;
   int first, end, length; /* length: of the sequence */
 };
 
 __device__ static inline Span
-span_of(const RaKDecode &shape, uint32_t sequence, uint32_t kv_head)
+span_of(const RaKDecode &shape)
 {
+  uint32_t kv_head = blockIdx.y, sequence = blockIdx.z;
   int length = (int)shape.lengths[sequence];
   int n_all = (length + TILE - 1) / TILE;
   int each = (n_all + (int)shape.n_parts - 1) / (int)shape.n_parts * TILE;
   int first = (int)blockIdx.x * each;
 
-  return {kv_head, first, first + each < length ? first + each : length,
-          length};
+  return {sequence, kv_head, first,
+          first + each < length ? first + each : length, length};
 }
 
 /* Goes over the tiles of @span, of which the first is under way.  @rows: of
@@ -330,10 +331,10 @@ __launch_bounds__(THREADS)
   uint16_t *tile_k = tile_q + ROWS * HD;     /* two; at the end the sums */
   uint16_t *tile_v = tile_k + 2 * TILE * HD; /* two */
   float *whole = reinterpret_cast<float *>(tile_k); /* WARPS, ROWS, HD */
-  uint32_t kv_head = blockIdx.y, s = blockIdx.z;
+  const Span span = span_of(shape);
+  uint32_t kv_head = span.kv_head, s = span.sequence;
   int group = (int)(shape.q_heads / shape.kv_heads);
   const Pages pages = pages_of(shape, s);
-  const Span span = span_of(shape, s, kv_head);
   int lane = (int)threadIdx.x % RA_WARP;
   size_t first_row = (size_t)s * shape.q_heads + kv_head * (uint32_t)group;
   Part mine[2] = {{-INFINITY, 0.0f}, {-INFINITY, 0.0f}};

@@ -73,25 +73,43 @@ ra_after()
 #endif
 }
 
-#ifdef __CUDACC__
-
-/* TRUE if kernels may overlap on the current device. */
-static inline bool
-ra_overlaps(void)
+/* Compute capability of the current device, 90 for 9.0; 0: there is none. */
+static inline int
+ra_capability(void)
 {
-  int device, major = 0;
+  int device, major = 0, minor = 0;
 
-  return cudaGetDevice(&device) == cudaSuccess &&
-         cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor,
-                                device) == cudaSuccess &&
-         major >= 9;
+  if (cudaGetDevice(&device) != cudaSuccess ||
+      cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor,
+                             device) != cudaSuccess ||
+      cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor,
+                             device) != cudaSuccess)
+    return 0;
+  return 10 * major + minor;
 }
+
+/* Architecture, 900 for 9.0, that the text which runs on a device of
+ * @capability was compiled for: the highest of @n that the device has; 0: it
+ * runs none.  Text for 8.0 runs on a 9.0 too, and waits for no kernel. */
+static inline int
+ra_text_for(const int *architectures, int n, int capability)
+{
+  int most = 0;
+
+  for (int i = 0; i < n; i++)
+    if (architectures[i] <= 10 * capability && architectures[i] > most)
+      most = architectures[i];
+  return most;
+}
+
+#ifdef __CUDACC__
 
 template <typename... Parameters, typename... Arguments>
 static inline void
 ra_launch_after(void (*kernel)(Parameters...), dim3 grid, dim3 block,
                 size_t n_dynamic, void *stream, Arguments... arguments)
 {
+  static const int architectures[] = {__CUDA_ARCH_LIST__};
   cudaLaunchAttribute attribute = {};
   cudaLaunchConfig_t config = {};
 
@@ -102,7 +120,10 @@ ra_launch_after(void (*kernel)(Parameters...), dim3 grid, dim3 block,
   config.dynamicSmemBytes = n_dynamic;
   config.stream = static_cast<cudaStream_t>(stream);
   config.attrs = &attribute;
-  config.numAttrs = ra_overlaps() ? 1 : 0;
+  config.numAttrs =
+      ra_text_for(architectures,
+                  (int)(sizeof architectures / sizeof *architectures),
+                  ra_capability()) >= 900;
   (void)cudaLaunchKernelEx(&config, kernel, arguments...); /* a last error */
 }
 

@@ -494,14 +494,7 @@ ra_wgmma_columns(float (&d)[8][4], uint64_t a, uint64_t b, bool adds)
 static inline bool
 ra_is_sm90(void)
 {
-  int device, major = 0, minor = 0;
-
-  return cudaGetDevice(&device) == cudaSuccess &&
-         cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor,
-                                device) == cudaSuccess &&
-         cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor,
-                                device) == cudaSuccess &&
-         major == 9 && minor == 0;
+  return ra_capability() == 90;
 }
 
 /* ---- Registers of a warpgroup (9.7.19.5, setmaxnreg) ----------------------*/

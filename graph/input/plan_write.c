@@ -132,15 +132,14 @@ append_residency(GString *out, const RaCallPlan *call)
     g_string_append_printf(out, "realloc = %s\n", realloc_words[call->realloc]);
 }
 
-/* Keys of linear layers that compute in fp8. */
-static void
-append_fp8(GString *out, const RaCallPlan *call)
+void
+ra_plan_append_fp8(GString *out, int scaling, gboolean params)
 {
   g_string_append(out, "gemm-dtype = fp8\n");
-  if (call->fp8_scaling != RA_FP8_BLOCKWISE)
+  if (scaling != RA_FP8_BLOCKWISE)
     g_string_append_printf(out, "fp8-scaling = %s\n",
-                           ra_fp8_scaling_words[call->fp8_scaling]);
-  if (call->fp8_params)
+                           ra_fp8_scaling_words[scaling]);
+  if (params)
     g_string_append(out, "fp8-params = true\n");
 }
 
@@ -191,7 +190,7 @@ append_call(GString *out, const RaPlan *plan, uint32_t index)
     g_string_append_printf(out, "kv-dtype = %s\n",
                            dtype_words[to->kv_dtype - 1]);
   if (to->fp8_gemms)
-    append_fp8(out, to);
+    ra_plan_append_fp8(out, to->fp8_scaling, to->fp8_params);
   if (to->launch == RA_LAUNCH_GRAPH)
     g_string_append(out, "launch = graph\n");
   append_rank_order(out, to);

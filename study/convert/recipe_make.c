@@ -348,17 +348,6 @@ put_stage_layers(RaRecipe *recipe, const RaRecipeCall *call, uint32_t n_layers,
 }
 
 static void
-put_fp8(const RaRecipeCall *call, GString *out)
-{
-  if (!call->fp8_gemms)
-    return;
-  g_string_append_printf(out, "gemm-dtype = fp8\nfp8-scaling = %s\n",
-                         ra_fp8_scaling_words[call->fp8_scaling]);
-  if (call->fp8_params)
-    g_string_append(out, "fp8-params = true\n");
-}
-
-static void
 put_train(const RaRecipeCall *call, GString *out)
 {
   if (call->n_virtual > 1 && call->pp > 1)
@@ -454,7 +443,8 @@ put_call(RaRecipe *recipe, RaRecipeKind kind, const char *name,
     g_string_append(out, "balance = tokens\n");
   if (kind != RA_RECIPE_GENERATE) {
     put_padding(call, out);
-    put_fp8(call, out);
+    if (call->fp8_gemms)
+      ra_plan_append_fp8(out, call->fp8_scaling, call->fp8_params);
   }
   if (call->n_mini_batches > 0 &&
       call->n_mini_batches != recipe->n_mini_batches)

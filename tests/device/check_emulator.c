@@ -94,6 +94,21 @@ START_TEST(test_eager)
 }
 END_TEST
 
+/* A build for 8.0 and 10.0 runs text for 8.0 on a 9.0, which waits for no
+ * kernel in front: a launch must not overlap there, whatever the device could
+ * do. */
+START_TEST(test_text)
+{
+  static const int old[] = {800, 1000}, all[] = {900, 800};
+
+  ck_assert_int_eq(emu_text(old, 2, 90), 800);
+  ck_assert_int_eq(emu_text(old, 2, 100), 1000);
+  ck_assert_int_eq(emu_text(old, 2, 75), 0);
+  ck_assert_int_eq(emu_text(all, 2, 90), 900);
+  ck_assert_int_eq(emu_text(all, 2, 89), 800);
+}
+END_TEST
+
 /* Launches that a device takes, at its limits. */
 START_TEST(test_allowed)
 {
@@ -305,6 +320,7 @@ emulator_suite(void)
   tcase_add_test_raise_signal(tcase, test_split_warp, SIGABRT);
   tcase_add_test_raise_signal(tcase, test_lost_copy, SIGABRT);
   tcase_add_test_raise_signal(tcase, test_eager, SIGABRT);
+  tcase_add_test(tcase, test_text);
   tcase_add_test(tcase, test_allowed);
   tcase_add_loop_test_raise_signal(tcase, test_refused, SIGABRT, 0, 8);
   tcase_add_loop_test(tcase, test_pinned, 0, 1);

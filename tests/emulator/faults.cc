@@ -96,6 +96,12 @@ emu_split_warp(int *out)
   RA_LAUNCH(split_warp_kernel, 1, THREADS, 0, NULL, out);
 }
 
+extern "C" int
+emu_text(const int *architectures, int n, int capability)
+{
+  return ra_text_for(architectures, n, capability);
+}
+
 extern "C" void
 emu_eager(void)
 {

@@ -15,6 +15,7 @@ void emu_lonely_barrier(void);
 void emu_split_warp(int *out);
 void emu_lost_copy(const int *in);
 void emu_eager(void);
+int emu_text(const int *architectures, int n, int capability);
 /* Launches of an empty kernel: a plain one; one with dynamic shared memory,
  * which it requests if @asks (the result is 0 or that of the request); one with
  * too much static shared memory. */

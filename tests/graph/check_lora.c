@@ -110,12 +110,11 @@ END_TEST
 /* --- ops --- */
 
 static double
-gemm_flop(const RaShard *shard, RaPhase phase)
+gemm_flop_of(const RaShard *shard, const RaPiece *piece, RaPhase phase)
 {
-  RaPiece piece = {0, LAYERS, 1, 1};
   RaBatch batch = {1, TOKENS, TOKENS, TOKENS * (TOKENS + 1) / 2};
   RaOp ops[RA_OP_LIST_MAX];
-  guint n = ra_op_list(shard, &piece, phase, &batch, ops);
+  guint n = ra_op_list(shard, piece, phase, &batch, ops);
   double flop = 0;
 
   for (guint i = 0; i < n; i++)
@@ -124,20 +123,18 @@ gemm_flop(const RaShard *shard, RaPhase phase)
   return flop;
 }
 
-/* The same of a whole hybrid model: GEMMs of its layers. */
+static double
+gemm_flop(const RaShard *shard, RaPhase phase)
+{
+  return gemm_flop_of(shard, &(RaPiece){0, LAYERS, 1, 1}, phase);
+}
+
+/* GEMMs of all layers of a whole hybrid model. */
 static double
 layers_flop(const RaShard *shard, RaPhase phase)
 {
-  RaPiece piece = {0, shard->model->n_layers, 0, 0};
-  RaBatch batch = {1, TOKENS, TOKENS, TOKENS * (TOKENS + 1) / 2};
-  RaOp ops[RA_OP_LIST_MAX];
-  guint n = ra_op_list(shard, &piece, phase, &batch, ops);
-  double flop = 0;
-
-  for (guint i = 0; i < n; i++)
-    if (ops[i].kind == RA_OP_GEMM)
-      flop += ops[i].count * ra_op_flop(&ops[i]);
-  return flop;
+  return gemm_flop_of(shard, &(RaPiece){0, shard->model->n_layers, 0, 0},
+                      phase);
 }
 
 static double
