@@ -21,6 +21,7 @@ ra_probe_has(RaOpKind kind)
   case RA_OP_SCAN:
   case RA_OP_SCAN_BACKWARD:
   case RA_OP_SCAN_STEP:
+  case RA_OP_CAST: /* nor their casts to 8 bits */
   case RA_OP_EXPERTS: /* measured as its parts */
   case RA_OP_EXPERTS_BACKWARD:
   case RA_N_OPS:
