@@ -490,8 +490,7 @@ explore_tree(Exact *s, const RaPoint *root)
 {
   Tree t = {.s = s};
 
-  t.bound = ra_exact_bound_new(s->space->workload,
-                               ra_cluster_n_gpus(s->space->cluster),
+  t.bound = ra_exact_bound_new(s->space, ra_cluster_n_gpus(s->space->cluster),
                                s->space->options.n_iterations);
   for (uint32_t c = 0; c < s->n_calls; c++) {
     make_sizes(&t, c);

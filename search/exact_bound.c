@@ -15,6 +15,7 @@ struct _RaExactBound {
   double n_gpus;
   gboolean is_ordered; /* calls that share GPUs run in program order */
   uint32_t trainer[RA_POINT_MAX];
+  uint32_t lag[RA_POINT_MAX]; /* see ra_space_lag() */
 
   /* of the replay */
   const RaExactCall *calls;
@@ -26,9 +27,9 @@ struct _RaExactBound {
 };
 
 RaExactBound *
-ra_exact_bound_new(const RaWorkload *workload, uint32_t n_gpus,
-                   uint32_t n_iterations)
+ra_exact_bound_new(const RaSpace *space, uint32_t n_gpus, uint32_t n_iterations)
 {
+  const RaWorkload *workload = space->workload;
   RaExactBound *b = g_new0(RaExactBound, 1);
 
   b->workload = workload;
@@ -41,6 +42,7 @@ ra_exact_bound_new(const RaWorkload *workload, uint32_t n_gpus,
     const RaCall *call = &workload->calls[c];
 
     b->is_ordered &= call->n_parts == 1;
+    b->lag[c] = ra_space_lag(space, c);
     b->trainer[c] = call->model == RA_NONE
                         ? RA_NONE
                         : ra_workload_trainer(workload, call->model);
@@ -76,7 +78,7 @@ static void
 wait_for_all(const RaExactBound *b, Node *node, uint32_t k, uint32_t c)
 {
   const RaCall *call = &b->workload->calls[c];
-  uint32_t n = b->n_calls, lag = 1 + call->staleness;
+  uint32_t n = b->n_calls, lag = b->lag[c];
   gboolean is_earlier = TRUE;
 
   for (guint i = 0; i < call->n_inputs; i++) {

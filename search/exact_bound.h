@@ -1,7 +1,7 @@
 /* Lower bound of the run time of partly known plans: the duration and number of
  * GPUs of each call are known, the place is not.
  *
- *     g_autoptr(RaExactBound) bound = ra_exact_bound_new(workload, n_gpus, 5);
+ *     g_autoptr(RaExactBound) bound = ra_exact_bound_new(space, n_gpus, 5);
  *     RaExactCall calls[RA_POINT_MAX] = ...;
  *     double run_s = ra_exact_bound_s(bound, calls);
  *
@@ -42,13 +42,13 @@ typedef struct {
 
 /**
  * ra_exact_bound_new:
- * @workload: borrowed; at most RA_POINT_MAX calls
+ * @space: its workload is borrowed
  * @n_gpus: GPUs of the cluster
  * @n_iterations: iterations that plans are replayed for.  The bound replays
  *   only as many whole iterations as have at most 64 calls together.  The
  *   GPU-seconds of all iterations are a bound, too.
  */
-RaExactBound *ra_exact_bound_new(const RaWorkload *workload, uint32_t n_gpus,
+RaExactBound *ra_exact_bound_new(const RaSpace *space, uint32_t n_gpus,
                                  uint32_t n_iterations);
 void ra_exact_bound_free(RaExactBound *bound);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(RaExactBound, ra_exact_bound_free)

@@ -44,7 +44,8 @@ typedef struct {
   double makespan_s;  /* end of all nodes */
   double peak_bytes;  /* of the fullest GPU, with framework and slack; an upper
                          bound unless is_exact */
-  double over_bytes;  /* exact: bytes that do not fit; 0: the plan fits */
+  double over_bytes;  /* exact: bytes that do not fit, all of a GPU where a call
+                         has GPUs of a rollout service; 0: the plan fits */
   gboolean is_exact;  /* peak_bytes is the exact peak */
   gboolean is_bound;  /* times are lower bounds of the plan's */
 } RaScore;

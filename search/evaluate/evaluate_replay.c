@@ -157,7 +157,7 @@ bound_call(RaEvaluator *e, uint32_t c, uint32_t k)
     ra_simd_max(call->inputs[i].n_chunks > 1 ? &chunk : &begin,
                 &e->bound_s[k * n + from]);
   }
-  lag = 1 + call->staleness;
+  lag = ra_space_lag(e->space, c);
   if (e->trainer[c] != RA_NONE && k >= lag) {
     const RaLaneReal *made = &e->bound_s[(k - lag) * n + e->trainer[c]];
     RaLaneReal here;

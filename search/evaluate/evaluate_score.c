@@ -75,11 +75,27 @@ ra_evaluator_meets(const RaEvaluator *evaluator, guint lane, uint32_t call)
   return meets;
 }
 
+/* TRUE if a call has GPUs of a rollout service, which shares none. */
+static gboolean
+disturbs_service(const RaEvaluator *e, guint lane)
+{
+  const RaLane1 *l = &e->lanes[lane];
+
+  for (uint32_t c = 0; e->space->services && c < e->n_calls; c++)
+    for (uint32_t d = 0; l->candidate[c]->plan.service && d < e->n_calls; d++)
+      if (d != c && l->layout[d] != RA_NONE &&
+          e->overlap[c * e->n_calls + d].of[lane])
+        return TRUE;
+  return FALSE;
+}
+
 gboolean
 ra_evaluator_certainly_over(RaEvaluator *evaluator, guint lane)
 {
   double limit = evaluator->limit_bytes;
 
+  if (disturbs_service(evaluator, lane))
+    return TRUE;
   return total_bytes(evaluator, evaluator->most_bytes->of[lane]) > limit &&
          total_bytes(evaluator,
                      (double)ra_evaluator_least_bytes(evaluator, lane)) > limit;
@@ -98,7 +114,9 @@ ra_evaluator_exact_peak(RaEvaluator *evaluator, guint lane,
     limit = ra_cluster_memory_bytes(evaluator->space->cluster, 1u << kind);
   }
   inout_score->peak_bytes = total_bytes(evaluator, (double)used);
-  inout_score->over_bytes = MAX(inout_score->peak_bytes - limit, 0.0);
+  inout_score->over_bytes = disturbs_service(evaluator, lane)
+                                ? limit
+                                : MAX(inout_score->peak_bytes - limit, 0.0);
   inout_score->is_exact = TRUE;
 }
 
@@ -158,7 +176,7 @@ ra_evaluator_run_asked(RaEvaluator *evaluator, guint lanes,
         score->over_bytes = MAX(score->peak_bytes - limit, 0.0);
       else if (score->peak_bytes > limit && limit_s)
         weigh_peak(evaluator, lane, limit_s[lane], score);
-      else if (score->peak_bytes > limit)
+      else if (score->peak_bytes > limit || disturbs_service(evaluator, lane))
         ra_evaluator_exact_peak(evaluator, lane, score);
     }
   }

@@ -190,7 +190,7 @@ make_node(const RaEvaluator *e, Maker *m, uint32_t at, uint32_t k)
   uint32_t n = e->n_calls, c = e->workload->order[at];
   const RaCall *call = &e->workload->calls[c];
   Node *node = &m->screen->nodes[k * n + at];
-  uint32_t lag = 1 + call->staleness;
+  uint32_t lag = ra_space_lag(e->space, c);
   uint64_t before = 0;
 
   *node = (Node){.call = (uint16_t)c, .made = NONE, .first = m->n_waits};

@@ -15,7 +15,8 @@
  * The signature of a plan without copies in host memory consists of three
  * things: which readers of a trained model share a layout other than the
  * trainer's, which of those that share the trainer's lag behind it, and the
- * residencies.  With copies in host memory it also has the order in which all
+ * residencies; where rollout services are candidates, also how often they get a
+ * version.  With copies in host memory it also has the order in which all
  * meshes begin and end.  Then only transfers are ever off.
  *
  * Typical sizes: PPO, 5 iterations: 93 nodes, 220 predecessors, 3 KB; one to
@@ -131,7 +132,7 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(RaFlatGraph, ra_flat_graph_free)
  *
  * Cost: O(calls^2), no allocation.
  */
-#define RA_SIGNATURE_BYTES 192
+#define RA_SIGNATURE_BYTES 224
 /* Index of the byte with the number of significant bytes, after the stands. */
 #define RA_SIGNATURE_LENGTH_AT (4 + RA_POINT_MAX)
 void ra_flat_graph_signature(const RaSpace *space, const RaPoint *point,

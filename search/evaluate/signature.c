@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "graph/input/plan_service.h"
 #include "search/evaluate/flat_graph_impl.h"
 
 gboolean
@@ -168,6 +169,14 @@ ra_flat_graph_signature(const RaSpace *space, const RaPoint *point,
     memcpy(at, &places, sizeof places);
     at += sizeof places;
   }
+  for (guint c = 0; space->services && c < w->n_calls; c++)
+    if (space->most_sync[c] > 1) {
+      uint16_t sync =
+          (uint16_t)ra_plan_sync_interval(&candidate_of(space, point, c)->plan);
+
+      memcpy(at, &sync, sizeof sync);
+      at += sizeof sync;
+    }
   for (guint c = 0; c < w->n_calls; c++) {
     uint32_t runs[2 * RA_NODE_SET_RUNS], n;
     out[4 + c] = (uint8_t)stand_of(space, point, c, is_host);
@@ -207,6 +216,8 @@ ra_flat_graph_place_call(const RaSpace *space, const RaPoint *point,
 
     out->optimizer_residency = pinned->optimizer_residency;
     out->releases_grads = pinned->releases_grads;
+    out->service = pinned->service;
+    out->sync_interval = pinned->sync_interval;
   }
   out->mesh.runs[0] = (RaNodeRun){stand, 1};
   if (space->workload->calls[call].model == RA_NONE)

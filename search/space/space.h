@@ -198,7 +198,11 @@ typedef struct {
   GPtrArray *added;           /* owned: RaMesh added by ra_space_add() */
   gboolean pins;              /* some candidate pins its residency */
   gboolean host_meshes;       /* some host call has a mesh */
-  gboolean carries;           /* some candidate carries sequences over, so that
+  gboolean services;          /* some candidate is a rollout service, which
+                                 shares no GPU (ra_plan_check_service()) */
+  uint32_t most_sync[RA_POINT_MAX]; /* of the candidates of a call that were
+                                       added: iterations between versions */
+  gboolean carries; /* some candidate carries sequences over, so that
                                  its iterations differ */
 } RaSpace;
 
@@ -270,9 +274,8 @@ GArray *ra_space_rejected(const RaSpace *space, uint32_t call);
  * Returns: %FALSE where @plan cannot be a point: GPUs that meshes may not have,
  * slices of several nodes, more than RA_NODE_SET_RUNS runs of them (one, for a
  * host call), a rank order other than tp-cp-dp-pp, adapters whose calls differ
- * in residency, a rollout service (its batches end by the times of other
- * calls), and, where lengths are sampled, a tail that over-samples or whose
- * sequences are streamed (other calls have those that are complete first)
+ * in residency, and, where lengths are sampled, a tail that over-samples or
+ * whose sequences are streamed (other calls have those that are complete first)
  */
 gboolean ra_space_add(RaSpace *space, const RaPlan *plan, RaPoint *out_point);
 
@@ -302,6 +305,15 @@ GArray *ra_space_add_beside(RaSpace *space, const RaPoint *point);
  */
 int ra_space_residency(const RaSpace *space, const RaPoint *point,
                        uint32_t call);
+
+/* Iterations by which @call waits for training at the earliest: no candidate
+ * needs a version that a later one wrote (ra_plan_version()). */
+static inline uint32_t
+ra_space_lag(const RaSpace *space, uint32_t call)
+{
+  return MAX(space->most_sync[call], 1u) *
+         (1 + space->workload->calls[call].staleness);
+}
 
 /* Candidate of a call that is not placed yet: it is on no GPU.  The choice's
  * candidate is then RA_NONE. */

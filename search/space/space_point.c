@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "graph/input/plan_batching.h"
+#include "graph/input/plan_service.h"
 #include "graph/input/plan_tail.h"
 #include "graph/input/residency.h"
 #include "graph/input/trips.h"
@@ -56,6 +57,8 @@ same_strategy(const RaCallPlan *a, const RaCallPlan *b)
          a->padding == b->padding && a->padded_length == b->padded_length &&
          a->master_weights == b->master_weights &&
          ra_plan_same_batching(a, b) && ra_plan_same_tail(&a->tail, &b->tail) &&
+         a->service == b->service &&
+         ra_plan_sync_interval(a) == ra_plan_sync_interval(b) &&
          memcmp(a->stage_layers, b->stage_layers,
                 a->pp * a->n_virtual * sizeof(uint32_t)) == 0;
 }
@@ -120,6 +123,9 @@ add_candidate(RaSpace *space, uint32_t call, const RaCallPlan *plan,
   if (!pins)
     c.plan.residency = RA_RESIDENCY_RELEASE;
   space->pins |= pins;
+  space->services |= plan->service != RA_SERVICE_NONE;
+  space->most_sync[call] =
+      MAX(space->most_sync[call], ra_plan_sync_interval(plan));
   c.plan.stage_layers = g_memdup2(
       plan->stage_layers, plan->pp * plan->n_virtual * sizeof(uint32_t));
   ra_footprint_init(&c.footprint, space->loads, cluster, call, &c.plan);
@@ -241,7 +247,6 @@ can_add(const RaSpace *space, const RaPlan *plan)
       continue;
     }
     if (!is_regular(space->cluster, p) || !ra_space_has_gpus(space, &p->mesh) ||
-        p->service != 0 || p->sync_interval > 1 ||
         (ra_tail_is_set(&p->tail) && !is_own_tail(w, c, &p->tail)))
       return FALSE;
   }
@@ -272,6 +277,7 @@ ra_space_add(RaSpace *space, const RaPlan *plan, RaPoint *out_point)
     else if (p->set)
       choose(space, c, p,
              (differ[model] && !is_firm(plan, c)) ||
+                 p->service != RA_SERVICE_NONE ||
                  (w->calls[c].kind == RA_CALL_TRAIN &&
                   (p->optimizer_residency > RA_RESIDENCY_KEEP ||
                    p->releases_grads)),

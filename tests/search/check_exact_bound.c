@@ -25,7 +25,7 @@ set_call(RaExactCall *call, double seconds, uint32_t n_gpus)
 static double
 bound_of(const SearchCase *c, const RaExactCall *calls, uint32_t n)
 {
-  g_autoptr(RaExactBound) bound = ra_exact_bound_new(c->setup->workload, 64, n);
+  g_autoptr(RaExactBound) bound = ra_exact_bound_new(c->space, 64, n);
 
   return ra_exact_bound_s(bound, calls);
 }
@@ -109,8 +109,7 @@ compare_random(const char *workload, const char *const *sets, RaSpaceKind kind,
   search_case_init(&c, workload, "h100-16n.cluster", sets, kind, NULL);
   for (guint i = 0; i < n; i++) {
     g_autoptr(RaExactBound) bound = ra_exact_bound_new(
-        c.setup->workload, ra_cluster_n_gpus(c.setup->cluster),
-        SEARCH_CASE_ITERATIONS);
+        c.space, ra_cluster_n_gpus(c.setup->cluster), SEARCH_CASE_ITERATIONS);
     RaPoint point = search_case_point(&c, FALSE);
     RaExactCall calls[RA_POINT_MAX], twice[RA_POINT_MAX];
     RaScore score;

@@ -147,11 +147,12 @@ search_case_point(SearchCase *c, gboolean with_host)
 static inline RaScore
 search_case_simulate(SearchCase *c, const RaPoint *point)
 {
+  uint32_t n_iterations = c->space->options.n_iterations;
   RaPlan *plan = ra_space_plan_new(c->space, point);
   RaExpandOptions options = {
       .fidelity = RA_FIDELITY_CALL, .seed = SEARCH_CASE_SEED, .fold = TRUE};
   g_autoptr(RaAugmented) augmented =
-      ra_augment_drawn(plan, SEARCH_CASE_ITERATIONS, SEARCH_CASE_SEED);
+      ra_augment_drawn(plan, n_iterations, SEARCH_CASE_SEED);
   g_autoptr(RaTaskGraph) graph = NULL;
   g_autoptr(RaSim) sim = NULL;
   g_autoptr(RaMemoryTable) table = NULL;
@@ -169,9 +170,9 @@ search_case_simulate(SearchCase *c, const RaPoint *point)
   memory = ra_memory_replay_new(sim, table);
   score.iteration_s = breakdown->iteration_s;
   score.makespan_s = ra_sim_result(sim)->makespan_s;
-  for (uint32_t k = 0; k < SEARCH_CASE_ITERATIONS; k++)
+  for (uint32_t k = 0; k < n_iterations; k++)
     score.run_s = MAX(score.run_s, ra_sim_result(sim)->iteration_end_s[k]);
-  score.run_s /= SEARCH_CASE_ITERATIONS;
+  score.run_s /= n_iterations;
   score.peak_bytes = memory->lanes[memory->fullest].peak_bytes;
   ra_breakdown_free(breakdown);
   g_clear_pointer(&table, ra_memory_table_free);
