@@ -113,6 +113,7 @@ read_final(const Texts *texts, RaContestOptions *contest,
     return FALSE;
   finals->n_top = (guint)top;
   finals->n_draws = (guint)draws;
+  contest->n_draws = draws > 0 ? (guint)draws : RA_FINAL_DRAWS;
   finals->seed = contest->seed;
   finals->until.end_us =
       contest->time_limit_s > 0

@@ -288,6 +288,19 @@ enter_near(RaContest *contest, const char *from, const RaField *field,
   return TRUE;
 }
 
+/* The found plan @first, and where it does not fit under every draw those
+ * beside it. */
+static void
+confirm_found(RaContest *contest, guint first, const RaSetup *setup,
+              const RaContestOptions *options)
+{
+  guint n = contest->contenders->len;
+
+  for (guint i = first; i < n; i++)
+    if (ra_contest_confirm(contest, i, setup, options))
+      return;
+}
+
 /* Whichever of chains and branch and bound found the better plan enters, and
  * from there as far down as one call at a time leads. */
 static gboolean
@@ -317,11 +330,14 @@ enter_found(RaContest *contest, RaContestRound *round, const char *name,
     ra_neighbours_descend(field->costs, &point, FALSE, &score);
   }
   round->best_s = score.run_s;
-  return enter_point(contest, name, field, &point, score.iteration_s, options,
-                     error) &&
-         enter_near(contest, name, field, &point, options->n_near, options,
-                    error) &&
-         ra_contest_measure(contest, first, setup, options, error);
+  if (!enter_point(contest, name, field, &point, score.iteration_s, options,
+                   error) ||
+      !enter_near(contest, name, field, &point, options->n_near, options,
+                  error) ||
+      !ra_contest_measure(contest, first, setup, options, error))
+    return FALSE;
+  confirm_found(contest, first, setup, options);
+  return TRUE;
 }
 
 /* The start that is next in the order of the families' times, those that fit
@@ -375,13 +391,12 @@ score_starts(RaContest *contest, RaField *field,
   }
 }
 
-/* The best that may win and is a point of the space; RA_NONE. */
+/* The best since @first that may win and is a point of the space, if it is
+ * better than @best; @best: none is. */
 static uint32_t
-best_of(const RaContest *contest)
+best_since(const RaContest *contest, guint first, uint32_t best)
 {
-  uint32_t best = RA_NONE;
-
-  for (guint i = 0; i < contest->contenders->len; i++) {
+  for (guint i = first; i < contest->contenders->len; i++) {
     const RaContender *c = at(contest, i);
 
     if (ra_contest_may_win(contest, i) && (c->is_found || c->is_start) &&
@@ -392,17 +407,26 @@ best_of(const RaContest *contest)
   return best;
 }
 
+/* The same of those that fit under every draw. */
+static uint32_t
+surest_since(RaContest *contest, guint first, uint32_t best,
+             const RaSetup *setup, const RaContestOptions *options)
+{
+  uint32_t found;
+
+  while ((found = best_since(contest, first, best)) != best &&
+         !ra_contest_confirm(contest, found, setup, options))
+    ;
+  return found;
+}
+
 /* The best of those since @first stays, if it is better than @best. */
 static gboolean
-keep_better(RaContest *contest, guint first, uint32_t *best)
+keep_better(RaContest *contest, guint first, uint32_t *best,
+            const RaSetup *setup, const RaContestOptions *options)
 {
-  uint32_t found = *best;
+  uint32_t found = surest_since(contest, first, *best, setup, options);
 
-  for (guint i = first; i < contest->contenders->len; i++)
-    if (ra_contest_may_win(contest, i) &&
-        ra_objective_better(&contest->objective, &at(contest, i)->worth,
-                            &at(contest, found)->worth))
-      found = i;
   if (found == *best) {
     g_array_set_size(contest->contenders, first);
     return FALSE;
@@ -451,7 +475,7 @@ descend_by_replay(RaContest *contest, const RaField *field,
 {
   RaUntil half = half_of(options);
   RaContestOptions timed = *options;
-  uint32_t best = best_of(contest);
+  uint32_t best = surest_since(contest, 0, RA_NONE, setup, options);
   gboolean better = best != RA_NONE && options->n_near > 0;
 
   timed.whole = &half;
@@ -469,7 +493,7 @@ descend_by_replay(RaContest *contest, const RaField *field,
                     error) ||
         !ra_contest_measure(contest, first, setup, &timed, error))
       return FALSE;
-    better = keep_better(contest, first, &best);
+    better = keep_better(contest, first, &best, setup, &timed);
     if (better) {
       g_free(at(contest, best)->name);
       at(contest, best)->name = g_steal_pointer(&name);

@@ -54,11 +54,13 @@ typedef struct {
                    call */
   uint32_t n_iterations; /* >= 2, per replay */
   uint64_t seed;         /* seed of lengths and chains */
-  uint64_t n_steps;      /* steps of each chain; 0: no bound */
-  double time_limit_s;   /* of all of it, but what processes do together before
+  guint n_draws; /* seeds from @seed on under which the best found plan has to
+                    fit; 0: @seed alone */
+  uint64_t n_steps;    /* steps of each chain; 0: no bound */
+  double time_limit_s; /* of all of it, but what processes do together before
                           their chains; 0: none; n_steps or this must be set */
-  double prove_s;  /* limit of branch and bound after the chains; 0: none */
-  guint n_threads; /* 0: as many as processors */
+  double prove_s;      /* limit of branch and bound after the chains; 0: none */
+  guint n_threads;     /* 0: as many as processors */
   gboolean keeps_costs; /* reads and writes costs in the user's cache; the
                            estimator is that of the setup's files */
   const char *workload; /* name of the workload in plans */
@@ -103,7 +105,8 @@ typedef struct {
   RaWorth worth;     /* at stage fidelity */
   double peak_bytes; /* of the fullest GPU */
   gboolean fits;
-  RaDoubt doubt; /* of the time at stage fidelity; owned */
+  gboolean is_sure; /* @fits is known of all draws, as far as time was */
+  RaDoubt doubt;    /* of the time at stage fidelity; owned */
 } RaContender;
 
 typedef struct {

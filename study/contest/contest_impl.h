@@ -24,6 +24,12 @@ gboolean ra_contest_measure(RaContest *contest, guint first,
                             const RaSetup *setup,
                             const RaContestOptions *options, GError **error);
 
+/* Replays the contender @i, which has a plan, under the draws that are left;
+ * where it does not fit under one of them it does not fit, and needs the most
+ * of them.  Returns TRUE if it fits, as far as time was. */
+gboolean ra_contest_confirm(RaContest *contest, guint i, const RaSetup *setup,
+                            const RaContestOptions *options);
+
 typedef struct {
   RaSetup *setup; /* borrowed; with the lengths and nodes that are searched */
   const RaCluster *cluster; /* borrowed: that plans are written for */

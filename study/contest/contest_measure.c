@@ -75,6 +75,66 @@ measure(Job *job, RaContender *c, GError **error)
   return ok;
 }
 
+/* --- fits under every draw --- */
+
+typedef struct {
+  const RaSetup *setup;
+  const RaContestOptions *options;
+  const RaContender *contender;
+  double *peak_bytes; /* (n_draws - 1) 0: not known */
+  gboolean *fits;     /* the same */
+} Draws;
+
+/* A lack of time, the only error that a plan which was replayed can have,
+ * leaves the draw unknown. */
+static void
+run_draw(guint draw, guint thread, gpointer data)
+{
+  Draws *d = data;
+  RaSetup setup = *d->setup;
+  RaReplayOptions replay_options = {.n_iterations = d->options->n_iterations,
+                                    .fidelity = RA_FIDELITY_STAGE,
+                                    .seed = d->options->seed + 1 + draw,
+                                    .until = d->options->whole};
+  g_autoptr(RaReplay) run = NULL;
+
+  (void)thread;
+  setup.plan = NULL;
+  setup.plan_path = NULL;
+  if (ra_setup_read_plan(&setup, d->contender->name, d->contender->text, NULL))
+    run = ra_replay_new(&setup, &replay_options, NULL);
+  if (run) {
+    g_autoptr(RaMemoryVerdict) fit = ra_memory_verdict_new(&setup, NULL, run);
+
+    d->peak_bytes[draw] = fit->peak_bytes;
+    d->fits[draw] = fit->fits;
+  }
+  g_clear_pointer(&run, ra_replay_free); /* before its plan */
+  ra_plan_free(setup.plan);
+  g_free(setup.plan_path);
+}
+
+gboolean
+ra_contest_confirm(RaContest *contest, guint i, const RaSetup *setup,
+                   const RaContestOptions *options)
+{
+  RaContender *c = &g_array_index(contest->contenders, RaContender, i);
+  guint n = options->n_draws > 1 ? options->n_draws - 1 : 0;
+  g_autofree double *peak_bytes = g_new0(double, n + 1);
+  g_autofree gboolean *fits = g_new0(gboolean, n + 1);
+  Draws draws = {setup, options, c, peak_bytes, fits};
+
+  if (!c->fits || c->is_sure || ra_workload_is_even(setup->workload))
+    return c->fits;
+  c->is_sure = TRUE;
+  ra_jobs_run(n, options->n_threads, run_draw, &draws);
+  for (guint k = 0; k < n; k++) {
+    c->peak_bytes = MAX(c->peak_bytes, peak_bytes[k]);
+    c->fits = c->fits && (fits[k] || peak_bytes[k] == 0);
+  }
+  return c->fits;
+}
+
 /* Plans of a family are refused for reasons that a person wants to read; other
  * errors end the contest. */
 static gboolean

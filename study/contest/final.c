@@ -14,7 +14,6 @@
 /* Times that differ by less are the same plan, or as good. */
 #define SAME_FRAC 1e-9
 #define FAMILIES 2
-#define DRAWS 3      /* unless said: the least that have a spread */
 #define DRAWS_P95 20 /* the least of which one in twenty is above */
 #define P95 0.95
 
@@ -429,7 +428,7 @@ n_draws_of(const RaSizing *sizing, const RaObjective *objective,
     return options->n_draws;
   if (!is_drawn(g_array_index(sizing->sizes, RaSize, sizing->winner).setup))
     return 1;
-  return objective->kind == RA_OBJECTIVE_P95 ? DRAWS_P95 : DRAWS;
+  return objective->kind == RA_OBJECTIVE_P95 ? DRAWS_P95 : RA_FINAL_DRAWS;
 }
 
 static void

@@ -33,10 +33,13 @@
 
 #include "study/contest/sizing.h"
 
+/* Seeds unless said: the least that have a spread. */
+#define RA_FINAL_DRAWS 3
+
 typedef struct {
   guint n_top;   /* >= 1 */
-  guint n_draws; /* number of seeds; 0: 3 where something is sampled, else 1;
-                    20 for a percentile */
+  guint n_draws; /* number of seeds; 0: RA_FINAL_DRAWS where something is
+                    sampled, else 1; 20 for a percentile */
   uint32_t n_iterations; /* >= 2 */
   uint64_t seed;         /* the first seed, and that of the worlds */
   guint n_threads;       /* 0: as many as processors */

@@ -4,6 +4,7 @@
 
 #include "sim/breakdown.h"
 #include "study/contest/contest.h"
+#include "study/memory_verdict.h"
 #include "study/replay.h"
 #include "tests/support/check_main.h"
 
@@ -249,6 +250,53 @@ START_TEST(trips)
 }
 END_TEST
 
+/* Draws under which the winner fits, of five. */
+static guint
+n_fits_of_winner(RaSetup *setup, const RaContestOptions *options)
+{
+  g_autoptr(RaContest) contest = ra_contest_new(setup, options, NULL);
+  const RaContender *best = contender(contest, contest->winner);
+  guint n_fits = 0;
+
+  ck_assert(ra_setup_read_plan(setup, best->name, best->text, NULL));
+  for (guint seed = 0; seed < 5; seed++) {
+    RaReplayOptions replay = {
+        .n_iterations = 3, .fidelity = RA_FIDELITY_STAGE, .seed = seed};
+    g_autoptr(RaReplay) run = ra_replay_new(setup, &replay, NULL);
+    g_autoptr(RaMemoryVerdict) fit = ra_memory_verdict_new(setup, NULL, run);
+
+    n_fits += fit->fits;
+    g_clear_pointer(&run, ra_replay_free);
+  }
+  return n_fits;
+}
+
+/* Longer samples than those of one seed need more memory: a plan that is to
+ * fit under five fits under each of them.  The fault: sought under the first
+ * alone, what is found does not. */
+START_TEST(draws)
+{
+  const char *sets[] = {"workload.prompts=16",
+                        "workload.response-length=lognormal(400, 350, 2048)",
+                        NULL};
+  RaSetupFlags grpo = {.workload = "grpo-lora-qwen2.5-32b.workload",
+                       .cluster = "h100-1n.cluster",
+                       .sets = sets};
+  g_autoptr(RaSetup) setup = ra_setup_load_pair(&grpo, NULL);
+  RaContestOptions options = {.kind = RA_SPACE_COMMON,
+                              .n_iterations = 3,
+                              .n_steps = 300,
+                              .n_near = 2,
+                              .n_draws = 5,
+                              .workload = grpo.workload,
+                              .cluster = grpo.cluster};
+
+  ck_assert_uint_eq(n_fits_of_winner(setup, &options), 5);
+  options.n_draws = 0;
+  ck_assert_uint_lt(n_fits_of_winner(setup, &options), 5);
+}
+END_TEST
+
 static Suite *
 contest_suite(void)
 {
@@ -262,6 +310,7 @@ contest_suite(void)
   tcase_add_test(tcase, ends);
   tcase_add_test(tcase, overlap);
   tcase_add_test(tcase, trips);
+  tcase_add_test(tcase, draws);
   suite_add_tcase(s, tcase);
   return s;
 }
