@@ -88,6 +88,12 @@ fill_call(RaSpace *space, uint32_t call, GError **error)
   }
   sink.candidates = g_array_new(FALSE, FALSE, sizeof(RaCandidate));
   ra_space_fill(&sink);
+  if (sink.candidates->len == 0 && space->options.kind == RA_SPACE_COMMON &&
+      space->workload->calls[call].kind == RA_CALL_TRAIN &&
+      !ra_until_is_over(space->options.until)) {
+    sink.on_cpu = TRUE;
+    ra_space_fill(&sink);
+  }
   out->n_tried = sink.n_tried;
   memcpy(out->n_rejected, sink.n_rejected, sizeof out->n_rejected);
   out->n = sink.candidates->len;
@@ -137,6 +143,7 @@ fill_calls(RaSpace *space, GError **error)
       g_error_free(errors[c]);
     else if (errors[c])
       first = errors[c];
+    space->pins |= space->calls[c].n > 0 && space->calls[c].candidates[0].pins;
   }
   if (!first)
     return TRUE;

@@ -457,7 +457,9 @@ ra_space_fill(RaSpaceSink *sink)
                    .n_virtual = 1,
                    .schedule = RA_SCHEDULE_1F1B,
                    .grad_dtype = trains ? RA_DTYPE_FP32 : m.model->dtype,
-                   .optimizer_residency = RA_RESIDENCY_KEEP,
+                   .optimizer_residency =
+                       sink->on_cpu ? RA_RESIDENCY_CPU : RA_RESIDENCY_KEEP,
+                   .releases_grads = sink->on_cpu,
                    .launch = call->kind == RA_CALL_GENERATE ? RA_LAUNCH_GRAPH
                                                             : RA_LAUNCH_EAGER};
   for (guint axis = 0; axis < RA_N_AXES; axis++)

@@ -11,6 +11,8 @@
 typedef struct {
   const RaSpace *space;
   uint32_t call;
+  gboolean on_cpu;    /* training steps its optimizer in host memory, and
+                         has no gradients between */
   GArray *candidates; /* nullable: RaCandidate, those accepted */
   GArray *rejected;   /* nullable: RaRejection of the others */
   uint32_t n_tried;

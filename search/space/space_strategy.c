@@ -87,6 +87,7 @@ take(Maker *m, RaFootprint *footprint)
     m->sink->n_tried++;
     if (m->sink->candidates) {
       candidate.plan = m->plan;
+      candidate.pins = m->sink->on_cpu;
       candidate.plan.stage_layers =
           g_memdup2(m->plan.stage_layers,
                     m->plan.pp * m->plan.n_virtual * sizeof(uint32_t));
