@@ -12,6 +12,7 @@ libstudy_a_SOURCES += %D%/run/gpu_profile.c %D%/run/gpu_profile.h
 libstudy_a_SOURCES += %D%/run/calibrate_host.c
 libstudy_a_SOURCES += %D%/change.c %D%/change.h
 libstudy_a_SOURCES += %D%/contest/contest.c %D%/contest/contest.h
+libstudy_a_SOURCES += %D%/contest/contest_descend.c
 libstudy_a_SOURCES += %D%/contest/contest_field.c
 libstudy_a_SOURCES += %D%/contest/contest_measure.c
 libstudy_a_SOURCES += %D%/contest/contest_impl.h

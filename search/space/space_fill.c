@@ -460,6 +460,11 @@ ra_space_fill(RaSpaceSink *sink)
                    .optimizer_residency =
                        sink->on_cpu ? RA_RESIDENCY_CPU : RA_RESIDENCY_KEEP,
                    .releases_grads = sink->on_cpu,
+                   .balance = sink->space->options.kind == RA_SPACE_COMMON &&
+                                      call->kind != RA_CALL_GENERATE &&
+                                      !ra_workload_is_even(w)
+                                  ? RA_BALANCE_TOKENS
+                                  : RA_BALANCE_SEQUENCES,
                    .launch = call->kind == RA_CALL_GENERATE ? RA_LAUNCH_GRAPH
                                                             : RA_LAUNCH_EAGER};
   for (guint axis = 0; axis < RA_N_AXES; axis++)

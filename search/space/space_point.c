@@ -310,8 +310,11 @@ other_micro_batches(uint32_t n, guint way)
   return way == 0 ? n : way == 1 ? 2 * n : n % 2 == 0 ? n / 2 : 0;
 }
 
+/* Plans that differ from @point in @call, with @balance and @zero, become
+ * points. */
 static void
-add_beside(RaSpace *space, const RaPoint *point, uint32_t call, GArray *out)
+add_beside(RaSpace *space, const RaPoint *point, uint32_t call, int balance,
+           int zero, GArray *out)
 {
   const RaCandidate own = *ra_space_candidate(space, call, point->calls[call]);
   gboolean trains = space->workload->calls[call].kind == RA_CALL_TRAIN;
@@ -324,6 +327,8 @@ add_beside(RaSpace *space, const RaPoint *point, uint32_t call, GArray *out)
       plan.mesh = ra_space_mesh_at(space, &own, point->calls[call].position);
       plan.n_micro_batches = other_micro_batches(plan.n_micro_batches, way);
       plan.recompute = trains ? r : plan.recompute;
+      plan.balance = plan.n_micro_batches > 1 ? balance : own.plan.balance;
+      plan.zero = zero;
       if ((!trains && r > RA_RECOMPUTE_NONE) || !divides(space, call, &plan) ||
           (plan.cp > 1 && way > 0) || same_strategy(&plan, &own.plan))
         continue;
@@ -332,17 +337,59 @@ add_beside(RaSpace *space, const RaPoint *point, uint32_t call, GArray *out)
     }
 }
 
-GArray *
-ra_space_add_beside(RaSpace *space, const RaPoint *point)
+/* The same, with each balance and sharding that frameworks have beside
+ * another. */
+static void
+add_details(RaSpace *space, const RaPoint *point, uint32_t call, GArray *out)
+{
+  const RaCallPlan *p =
+      &ra_space_candidate(space, call, point->calls[call])->plan;
+  int balance = p->balance, zero = p->zero;
+  gboolean is_even =
+      ra_workload_is_even(space->workload) || p->padding != RA_PADDING_NONE;
+  gboolean shards = space->workload->calls[call].kind == RA_CALL_TRAIN &&
+                    p->pp == 1 && p->zero_group > 1 &&
+                    ra_call_plan_ep(p) == 1 && (zero == 1 || zero == 3);
+
+  for (guint more = 0; more < (is_even ? 1u : 2u); more++)
+    for (guint other = 0; other < (shards ? 2u : 1u); other++)
+      add_beside(space, point, call,
+                 more == 0                         ? balance
+                 : balance == RA_BALANCE_SEQUENCES ? RA_BALANCE_TOKENS
+                                                   : RA_BALANCE_SEQUENCES,
+                 other == 0 ? zero : 4 - zero, out);
+}
+
+static GArray *
+add_all(RaSpace *space, const RaPoint *point, gboolean details)
 {
   const RaWorkload *w = space->workload;
   GArray *out = g_array_new(FALSE, FALSE, sizeof(RaPoint));
 
-  for (guint c = 0; c < w->n_calls; c++)
-    if (w->calls[c].model != RA_NONE && w->calls[c].kind != RA_CALL_GENERATE)
-      add_beside(space, point, c, out);
+  for (guint c = 0; c < w->n_calls; c++) {
+    const RaCandidate *own = ra_space_candidate(space, c, point->calls[c]);
+
+    if (w->calls[c].model == RA_NONE || w->calls[c].kind == RA_CALL_GENERATE)
+      continue;
+    if (details)
+      add_details(space, point, c, out);
+    else
+      add_beside(space, point, c, own->plan.balance, own->plan.zero, out);
+  }
   ra_space_number_layouts(space);
   return out;
+}
+
+GArray *
+ra_space_add_beside(RaSpace *space, const RaPoint *point)
+{
+  return add_all(space, point, FALSE);
+}
+
+GArray *
+ra_space_add_details(RaSpace *space, const RaPoint *point)
+{
+  return add_all(space, point, TRUE);
 }
 
 /* --- residencies --- */

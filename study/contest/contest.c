@@ -21,11 +21,6 @@
  * the fourth and the sixteenth power of it; chosen. */
 #define TIGHTER_TRIES 6
 
-/* Plans replayed at each step down at stage fidelity, and most such steps:
- * chosen, as half of the time left bounds them where a time is given. */
-#define REPLAY_NEAR 16
-#define REPLAY_STEPS 8
-
 static double
 now_s(void)
 {
@@ -48,15 +43,6 @@ contender_clear(gpointer data)
   g_free(c->text);
   g_free(c->unsaid);
   ra_doubt_clear(&c->doubt);
-}
-
-static RaContender *
-enter(RaContest *contest, const char *name)
-{
-  RaContender c = {.name = g_strdup(name), .call_s = (double)NAN};
-
-  g_array_append_val(contest->contenders, c);
-  return at(contest, contest->contenders->len - 1);
 }
 
 /* --- a round of the search --- */
@@ -243,51 +229,6 @@ prove(RaContestRound *round, const RaField *field,
   round->bound_s = MAX(round->bound_s, round->exact.bound_s);
 }
 
-/* Enters @point of the field as @name; @call_s: of the tables. */
-static gboolean
-enter_point(RaContest *contest, const char *name, const RaField *field,
-            const RaPoint *point, double call_s,
-            const RaContestOptions *options, GError **error)
-{
-  RaPlanWords words = {.workload = options->workload,
-                       .cluster = options->cluster,
-                       .system = options->system};
-  RaContender *c = enter(contest, name);
-  RaPlan *plan;
-
-  c->is_found = TRUE;
-  c->point = *point;
-  c->call_s = call_s;
-  if (field->says && (c->text = ra_sayable_text(field->says, point)))
-    return TRUE;
-  plan = ra_space_plan_new(field->space, point);
-  plan->cluster = field->cluster; /* whose nodes may be wider */
-  c->text = ra_plan_write(plan, &words, error);
-  ra_space_plan_free(plan);
-  return c->text != NULL;
-}
-
-/* Plans that differ from @point in one call. */
-static gboolean
-enter_near(RaContest *contest, const char *from, const RaField *field,
-           const RaPoint *point, guint n, const RaContestOptions *options,
-           GError **error)
-{
-  g_autoptr(GArray) near =
-      field->says ? ra_sayable_near(field->says, field->costs, point, n)
-                  : ra_neighbours(field->costs, point, n);
-
-  for (guint i = 0; i < near->len; i++) {
-    const RaNeighbour *one = &g_array_index(near, RaNeighbour, i);
-    g_autofree char *name = g_strdup_printf("%s.%u", from, i + 2);
-
-    if (!enter_point(contest, name, field, &one->point, one->score.iteration_s,
-                     options, error))
-      return FALSE;
-  }
-  return TRUE;
-}
-
 /* The found plan @first, and where it does not fit under every draw those
  * beside it. */
 static void
@@ -316,7 +257,7 @@ enter_found(RaContest *contest, RaContestRound *round, const char *name,
 
   if ((!found->found || found->score.run_s >= RA_COST_NO_TIME_S) &&
       !(round->bounded && exact->found)) {
-    RaContender *c = enter(contest, name);
+    RaContender *c = ra_contest_enter(contest, name);
 
     round->best_s = (double)NAN;
     c->is_found = TRUE;
@@ -330,10 +271,10 @@ enter_found(RaContest *contest, RaContestRound *round, const char *name,
     ra_neighbours_descend(field->costs, &point, FALSE, &score);
   }
   round->best_s = score.run_s;
-  if (!enter_point(contest, name, field, &point, score.iteration_s, options,
-                   error) ||
-      !enter_near(contest, name, field, &point, options->n_near, options,
-                  error) ||
+  if (!ra_contest_enter_point(contest, name, field, &point, score.iteration_s,
+                              options, error) ||
+      !ra_contest_enter_near(contest, name, field, &point, options->n_near,
+                             options, error) ||
       !ra_contest_measure(contest, first, setup, options, error))
     return FALSE;
   confirm_found(contest, first, setup, options);
@@ -389,117 +330,6 @@ score_starts(RaContest *contest, RaField *field,
     field->best_s = ra_neighbours_value_s(field->space, &score);
     field->best = *point;
   }
-}
-
-/* The best since @first that may win and is a point of the space, if it is
- * better than @best; @best: none is. */
-static uint32_t
-best_since(const RaContest *contest, guint first, uint32_t best)
-{
-  for (guint i = first; i < contest->contenders->len; i++) {
-    const RaContender *c = at(contest, i);
-
-    if (ra_contest_may_win(contest, i) && (c->is_found || c->is_start) &&
-        (best == RA_NONE || ra_objective_better(&contest->objective, &c->worth,
-                                                &at(contest, best)->worth)))
-      best = i;
-  }
-  return best;
-}
-
-/* The same of those that fit under every draw. */
-static uint32_t
-surest_since(RaContest *contest, guint first, uint32_t best,
-             const RaSetup *setup, const RaContestOptions *options)
-{
-  uint32_t found;
-
-  while ((found = best_since(contest, first, best)) != best &&
-         !ra_contest_confirm(contest, found, setup, options))
-    ;
-  return found;
-}
-
-/* The best of those since @first stays, if it is better than @best. */
-static gboolean
-keep_better(RaContest *contest, guint first, uint32_t *best,
-            const RaSetup *setup, const RaContestOptions *options)
-{
-  uint32_t found = surest_since(contest, first, *best, setup, options);
-
-  if (found == *best) {
-    g_array_set_size(contest->contenders, first);
-    return FALSE;
-  }
-  if (found != first) {
-    RaContender other = *at(contest, first);
-
-    *at(contest, first) = *at(contest, found);
-    *at(contest, found) = other;
-  }
-  g_array_set_size(contest->contenders, first + 1);
-  *best = first;
-  return TRUE;
-}
-
-/* Has the tables know the costs of what is beside @point, a start. */
-static void
-know_beside(const RaField *field, const RaPoint *point)
-{
-  g_autoptr(RaEvaluator) evaluator = ra_evaluator_new(field->costs);
-  g_autoptr(GArray) beside = ra_space_add_beside(field->space, point);
-  RaScore score;
-
-  for (guint i = 0; i < beside->len; i++)
-    ra_evaluate(evaluator, &g_array_index(beside, RaPoint, i), &score);
-}
-
-/* Half of the time that is left: the rest is for the finalists. */
-static RaUntil
-half_of(const RaContestOptions *options)
-{
-  RaUntil half = {options->stop, options->whole ? options->whole->end_us : 0};
-
-  if (half.end_us > 0)
-    half.end_us = (g_get_monotonic_time() + half.end_us) / 2;
-  return half;
-}
-
-/* The best at stage fidelity need not be what the tables take for the best, as
- * calls of one mesh overlap there.  From it down to where no neighbour is
- * better by replay, while there is time. */
-static gboolean
-descend_by_replay(RaContest *contest, const RaField *field,
-                  const RaSetup *setup, const RaContestOptions *options,
-                  GError **error)
-{
-  RaUntil half = half_of(options);
-  RaContestOptions timed = *options;
-  uint32_t best = surest_since(contest, 0, RA_NONE, setup, options);
-  gboolean better = best != RA_NONE && options->n_near > 0;
-
-  timed.whole = &half;
-
-  for (guint step = 1; better && step <= REPLAY_STEPS; step++) {
-    g_autofree char *name = g_strdup_printf("search-down.%u", step);
-    RaPoint point = at(contest, best)->point;
-    guint first = contest->contenders->len;
-
-    if (ra_until_is_over(&half))
-      return TRUE;
-    if (at(contest, best)->is_start && !field->says)
-      know_beside(field, &point);
-    if (!enter_near(contest, name, field, &point, REPLAY_NEAR, options,
-                    error) ||
-        !ra_contest_measure(contest, first, setup, &timed, error))
-      return FALSE;
-    better = keep_better(contest, first, &best, setup, &timed);
-    if (better) {
-      g_free(at(contest, best)->name);
-      at(contest, best)->name = g_steal_pointer(&name);
-    }
-  }
-  return TRUE;
 }
 
 /* Plans that fit by the tables may not fit at stage fidelity, whose peaks are
@@ -609,7 +439,7 @@ run_round(RaContest *contest, RaSetup *setup, RaSetup *tables,
   first = contest->contenders->len;
   return enter_found(contest, round, "search", &field, setup, options, error) &&
          run_tighter(contest, round, &field, first, setup, options, error) &&
-         descend_by_replay(contest, &field, setup, options, error);
+         ra_contest_descend(contest, &field, setup, options, error);
 }
 
 /* --- all of it --- */
@@ -627,7 +457,7 @@ refuse_round(RaContest *contest, GError *cause, GError **error)
     g_propagate_error(error, cause);
     return FALSE;
   }
-  c = enter(contest, "search");
+  c = ra_contest_enter(contest, "search");
   c->is_found = TRUE;
   c->refusal = g_strdup(cause->message);
   g_free(contest->refusal);
@@ -682,7 +512,7 @@ run(RaContest *contest, RaSetup *setup, const RaContestOptions *options,
   GError *cause = NULL;
 
   for (guint kind = 0; !options->given && kind < RA_N_STRATEGIES; kind++)
-    enter(contest, ra_strategy_names[kind]);
+    ra_contest_enter(contest, ra_strategy_names[kind]);
   if (!options->given) {
     say(options, "planning strategies");
     if (!ra_contest_families(contest, setup, options, &until, error))

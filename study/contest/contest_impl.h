@@ -58,6 +58,30 @@ double ra_field_bound_s(const RaField *field);
 void ra_field_clear(RaField *field);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(RaField, ra_field_clear)
 
+/* Enters a contender without a plan; it is valid until the next enters. */
+RaContender *ra_contest_enter(RaContest *contest, const char *name);
+
+/* Enters @point of the field as @name; @call_s: of the tables. */
+gboolean ra_contest_enter_point(RaContest *contest, const char *name,
+                                const RaField *field, const RaPoint *point,
+                                double call_s, const RaContestOptions *options,
+                                GError **error);
+
+/* Enters the fastest @n plans that differ from @point in one call. */
+gboolean ra_contest_enter_near(RaContest *contest, const char *from,
+                               const RaField *field, const RaPoint *point,
+                               guint n, const RaContestOptions *options,
+                               GError **error);
+
+/* The best at stage fidelity need not be what the tables take for the best, as
+ * calls of one mesh overlap there.  From it down to where no neighbour in the
+ * field is better by replay, then to where no detail of a call is, while there
+ * is time.  Details are for the common space without limits, and are not
+ * proven; without neighbours nothing is beside the best. */
+gboolean ra_contest_descend(RaContest *contest, const RaField *field,
+                            const RaSetup *setup,
+                            const RaContestOptions *options, GError **error);
+
 /* Asks what the target cannot say of each contender with a plan. */
 void ra_contest_target_ask(RaContest *contest, RaSetup *setup,
                            const RaContestOptions *options);

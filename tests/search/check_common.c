@@ -260,6 +260,52 @@ START_TEST(offloaded)
 }
 END_TEST
 
+/* Details of a point: recomputation 3, micro-batches as many, twice and half,
+ * balance 2, sharding 2, without the point itself.  Their costs and peaks are
+ * the simulator's. */
+START_TEST(details)
+{
+  enum { N = 12 };
+  const char *sets[] = {"cluster.nodes=1", "workload.prompts=256", SHORT, NULL};
+  const char *limits[] = {"actor_train.pp=1", "actor_train.tp=1",
+                          "actor_train.gpus=8", NULL};
+  guint n_train = 0, balances = 0, zeros = 0, recomputes = 0;
+  g_autoptr(GArray) points = NULL;
+  RaPoint point;
+  uint32_t call;
+  SearchCase c;
+
+  search_case_init(&c, "grpo-qwen2.5-7b.workload", "h100-16n.cluster", sets,
+                   RA_SPACE_COMMON, limits);
+  call = ra_workload_find_call(c.setup->workload, "actor_train");
+  point = search_case_point(&c, FALSE);
+  points = ra_space_add_details(c.space, &point);
+  for (guint i = 0; i < points->len; i++) {
+    const RaPoint *one = &g_array_index(points, RaPoint, i);
+    const RaCallPlan *p =
+        &ra_space_candidate(c.space, call, one->calls[call])->plan;
+
+    if (one->calls[call].candidate == point.calls[call].candidate)
+      continue;
+    n_train++;
+    balances |= 1u << p->balance;
+    zeros |= 1u << p->zero;
+    recomputes |= 1u << p->recompute;
+  }
+  ck_assert_uint_eq(balances, 3);
+  ck_assert_uint_eq(zeros, 1u << 1 | 1u << 3);
+  ck_assert_uint_eq(recomputes, 7);
+  ck_assert_uint_ge(n_train, 3 * 2 * 2 * 2 - 1); /* half may not divide */
+  ck_assert_uint_le(n_train, 3 * 3 * 2 * 2 - 1);
+  ck_assert_uint_gt(points->len, 2 * N);
+  for (guint i = 0; i < N; i++) /* of all calls */
+    g_array_index(points, RaPoint, i) =
+        g_array_index(points, RaPoint, i * (points->len / N));
+  search_case_compare_added(&c, (const RaPoint *)(gpointer)points->data, N);
+  search_case_clear(&c);
+}
+END_TEST
+
 /* Candidates of training, and those whose optimizer steps on the CPU. */
 static void
 count_on_cpu(const SearchCase *c, uint32_t *out_n, uint32_t *out_n_on_cpu)
@@ -321,6 +367,7 @@ common_suite(void)
   tcase_add_test(tcase, strategies);
   tcase_add_test(tcase, offloaded);
   tcase_add_test(tcase, on_cpu);
+  tcase_add_test(tcase, details);
   suite_add_tcase(s, tcase);
   return s;
 }
