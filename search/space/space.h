@@ -292,8 +292,8 @@ gboolean ra_space_add(RaSpace *space, const RaPlan *plan, RaPoint *out_point);
  */
 GArray *ra_space_add_beside(RaSpace *space, const RaPoint *point);
 
-/* The same, and with micro-batches of as many sequences or tokens, and gradients
- * and optimizer or parameters too (zero 1 or 3) sharded. */
+/* The same, and with micro-batches of as many sequences or tokens, and with
+ * gradients and optimizer or parameters too (zero 1 or 3) sharded. */
 GArray *ra_space_add_details(RaSpace *space, const RaPoint *point);
 
 /**
