@@ -400,11 +400,8 @@ ra_call_bound_s(const RaEstimator *estimator, const RaMemory *memory,
     *out_n_tasks += m * s.plan->pp * ra_length_mean(&w->response_length);
   if (n_sets == 0)
     return 0;
-  if (ra_tail_is_set(&s.plan->tail)) {
-    *out_n_tasks = ra_bound_drawn_tasks(&s, c, *out_n_tasks);
-    return 0;
-  }
-  if (ra_workload_is_even(w) && s.plan->batching == RA_BATCHING_STATIC)
+  if (ra_workload_is_even(w) && s.plan->batching == RA_BATCHING_STATIC &&
+      !ra_tail_is_set(&s.plan->tail))
     return alike_s(&s, c, n) * ROUNDING;
   *out_n_tasks = ra_bound_drawn_tasks(&s, c, *out_n_tasks);
   s.batching = ra_call_batching(memory->plan, call);

@@ -28,7 +28,9 @@
  *                 greatest stage, the weights once a step and the keys and
  *                 values of all steps at the peak rate of the memory.  Steps
  *                 are those of the longest sequence, or as many as the engine's
- *                 most sequences or blocks force
+ *                 most sequences or blocks force.  Of sequences that move
+ *                 between replicas: the steps of the longest, or all keys and
+ *                 values shared out evenly
  *
  * With zero 3 the bound is at least the time in a stage's queue of collectives.
  * A pass that is split takes at least as long as a whole one; possible rounding
@@ -56,7 +58,7 @@
  * Cost: the estimate of one pass per stage.
  *
  * Returns: seconds of all parts, the least of the iterations; 0 where nothing
- * is known, as of long tails
+ * is known, as of generation that begins more than is wanted
  */
 double ra_call_bound_s(const RaEstimator *estimator, const RaMemory *memory,
                        uint32_t call, const RaCallLoad *load,

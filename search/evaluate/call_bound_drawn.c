@@ -243,6 +243,22 @@ weight_bytes(const RaBoundSubject *s, uint32_t stage)
              : bytes;
 }
 
+/* Time in which a replica reads its weights @steps times and the keys and values
+ * of @kv_tokens, on its greatest stage. */
+static double
+reads_s(const RaBoundSubject *s, double steps, double kv_tokens)
+{
+  double most_s = 0;
+
+  for (uint32_t i = 0; i < s->plan->pp; i++) {
+    double kv = (double)ra_call_kv_token_bytes(s->memory, s->call, i);
+
+    most_s = MAX(most_s, (steps * weight_bytes(s, i) + kv_tokens * kv) /
+                             most_bytes_per_s(s->cluster));
+  }
+  return most_s;
+}
+
 /* The steps of replica @d on its greatest stage: each reads the weights, and
  * all of them their keys and values, at the memory's peak rate; or gathers all
  * weights. */
@@ -251,7 +267,7 @@ decode_s(const RaBoundSubject *s, const RaSequenceSet *set, uint32_t d,
          uint32_t n, double gather_s)
 {
   uint64_t m = s->plan->n_micro_batches;
-  double steps = 0, kv_tokens = 0, most_s = 0;
+  double steps = 0, kv_tokens = 0, read_s;
 
   for (uint64_t g = 0; g < m; g++) {
     Need need = need_of(set, d * n + (uint32_t)(g * n / m),
@@ -260,13 +276,27 @@ decode_s(const RaBoundSubject *s, const RaSequenceSet *set, uint32_t d,
     steps += n_steps(s, &need);
     kv_tokens += need.kv_tokens;
   }
-  for (uint32_t i = 0; i < s->plan->pp; i++) {
-    double kv = (double)ra_call_kv_token_bytes(s->memory, s->call, i);
+  read_s = reads_s(s, steps, kv_tokens);
+  return MAX(read_s, steps * gather_s);
+}
 
-    most_s = MAX(most_s, (steps * weight_bytes(s, i) + kv_tokens * kv) /
-                             most_bytes_per_s(s->cluster));
-  }
-  return MAX(most_s, steps * gather_s);
+/* Sequences that move between replicas, or are dealt to them by length: the
+ * longest takes its steps one after another wherever it is, and all replicas
+ * together read all keys and values.  Of those that are begun beyond what is
+ * wanted, or go on from the iteration before, nothing is known. */
+static double
+moved_s(const RaBoundSubject *s, const RaCall *c, const RaSequenceSet *set)
+{
+  const RaTail *tail = &s->plan->tail;
+  double step_s, read_s;
+  Need need;
+
+  if (tail->over_sample > 1)
+    return 0;
+  need = need_of(set, 0, c->n_sequences);
+  step_s = reads_s(s, (double)need.longest, 0);
+  read_s = reads_s(s, 0, need.kv_tokens / s->plan->dp);
+  return MAX(step_s, read_s);
 }
 
 static double
@@ -276,6 +306,8 @@ generate_s(RaBoundSubject *s, const RaCall *c, const RaSequenceSet *set)
   uint32_t n = c->n_sequences / p->dp, longest = 0;
   double gather_s = ra_bound_collectives_s(s, FALSE), most_s = 0;
 
+  if (ra_tail_is_set(&p->tail))
+    return moved_s(s, c, set);
   for (uint32_t d = 0; d < p->dp; d++) {
     double one_s = decode_s(s, set, d, n, gather_s);
 

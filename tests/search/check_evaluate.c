@@ -419,6 +419,22 @@ draw_tail(SearchCase *c, gboolean begins, RaCallPlan *p)
   }
 }
 
+/* Of sampled lengths the bound is no more than the cost, and not nothing. */
+static void
+check_tail_bounds(const SearchCase *c, uint32_t call, const RaPoint *points,
+                  guint n)
+{
+  for (guint i = 0; i < n; i++) {
+    uint32_t candidate = points[i].calls[call].candidate;
+    const double *parts_s = ra_cost_table_call_s(c->costs, call, candidate);
+    double bound_s = ra_cost_table_bound_s(c->costs, call, candidate);
+
+    ck_assert_double_gt(bound_s, 0);
+    for (guint k = 0; k < ra_cost_table_n_like(c->costs); k++)
+      ck_assert_double_le(bound_s, parts_s[k]);
+  }
+}
+
 static void
 compare_tails(const char *workload, const char *const *sets, gboolean begins)
 {
@@ -444,6 +460,8 @@ compare_tails(const char *workload, const char *const *sets, gboolean begins)
   }
   ck_assert(c.space->carries == begins);
   search_case_compare_added(&c, points, N);
+  if (!begins)
+    check_tail_bounds(&c, call, points, N);
   search_case_clear(&c);
 }
 
