@@ -243,8 +243,8 @@ weight_bytes(const RaBoundSubject *s, uint32_t stage)
              : bytes;
 }
 
-/* Time in which a replica reads its weights @steps times and the keys and values
- * of @kv_tokens, on its greatest stage. */
+/* Time in which a replica reads its weights @steps times and the keys and
+ * values of @kv_tokens, on its greatest stage. */
 static double
 reads_s(const RaBoundSubject *s, double steps, double kv_tokens)
 {
