@@ -37,6 +37,15 @@ refuse(const RaPlan *plan, uint32_t call, const RaBackend *backend,
   return FALSE;
 }
 
+/* A kind of attention that no ring runs; NULL: none. */
+static const char *
+find_ringless(const RaModel *model)
+{
+  return ra_model_has_window(model) ? "cp > 1 and attention within windows"
+         : model->sinks             ? "cp > 1 and attention sinks"
+                                    : NULL;
+}
+
 static gboolean
 check_call(const RaPlan *plan, uint32_t call, const RaBackend *backend,
            GError **error)
@@ -50,9 +59,8 @@ check_call(const RaPlan *plan, uint32_t call, const RaBackend *backend,
   m = &plan->workload->models[c->model];
   if (p->cp > 1 && !backend->attention_merge)
     return refuse(plan, call, backend, "cp > 1", error);
-  if (p->cp > 1 && ra_model_has_window(m->model))
-    return refuse(plan, call, backend, "cp > 1 and attention within windows",
-                  error);
+  if (p->cp > 1 && find_ringless(m->model))
+    return refuse(plan, call, backend, find_ringless(m->model), error);
   if (p->zero > 1 && p->dp > 1)
     return refuse(plan, call, backend, "zero > 1", error);
   if (p->zero == 1 && p->zero_group < p->dp)

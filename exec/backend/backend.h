@@ -47,6 +47,8 @@ typedef struct {
   const float *slopes; /* (q_heads) slopes of ALiBi, in host memory; NULL:
                           none */
   uint32_t window;     /* tokens that a query sees at most; 0: all */
+  const float *sinks;  /* (q_heads) scores of sinks, in device memory; NULL:
+                          none */
 } RaDecode;
 
 /* Rows sorted by expert: the rows of an expert are contiguous. */
@@ -217,6 +219,12 @@ typedef struct {
                  RaElem *out);
   void (*swiglu_backward)(size_t n_tokens, size_t width, const RaElem *gate_up,
                           const RaElem *d_out, RaElem *d_gate_up);
+  /* The same of ra_cpu_clamped_swiglu(). (nullable) both */
+  void (*clamped_swiglu)(size_t n_tokens, size_t width, const RaElem *gate_up,
+                         RaElem *out);
+  void (*clamped_swiglu_backward)(size_t n_tokens, size_t width,
+                                  const RaElem *gate_up, const RaElem *d_out,
+                                  RaElem *d_gate_up);
   /* out (n_rows, n) = sigmoid(gate (n_rows)) x; the backward pass writes @d_x
    * and the gradient of @gate.  (nullable) both */
   void (*gate_rows)(size_t n_rows, size_t n, const RaElem *gate,
@@ -256,6 +264,11 @@ typedef struct {
                              const RaElem *out, const float *lse,
                              const RaElem *d_out, RaElem *d_q, RaElem *d_k,
                              RaElem *d_v, float *workspace);
+  /* (nullable): no sinks; those of the shapes above are the weights
+   * themselves, in device memory */
+  void (*sinks_backward)(size_t n_tokens, uint32_t n_heads, size_t head_dim,
+                         const float *sinks, const RaElem *out,
+                         const float *lse, const RaElem *d_out, float *d_sinks);
   void (*attention_merge)(size_t n_tokens, size_t n_heads, size_t head_dim,
                           const RaElem *part, const float *part_lse,
                           RaElem *out, float *lse); /* (nullable): no rings */

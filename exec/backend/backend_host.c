@@ -269,7 +269,8 @@ decode_part(uint32_t i, gpointer data)
                            .page_tokens = s->page_tokens,
                            .page_rows = s->page_rows,
                            .slopes = s->slopes,
-                           .window = s->window};
+                           .window = s->window,
+                           .sinks = s->sinks};
 
   ra_cpu_decode_attention(&one, d->q + i * s->stride, d->k, d->v,
                           d->out + i * (gsize)s->q_heads * s->head_dim,

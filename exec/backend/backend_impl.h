@@ -57,9 +57,10 @@ void ra_host_activation_backward(RaActivation kind, size_t n, const float *x,
 void ra_host_rope(size_t n_tokens, size_t n_heads, size_t head_dim,
                   const uint32_t *positions, const float *cos_sin,
                   int direction, float *x, size_t stride);
-void ra_host_swiglu(size_t n_tokens, size_t width, const float *gate_up,
-                    float *out);
-void ra_host_swiglu_backward(size_t n_tokens, size_t width,
+/* @clamped: of ra_cpu_clamped_swiglu(). */
+void ra_host_swiglu(size_t n_tokens, size_t width, gboolean clamped,
+                    const float *gate_up, float *out);
+void ra_host_swiglu_backward(size_t n_tokens, size_t width, gboolean clamped,
                              const float *gate_up, const float *d_out,
                              float *d_gate_up);
 void ra_host_embedding(size_t n_tokens, size_t width, uint32_t first,

@@ -173,17 +173,20 @@ swiglu_part(uint32_t part, gpointer data)
   const Rows *r = data;
   gsize n, first = rows_of(r, part, &n);
 
-  ra_cpu_swiglu(n, r->n, r->a + first * 2 * r->n, r->y + first * r->n);
+  (r->kind ? ra_cpu_clamped_swiglu : ra_cpu_swiglu)(
+      n, r->n, r->a + first * 2 * r->n, r->y + first * r->n);
 }
 
 void
-ra_host_swiglu(size_t n_tokens, size_t width, const float *gate_up, float *out)
+ra_host_swiglu(size_t n_tokens, size_t width, gboolean clamped,
+               const float *gate_up, float *out)
 {
   Rows r = {.n_parts = row_parts(n_tokens, width),
             .n_rows = n_tokens,
             .n = width,
             .a = gate_up,
-            .y = out};
+            .y = out,
+            .kind = clamped};
 
   ra_team_for(r.n_parts, swiglu_part, &r);
 }
@@ -194,20 +197,23 @@ swiglu_backward_part(uint32_t part, gpointer data)
   const Rows *r = data;
   gsize n, first = rows_of(r, part, &n);
 
-  ra_cpu_swiglu_backward(n, r->n, r->a + first * 2 * r->n, r->b + first * r->n,
-                         r->y + first * 2 * r->n);
+  (r->kind ? ra_cpu_clamped_swiglu_backward : ra_cpu_swiglu_backward)(
+      n, r->n, r->a + first * 2 * r->n, r->b + first * r->n,
+      r->y + first * 2 * r->n);
 }
 
 void
-ra_host_swiglu_backward(size_t n_tokens, size_t width, const float *gate_up,
-                        const float *d_out, float *d_gate_up)
+ra_host_swiglu_backward(size_t n_tokens, size_t width, gboolean clamped,
+                        const float *gate_up, const float *d_out,
+                        float *d_gate_up)
 {
   Rows r = {.n_parts = row_parts(n_tokens, width),
             .n_rows = n_tokens,
             .n = width,
             .a = gate_up,
             .b = d_out,
-            .y = d_gate_up};
+            .y = d_gate_up,
+            .kind = clamped};
 
   ra_team_for(r.n_parts, swiglu_backward_part, &r);
 }

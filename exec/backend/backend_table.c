@@ -193,7 +193,14 @@ rope(size_t n_tokens, size_t n_heads, size_t head_dim,
 static void
 swiglu(size_t n_tokens, size_t width, const RaElem *gate_up, RaElem *out)
 {
-  ra_host_swiglu(n_tokens, width, f(gate_up), f(out));
+  ra_host_swiglu(n_tokens, width, FALSE, f(gate_up), f(out));
+}
+
+static void
+clamped_swiglu(size_t n_tokens, size_t width, const RaElem *gate_up,
+               RaElem *out)
+{
+  ra_host_swiglu(n_tokens, width, TRUE, f(gate_up), f(out));
 }
 
 static void
@@ -215,7 +222,16 @@ static void
 swiglu_backward(size_t n_tokens, size_t width, const RaElem *gate_up,
                 const RaElem *d_out, RaElem *d_gate_up)
 {
-  ra_host_swiglu_backward(n_tokens, width, f(gate_up), f(d_out), f(d_gate_up));
+  ra_host_swiglu_backward(n_tokens, width, FALSE, f(gate_up), f(d_out),
+                          f(d_gate_up));
+}
+
+static void
+clamped_swiglu_backward(size_t n_tokens, size_t width, const RaElem *gate_up,
+                        const RaElem *d_out, RaElem *d_gate_up)
+{
+  ra_host_swiglu_backward(n_tokens, width, TRUE, f(gate_up), f(d_out),
+                          f(d_gate_up));
 }
 
 static void
@@ -279,6 +295,15 @@ attention_backward(const RaCpuAttention *shape, const RaElem *q,
 {
   ra_host_attention_backward(shape, f(q), f(k), f(v), f(out), lse, f(d_out),
                              f(d_q), f(d_k), f(d_v), workspace);
+}
+
+static void
+sinks_backward(size_t n_tokens, uint32_t n_heads, size_t head_dim,
+               const float *sinks, const RaElem *out, const float *lse,
+               const RaElem *d_out, float *d_sinks)
+{
+  ra_cpu_sinks_backward(n_tokens, n_heads, head_dim, sinks, f(out), lse,
+                        f(d_out), d_sinks);
 }
 
 static void
@@ -449,6 +474,8 @@ static const RaBackend host = {
     .gate_rows_backward = gate_rows_backward,
     .swiglu = swiglu,
     .swiglu_backward = swiglu_backward,
+    .clamped_swiglu = clamped_swiglu,
+    .clamped_swiglu_backward = clamped_swiglu_backward,
     .activation = activation,
     .activation_backward = activation_backward,
     .embedding = embedding,
@@ -457,6 +484,7 @@ static const RaBackend host = {
     .rope_rows = rope_rows,
     .attention = attention,
     .attention_backward = attention_backward,
+    .sinks_backward = sinks_backward,
     .attention_merge = attention_merge,
     .decode_attention = decode_attention,
     .route = ra_cpu_route,

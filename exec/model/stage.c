@@ -8,7 +8,7 @@
 /* A property of layers of kind @k that the executor refuses, with the key of
  * config.json that decides; NULL: none. */
 static const char *
-foreign_kind(const RaModel *m, const RaLayerKind *k)
+foreign_kind(const RaLayerKind *k)
 {
   static const char *const mixers[RA_N_MIXERS] = {
       [RA_MIXER_LATENT] = "latent attention ('kv_lora_rank')",
@@ -24,8 +24,7 @@ foreign_kind(const RaModel *m, const RaLayerKind *k)
          : k->nope               ? "layers without rotary positions"
          : k->n_heads > 0 || k->head_dim > 0 || k->n_kv_heads > 0
              ? "layers whose heads differ ('per_layer_config')"
-         : m->sinks ? "attention sinks ('model_type')"
-                    : NULL;
+             : NULL;
 }
 
 static const char *
@@ -34,7 +33,7 @@ foreign_layers(const RaModel *m)
   const char *what = NULL;
 
   for (guint32 k = 0; !what && k < ra_model_n_kinds(m); k++)
-    what = foreign_kind(m, &m->kinds[k]);
+    what = foreign_kind(&m->kinds[k]);
   return what;
 }
 
@@ -43,7 +42,7 @@ foreign_layers(const RaModel *m)
 static gboolean
 is_known(const RaModel *model)
 {
-  static const char *const types[] = {"qwen2_moe", "glm4_moe", NULL};
+  static const char *const types[] = {"qwen2_moe", "glm4_moe", "gpt_oss", NULL};
 
   return model->family != RA_FAMILY_OTHER ||
          g_strv_contains(types, ra_model_type(model));

@@ -24,7 +24,7 @@
  *   norms      RMSNorm or LayerNorm; also of heads and of the embedding
  *   MLP        SwiGLU or without a gate; dense, with experts, routed and
  *              shared
- *   attention  grouped query heads
+ *   attention  grouped query heads, perhaps within windows, with sinks
  *   biases     with or without
  *   head       lm or value; tied or not
  */
@@ -44,6 +44,7 @@
 typedef struct {
   float norm_eps;          /* epsilon of every norm */
   double rope_theta;       /* base of the rotary frequencies */
+  gboolean clamped_swiglu; /* of an MLP with a gate: ra_cpu_clamped_swiglu() */
   gboolean raw_top_k;      /* weights of a token's experts are not normalised to
                               1 */
   RaActivation activation; /* for an MLP without a gate */

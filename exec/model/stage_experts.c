@@ -295,6 +295,10 @@ route(RaExperts *e, gint32 layer, const RaElem *x)
                          hidden,
                          ra_stage_weight(s, RA_TENSOR_ROUTER, layer, FALSE),
                          hidden, 0, e->probs, n);
+  if (s->model->router_bias) /* of the host alone, whose elements are floats */
+    s->backend->add_bias(e->t, n,
+                         ra_stage_weight(s, RA_TENSOR_ROUTER, layer, TRUE),
+                         ra_host_elems(e->probs));
   ra_stage_look_f32(s, RA_OP_GEMM, e->t * n, e->probs);
   ra_stage_record(s, RA_OP_GEMM, start, e->t, n, hidden, 1);
   start = ra_stage_begin(s);
@@ -392,6 +396,63 @@ n_visited(RaExperts *e)
   return n;
 }
 
+/* --- biases of experts; a tensor-parallel rank has its columns of those of
+ * RA_TENSOR_DOWN, as the sum over the ranks adds each once --- */
+
+/* (n) of each expert, 0 where they are another rank's; give it back. */
+static RaElem *
+take_biases(const RaExperts *e, gint32 layer, RaTensorKind kind, gsize n)
+{
+  RaStage *s = e->stage;
+  const RaParam *param = ra_params_find_expert(s->params, kind, layer, TRUE);
+  gsize width = kind == RA_TENSOR_DOWN ? param->rect.n_rows : n;
+  gsize first = kind == RA_TENSOR_DOWN ? param->rect.row : 0;
+  RaElem *biases = ra_stage_take(s, e->rows.n_experts * n);
+
+  s->backend->zero(biases, e->rows.n_experts * n * s->backend->elem_bytes);
+  s->backend->copy_rect(e->rows.n_experts, width,
+                        ra_stage_expert_weight(s, kind, layer, TRUE), width,
+                        ra_stage_at(s, biases, first), n);
+  return biases;
+}
+
+static void
+add_biases(RaExperts *e, gint32 layer, RaTensorKind kind, gsize n, RaElem *rows)
+{
+  const RaBackend *b = e->stage->backend;
+  const uint32_t *counts = ra_expert_rows_counts(b, &e->rows);
+  RaElem *biases = take_biases(e, layer, kind, n);
+
+  for (uint32_t x = 0; x < e->rows.n_experts; x++) {
+    b->add_bias(counts[x], n, ra_elem_at(b, biases, x * n), rows);
+    rows = ra_elem_at(b, rows, counts[x] * n);
+  }
+  ra_stage_give(e->stage, biases);
+}
+
+/* Adds the gradients of the biases, by those of the @rows (rows, n). */
+static void
+add_bias_gradients(RaExperts *e, gint32 layer, RaTensorKind kind, gsize n,
+                   const RaElem *rows)
+{
+  RaStage *s = e->stage;
+  const RaBackend *b = s->backend;
+  const uint32_t *counts = ra_expert_rows_counts(b, &e->rows);
+  const RaParam *param = ra_params_find_expert(s->params, kind, layer, TRUE);
+  gsize width = kind == RA_TENSOR_DOWN ? param->rect.n_rows : n;
+  gsize first = kind == RA_TENSOR_DOWN ? param->rect.row : 0;
+  float *grad = ra_stage_expert_grad(s, kind, layer, TRUE);
+  float *sum = ra_stage_take_bytes(s, n * sizeof *sum);
+
+  for (uint32_t x = 0; x < e->rows.n_experts; x++, grad += width) {
+    b->zero(sum, n * sizeof *sum);
+    b->add_columns(counts[x], n, rows, sum);
+    b->add_f32(width, sum + first, grad);
+    rows = ra_elem_at(b, rows, counts[x] * n);
+  }
+  ra_stage_give(s, sum);
+}
+
 /* The GEMM of every expert with its rows, one op; @b is the weight except for
  * its gradient, for which @out is NULL.  A record has the number of experts
  * with rows, which the host requests before the first. */
@@ -412,6 +473,10 @@ multiply(RaExperts *e, gint32 layer, RaTensorKind kind,
   else
     b = ra_stage_expert_weight(s, kind, layer, FALSE);
   s->backend->gemm_experts(product, &e->rows, n, k, a, b, out);
+  if (s->model->expert_bias && product == RA_EXPERTS_OUTPUT)
+    add_biases(e, layer, kind, n, out);
+  else if (s->model->expert_bias && product == RA_EXPERTS_WEIGHT)
+    add_bias_gradients(e, layer, kind, n, a);
   rows = (e->rows.n_rows + visited - 1) / visited;
   if (product == RA_EXPERTS_OUTPUT)
     ra_stage_record(s, RA_OP_GEMM, start, rows, n, k, visited);
@@ -580,7 +645,7 @@ ra_experts_backward(RaExperts *e, gint32 layer, const RaElem *x,
                         d_x);
   ra_stage_linear_weight(s, e->t, n, hidden, d_logits, x,
                          ra_stage_grad(s, RA_TENSOR_ROUTER, layer, FALSE),
-                         NULL);
+                         ra_stage_grad(s, RA_TENSOR_ROUTER, layer, TRUE));
   spread(e, d_out, e->gates, alone ? d_there : d_here);
   if (!alone)
     dispatch(e, d_here, d_there);

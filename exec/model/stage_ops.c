@@ -113,6 +113,15 @@ window_of(const RaStage *s, gint32 layer)
   return s->model->kinds[ra_model_layer_kind(s->model, (guint32)layer)].window;
 }
 
+/* Scores of the sinks of layer @layer; NULL: none. */
+static const float *
+sinks_of(const RaStage *s, gint32 layer)
+{
+  return s->model->sinks ? (const float *)(gconstpointer)ra_stage_weight(
+                               s, RA_TENSOR_MIXER, layer, FALSE)
+                         : NULL;
+}
+
 static RaCpuAttention
 attention_shape(const RaStage *s, gint32 layer, const RaTokens *tokens)
 {
@@ -123,7 +132,8 @@ attention_shape(const RaStage *s, gint32 layer, const RaTokens *tokens)
                           .head_dim = s->model->head_dim,
                           .stride = ra_stage_qkv_width(s),
                           .slopes = s->slopes,
-                          .window = window_of(s, layer)};
+                          .window = window_of(s, layer),
+                          .sinks = sinks_of(s, layer)};
 }
 
 void
@@ -194,6 +204,10 @@ ra_stage_attention_backward(RaStage *s, gint32 layer, const RaTokens *tokens,
                                  ra_stage_at(s, d_qkv, k),
                                  ra_stage_at(s, d_qkv, v), workspace);
   ra_stage_give(s, workspace);
+  if (shape.sinks)
+    s->backend->sinks_backward(tokens->n_tokens, s->q_heads, s->model->head_dim,
+                               shape.sinks, out, lse, d_out,
+                               ra_stage_grad(s, RA_TENSOR_MIXER, layer, FALSE));
   ra_stage_look(s, RA_OP_ATTENTION_BACKWARD,
                 tokens->n_tokens * ra_stage_qkv_width(s), d_qkv);
   ra_stage_record_attention(s, RA_OP_ATTENTION_BACKWARD, start,
@@ -235,12 +249,12 @@ ra_stage_decode_attention(RaStage *s, gint32 layer, const RaCache *cache,
                           const RaElem *qkv, RaElem *out)
 {
   double start = ra_stage_begin(s);
-  const RaDecode shape =
-      ra_stage_decode_shape(s, cache, window_of(s, layer), step);
+  RaDecode shape = ra_stage_decode_shape(s, cache, window_of(s, layer), step);
   float *workspace = ra_stage_take_bytes(
       s, s->backend->decode_workspace(&shape) * sizeof *workspace);
   gsize n = step->n, seen = 0;
 
+  shape.sinks = sinks_of(s, layer);
   s->backend->decode_attention(&shape, qkv, ra_cache_keys(cache, cache_layer),
                                ra_cache_values(cache, cache_layer), out,
                                workspace);
@@ -258,7 +272,10 @@ ra_stage_swiglu(RaStage *s, gsize t, gsize width, const RaElem *gate_up,
 {
   double start = ra_stage_begin(s);
 
-  s->backend->swiglu(t, width, gate_up, out);
+  if (s->numerics.clamped_swiglu)
+    s->backend->clamped_swiglu(t, width, gate_up, out);
+  else
+    s->backend->swiglu(t, width, gate_up, out);
   ra_stage_look(s, RA_OP_ACTIVATION, t * width, out);
   ra_stage_record(s, RA_OP_ACTIVATION, start, t, width, 1, 0);
 }
@@ -270,7 +287,10 @@ ra_stage_swiglu_backward(RaStage *s, gsize t, gsize width,
 {
   double start = ra_stage_begin(s);
 
-  s->backend->swiglu_backward(t, width, gate_up, d_out, d_gate_up);
+  if (s->numerics.clamped_swiglu)
+    s->backend->clamped_swiglu_backward(t, width, gate_up, d_out, d_gate_up);
+  else
+    s->backend->swiglu_backward(t, width, gate_up, d_out, d_gate_up);
   ra_stage_look(s, RA_OP_ACTIVATION_BACKWARD, 2 * t * width, d_gate_up);
   ra_stage_record(s, RA_OP_ACTIVATION_BACKWARD, start, t, width, 1, 0);
 }

@@ -154,6 +154,13 @@ ra_stored_supports(const RaModel *model, GError **error)
 {
   const char *foreign = find_foreign(model);
 
+  if (model->expert_bias) {
+    g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
+                "model '%s' is a %s, whose checkpoints have all experts in one "
+                "tensor: its weights are seeded, not read or saved",
+                model->name, ra_model_type(model));
+    return FALSE;
+  }
   if (!foreign)
     return TRUE;
   g_set_error(error, RA_ERROR, RA_ERROR_INPUT,

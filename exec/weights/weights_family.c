@@ -14,11 +14,15 @@ typedef struct {
   gboolean sigmoid; /* the router's scores; else a softmax */
   gboolean normed;  /* norm_topk_prob */
   double rotates;   /* partial_rotary_factor */
+  double theta;     /* rope_theta */
+  gboolean scaled;  /* rotary frequencies are, if no key says otherwise */
+  gboolean clamped; /* RaNumerics.clamped_swiglu */
 } Family;
 
 static const Family families[] = {
-    {"qwen2_moe", "Qwen2Moe", 1e-6, FALSE, FALSE, 1},
-    {"glm4_moe", "Glm4Moe", 1e-5, TRUE, TRUE, 0.5},
+    {"qwen2_moe", "Qwen2Moe", 1e-6, FALSE, FALSE, 1, 10000, FALSE, FALSE},
+    {"glm4_moe", "Glm4Moe", 1e-5, TRUE, TRUE, 0.5, 10000, FALSE, FALSE},
+    {"gpt_oss", "GptOss", 1e-5, FALSE, TRUE, 1, 150000, TRUE, TRUE},
 };
 
 static const Family *
@@ -60,7 +64,15 @@ read_rotary(RaConfigReader *reader, const Family *family, const RaModel *model,
 {
   double part;
 
-  out->rope_theta = ra_weights_read_number(reader, "rope_theta", 10000);
+  out->rope_theta = ra_weights_read_number(reader, "rope_theta", family->theta);
+  if (family->scaled &&
+      !json_object_has_member(reader->object, "rope_scaling") &&
+      !json_object_has_member(reader->object, "rope_parameters"))
+    ra_config_reader_fail(reader, "rope_scaling",
+                          "there is no 'rope_scaling', which in a %s scales "
+                          "rotary frequencies (yarn), expected rope_type "
+                          "'default': the executor scales none",
+                          family->type);
   part =
       ra_weights_read_number(reader, "partial_rotary_factor", family->rotates);
   ra_weights_read_rope(reader, "rope_scaling", out, &part);
@@ -100,6 +112,10 @@ ra_weights_read_family(RaConfigReader *reader, const RaModel *model,
   out->raw_top_k =
       !ra_config_reader_flag(reader, "norm_topk_prob", family->normed);
   out->sigmoid_router = family->sigmoid;
+  out->clamped_swiglu = family->clamped;
+  if (family->clamped && ra_weights_read_number(reader, "swiglu_limit", 7) != 7)
+    ra_config_reader_fail(reader, "swiglu_limit",
+                          "'swiglu_limit' is not 7, which the executor has");
   if (!family->sigmoid)
     return;
   out->router_scale =

@@ -26,6 +26,7 @@ typedef struct {
   const uint32_t *q_places;  /* (n) for it; NULL: 0, 1, ... */
   const uint32_t *kv_places; /* (n_kv) likewise */
   size_t window;             /* keys of a query; 0: all */
+  float sink;                /* its score; -INFINITY: none */
 } Head;
 
 static const uint32_t *
@@ -85,7 +86,8 @@ head_at(const RaCpuAttention *shape, uint32_t sequence, uint32_t q_head,
                 .slope = shape->slopes ? shape->slopes[q_head] : 0,
                 .q_places = shape->q_places ? shape->q_places + first : NULL,
                 .kv_places = shape->kv_places ? shape->kv_places + kv[0] : NULL,
-                .window = shape->window};
+                .window = shape->window,
+                .sink = shape->sinks ? shape->sinks[q_head] : -INFINITY};
 }
 
 /* Query heads to do. */
@@ -165,24 +167,29 @@ block_scores(const Head *h, size_t first, size_t rows, size_t low, size_t n,
 
 /* Scores of one query to probabilities, zero past the diagonal. */
 RA_CPU_KERNEL static void
-softmax_row(float *row, size_t n_seen, size_t n, float scale, float *out_lse)
+softmax_row(float *row, size_t n_seen, size_t n, float scale, float sink,
+            float *out_lse)
 {
   float most = row[0], sum = 0, inv;
 
   if (n_seen == 0) {
     memset(row, 0, n * sizeof *row);
-    *out_lse = -INFINITY;
+    *out_lse = sink;
     return;
   }
 
 #pragma omp simd reduction(max : most)
   for (size_t j = 0; j < n_seen; j++)
     most = row[j] > most ? row[j] : most;
+  if (sink > most * scale)
+    most = sink / scale;
 #pragma omp simd reduction(+ : sum)
   for (size_t j = 0; j < n_seen; j++) {
     row[j] = ra_cpu_exp((row[j] - most) * scale);
     sum += row[j];
   }
+  if (sink > -INFINITY)
+    sum += expf(sink - most * scale);
   inv = 1.0f / sum;
 #pragma omp simd
   for (size_t j = 0; j < n_seen; j++)
@@ -210,7 +217,7 @@ head_forward(const Head *h, float *out, float *lse, float *scores)
     if (n == 0) {
       clear_rows(rows, h->head_dim, to, h->out_stride);
       for (size_t i = 0; i < rows; i++)
-        lse[(first + i) * h->lse_stride] = -INFINITY;
+        lse[(first + i) * h->lse_stride] = h->sink;
       continue;
     }
     block_scores(h, first, rows, low, n, scores);
@@ -220,7 +227,7 @@ head_forward(const Head *h, float *out, float *lse, float *scores)
 
       memset(row, 0, from * sizeof *row);
       softmax_row(row + from, n_seen(h, first + i) - low - from, n - from,
-                  h->scale, lse + (first + i) * h->lse_stride);
+                  h->scale, h->sink, lse + (first + i) * h->lse_stride);
     }
     ra_cpu_gemm(RA_CPU_PLAIN, RA_CPU_PLAIN, rows, h->head_dim, n, scores, n,
                 h->v + low * h->kv_stride, h->kv_stride, 0, to, h->out_stride);
@@ -364,4 +371,19 @@ ra_cpu_attention_backward(const RaCpuAttention *shape, const float *q,
                     d_out + at, d_q + q_at, d_k + kv_at, d_v + kv_at,
                     head % group == 0, workspace);
     }
+}
+
+void
+ra_cpu_sinks_backward(size_t n_tokens, uint32_t n_heads, size_t head_dim,
+                      const float *sinks, const float *out, const float *lse,
+                      const float *d_out, float *d_sinks)
+{
+  for (uint32_t head = 0; head < n_heads; head++) {
+    double sum = 0;
+
+    for (size_t i = head; i < n_tokens * n_heads; i += n_heads)
+      sum += (double)expf(sinks[head] - lse[i]) *
+             (double)dot(head_dim, out + i * head_dim, d_out + i * head_dim);
+    d_sinks[head] -= (float)sum;
+  }
 }

@@ -8,6 +8,8 @@
  *     lse_i = log sum_j exp(scale q_i k_j)        o_i = sum_j p_ij v_j
  *
  * With a window of w keys, j > i - w: the query's own key and w - 1 before it.
+ * With a sink of score a in a head, lse_i is the log of exp(a) more: a key of
+ * no value, which every query sees (gpt_oss).
  *
  * It works on RA_CPU_ATTENTION_BLOCK queries at a time, so that probabilities
  * need 64 x (longest) floats and are never stored; the backward pass recomputes
@@ -47,7 +49,8 @@ typedef struct {
   const uint32_t *q_places; /* (tokens) places of queries in their sequences,
                                 for ALiBi; NULL: 0, 1, ... of each */
   const uint32_t *kv_places; /* (keys) likewise */
-  uint32_t window; /* keys that a query sees at most, its last; 0: all */
+  uint32_t window;    /* keys that a query sees at most, its last; 0: all */
+  const float *sinks; /* (q_heads) scores of sinks; NULL: none */
 } RaCpuAttention;
 
 /**
@@ -124,6 +127,22 @@ void ra_cpu_attention_backward(const RaCpuAttention *shape, const float *q,
                                const float *lse, const float *d_out, float *d_q,
                                float *d_k, float *d_v, float *workspace);
 
+/**
+ * ra_cpu_sinks_backward:
+ * @sinks: (n_heads) scores
+ * @out: (n_tokens, n_heads, head_dim) of ra_cpu_attention()
+ * @lse: (n_tokens, n_heads) likewise
+ * @d_out: (n_tokens, n_heads, head_dim)
+ * @d_sinks: (n_heads), added to
+ *
+ * As a sink has no value, its dp is 0 and d_sink = -sum_i exp(a - lse_i) D_i.
+ * Error: sums are in double; that of exp() and of D_i is left.
+ */
+void ra_cpu_sinks_backward(size_t n_tokens, uint32_t n_heads, size_t head_dim,
+                           const float *sinks, const float *out,
+                           const float *lse, const float *d_out,
+                           float *d_sinks);
+
 /* A sequence with keys and values in pages: token t is at row
  * pages[t / page_tokens] page_rows + t % page_tokens. */
 typedef struct {
@@ -135,6 +154,7 @@ typedef struct {
   uint32_t page_rows;  /* rows from a page to the next */
   const float *slopes; /* (q_heads) of ALiBi; NULL: none */
   uint32_t window;     /* cached tokens that it sees at most; 0: all */
+  const float *sinks;  /* (q_heads) scores of sinks; NULL: none */
 } RaCpuDecode;
 
 /**

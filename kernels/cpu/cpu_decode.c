@@ -16,8 +16,10 @@ row_of(const RaCpuDecode *s, size_t token)
 /* The query heads of one key head: scores, softmax, weighted values. */
 RA_CPU_KERNEL static void
 decode_group(const RaCpuDecode *s, const float *q, const float *k,
-             const float *v, const float *slopes, float *out, float *scores)
+             const float *v, uint32_t first_head, float *out, float *scores)
 {
+  const float *slopes = s->slopes ? s->slopes + first_head : NULL;
+  const float *sinks = s->sinks ? s->sinks + first_head : NULL;
   uint32_t group = s->q_heads / s->kv_heads;
   size_t head_dim = s->head_dim;
   size_t n_kv = s->window > 0 && s->n_kv > s->window ? s->window : s->n_kv;
@@ -46,11 +48,15 @@ decode_group(const RaCpuDecode *s, const float *q, const float *k,
 #pragma omp simd reduction(max : most)
     for (size_t j = 0; j < n_kv; j++)
       most = row[j] > most ? row[j] : most;
+    if (sinks && sinks[g] > most)
+      most = sinks[g];
 #pragma omp simd reduction(+ : sum)
     for (size_t j = 0; j < n_kv; j++) {
       row[j] = ra_cpu_exp(row[j] - most);
       sum += row[j];
     }
+    if (sinks)
+      sum += expf(sinks[g] - most);
     inv = 1.0f / sum;
 #pragma omp simd
     for (size_t j = 0; j < n_kv; j++)
@@ -80,7 +86,6 @@ ra_cpu_decode_attention(const RaCpuDecode *s, const float *q, const float *k,
     size_t at = (size_t)h * group * s->head_dim;
 
     decode_group(s, q + at, k + (size_t)h * s->head_dim,
-                 v + (size_t)h * s->head_dim,
-                 s->slopes ? s->slopes + h * group : NULL, out + at, workspace);
+                 v + (size_t)h * s->head_dim, h * group, out + at, workspace);
   }
 }

@@ -116,6 +116,55 @@ ra_cpu_swiglu_backward(size_t n_tokens, size_t width, const float *gate_up,
   }
 }
 
+RA_CPU_KERNEL void
+ra_cpu_clamped_swiglu(size_t n_tokens, size_t width, const float *gate_up,
+                      float *out)
+{
+  const float most = RA_CPU_CLAMPED_MOST;
+
+  for (size_t t = 0; t < n_tokens; t++) {
+    const float *gate = gate_up + t * 2 * width; /* (width) */
+    const float *up = gate + width;              /* (width) */
+
+#pragma omp simd
+    for (size_t i = 0; i < width; i++) {
+      float g = gate[i] > most ? most : gate[i];
+      float u = up[i] > most ? most : up[i] < -most ? -most : up[i];
+
+      out[t * width + i] =
+          (u + 1.0f) * g / (1.0f + ra_cpu_exp(-RA_CPU_CLAMPED_SLOPE * g));
+    }
+  }
+}
+
+RA_CPU_KERNEL void
+ra_cpu_clamped_swiglu_backward(size_t n_tokens, size_t width,
+                               const float *gate_up, const float *d_out,
+                               float *d_gate_up)
+{
+  const float most = RA_CPU_CLAMPED_MOST, slope = RA_CPU_CLAMPED_SLOPE;
+
+  for (size_t t = 0; t < n_tokens; t++) {
+    const float *gate = gate_up + t * 2 * width; /* (width) */
+    const float *up = gate + width;              /* (width) */
+    float *d_gate = d_gate_up + t * 2 * width;   /* (width) */
+    float *d_up = d_gate + width;                /* (width) */
+
+#pragma omp simd
+    for (size_t i = 0; i < width; i++) {
+      float d = d_out[t * width + i], raw_g = gate[i], raw_u = up[i];
+      float g = raw_g > most ? most : raw_g;
+      float u = raw_u > most ? most : raw_u < -most ? -most : raw_u;
+      float s = 1.0f / (1.0f + ra_cpu_exp(-slope * g));
+
+      d_up[i] = u == raw_u ? d * g * s : 0.0f;
+      d_gate[i] = g == raw_g
+                      ? d * (u + 1.0f) * s * (1.0f + slope * g * (1.0f - s))
+                      : 0.0f;
+    }
+  }
+}
+
 /* The tanh GELU in one loop that vectorises; the others are libm's. */
 RA_CPU_KERNEL static void
 gelu_tanh(size_t n, const float *x, float *out)

@@ -82,6 +82,26 @@ void ra_cpu_swiglu(size_t n_tokens, size_t width, const float *gate_up,
 void ra_cpu_swiglu_backward(size_t n_tokens, size_t width, const float *gate_up,
                             const float *d_out, float *d_gate_up);
 
+/* Slope and bound of gpt_oss (modeling_gpt_oss.py of transformers 4.57,
+ * GptOssExperts: alpha, limit). */
+#define RA_CPU_CLAMPED_SLOPE 1.702f
+#define RA_CPU_CLAMPED_MOST 7.0f
+
+/**
+ * ra_cpu_clamped_swiglu:
+ *
+ * As ra_cpu_swiglu() with y = (u + 1) g s, s = 1 / (1 + e^(-1.702 g)), where g
+ * is min(gate, 7) and u is up within -7 to 7.
+ */
+void ra_cpu_clamped_swiglu(size_t n_tokens, size_t width, const float *gate_up,
+                           float *out);
+
+/* As ra_cpu_swiglu_backward(): d u = d g s, d g = d (u + 1) s (1 + 1.702 g
+ * (1 - s)); both 0 beyond their bounds. */
+void ra_cpu_clamped_swiglu_backward(size_t n_tokens, size_t width,
+                                    const float *gate_up, const float *d_out,
+                                    float *d_gate_up);
+
 /**
  * ra_cpu_activation:
  * @kind: not %RA_ACTIVATION_FAMILY

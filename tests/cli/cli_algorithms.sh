@@ -90,6 +90,20 @@ works run grpo-tiny-ministral-4.plan -n 1 --weights actor=windows
 fails "cp > 1 and attention within windows, which the host back end" run \
   grpo-tiny-ministral-4.plan --set 'call actor_train.dp=1' \
   --set 'call actor_train.cp=2'
+# Seeds 1 to 3: 1.00, 1.00, 1.00.
+learn grpo gpt-oss-4 30 0.003
+within reward 0.4 0.65 0.9 1
+result $? "a model with sinks learns even tokens"
+works run grpo-tiny-gpt-oss-4.plan -n 2 --check
+fails "is a gpt_oss, whose checkpoints have all experts in one tensor" run \
+  grpo-tiny-gpt-oss-4.plan -n 1 --save actor=sinks
+sed '/"rope_scaling"/d' "$srcdir/share/models/tiny-gpt-oss.json" >scaled.json
+fails "there is no 'rope_scaling', which in a gpt_oss" run \
+  grpo-tiny-gpt-oss-4.plan --set "model actor.config=$PWD/scaled.json"
+sed 's/"rope_theta"/"swiglu_limit": 5, "rope_theta"/' \
+  "$srcdir/share/models/tiny-gpt-oss.json" >limit.json
+fails "'swiglu_limit' is not 7" run grpo-tiny-gpt-oss-4.plan \
+  --set "model actor.config=$PWD/limit.json"
 works run grpo-tiny-glm4-moe-4.plan -n 2 --check --save actor=glm
 works run grpo-tiny-glm4-moe-4.plan -n 1 --weights actor=glm --weights ref=glm
 sed 's/"n_group": 4/"n_group": 3/' \

@@ -47,6 +47,7 @@ static const Shipped models[] = {
     {"nemotron-4-340b", HEADS},
     {"tiny-glm4-moe", FAMILY},
     {"tiny-ministral", WINDOWS},
+    {"tiny-gpt-oss", FAMILY},
     {"gpt2", NULL},               {"gpt2-xl", NULL},
     {"nemotron-4-15b", NORMS},
     {"deepseek-v3", FAMILY},

@@ -50,7 +50,7 @@ bare(const Case *c, const RaOp *op)
   out.flags = 0; /* ragged, behind another: of its cost */
   if (op->kind == RA_OP_GEMM && op->dim[3] > 1)
     out.dim[0] = out.dim[2] = out.dim[3] = 0; /* rows of experts are drawn */
-  if (c->kind == TORCH_MINISTRAL &&
+  if ((c->kind == TORCH_MINISTRAL || c->kind == TORCH_GPT_OSS) &&
       (op->kind == RA_OP_ATTENTION || op->kind == RA_OP_ATTENTION_BACKWARD ||
        op->kind == RA_OP_DECODE_ATTENTION))
     out.dim[2] = out.dim[3] = 0; /* listed of sequences of the mean length:
@@ -227,6 +227,8 @@ static const Case cases[] = {
     {TORCH_GLM4_MOE, 2, RA_RECOMPUTE_NONE, RA_PHASE_BACKWARD, FALSE},
     {TORCH_MINISTRAL, 2, RA_RECOMPUTE_NONE, RA_PHASE_DECODE, FALSE},
     {TORCH_MINISTRAL, 1, RA_RECOMPUTE_SELECTIVE, RA_PHASE_BACKWARD, FALSE},
+    {TORCH_GPT_OSS, 2, RA_RECOMPUTE_NONE, RA_PHASE_DECODE, FALSE},
+    {TORCH_GPT_OSS, 2, RA_RECOMPUTE_FULL, RA_PHASE_BACKWARD, FALSE},
 };
 /* clang-format on */
 

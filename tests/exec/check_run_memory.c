@@ -30,6 +30,7 @@ static const struct {
     {"sft", "run.json", GPUS("0-3") "cp = 4\n", "recompute = full\n"},
     {"sft", "run.json", GPUS("0-3") "cp = 2\ntp = 2\n", "micro-batches = 4\n"},
     {"sft", "run-glm4-moe.json", GPUS("0"), NULL},
+    {"sft", "run-gpt-oss.json", GPUS("0"), NULL},
 };
 /* clang-format on */
 

@@ -173,6 +173,10 @@ static const struct {
    * 128 + 3 * (8 * 64 + 9 * 6144) + 2 * 64 * 64 + 64; a token misses 3 * 6 */
   {"tiny-ministral", 156224, 0}, /* as tiny-llama */
   {"tiny-glm4-moe", 250496, 139904},
+  /* attention 12288, biases 64 + 2 * 32 + 64, sinks 8: 12488; an expert 6144 +
+   * 2 * 32 + 64 = 6272, a router 8 * 64 + 8; 4 * (12488 + 8 * 6272 + 520 + 2 *
+   * 64) + 64 + 2 * 64^2; a token misses 4 * 6 experts */
+  {"tiny-gpt-oss", 261504, 110976},
 };
 /* clang-format on */
 

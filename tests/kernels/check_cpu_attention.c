@@ -158,12 +158,73 @@ START_TEST(test_backward)
 }
 END_TEST
 
+/* The sum of outputs times @d_out with sinks, by the outputs and the lse
+ * without: a sink of score a is e^a more in the sum that divides. */
+static double
+weighed_sinks(const Fixture *f, const double *sinks, const float *d_out)
+{
+  double sum = 0;
+
+  for (gsize i = 0; i < N_TOKENS * OUT; i++) {
+    double lse = (double)f->lse[i / HEAD_DIM];
+    double sink = sinks[i / HEAD_DIM % Q_HEADS];
+
+    sum += (double)f->out[i] / (1 + exp(sink - lse)) * (double)d_out[i];
+  }
+  return sum;
+}
+
+/* Outputs are those without sinks times 1 / (1 + e^(a - lse)), and lse grows by
+ * the log of 1 + e^(a - lse), of sinks below and far above all scores: e^100 is
+ * no float, so that a maximum of the keys alone (the fault) makes what is no
+ * number.  The gradient is the central difference of the same in double. */
+START_TEST(test_sinks)
+{
+  static const float sinks[Q_HEADS] = {0.5f, -2, 3, 100};
+  Fixture f = fixture_new();
+  RaCpuAttention with = shape;
+  g_autofree float *out = g_new(float, N_TOKENS *OUT);
+  g_autofree float *lse = g_new(float, N_TOKENS *Q_HEADS);
+  g_autofree float *d_out = cpu_random(2, N_TOKENS * OUT, 1);
+  float d_sinks[Q_HEADS] = {1, 1, 1, 1}; /* is added to */
+  double at[Q_HEADS], h = 1e-4;
+
+  with.sinks = sinks;
+  ra_cpu_attention(&with, f.qkv, f.qkv + OUT, f.qkv + OUT + KV_HEADS * HEAD_DIM,
+                   out, lse, f.scratch);
+  ra_cpu_sinks_backward(N_TOKENS, Q_HEADS, HEAD_DIM, sinks, out, lse, d_out,
+                        d_sinks);
+  for (gsize i = 0; i < N_TOKENS * OUT; i++) {
+    double sink = (double)sinks[i / HEAD_DIM % Q_HEADS];
+    double was = (double)f.lse[i / HEAD_DIM], more = exp(sink - was);
+
+    ck_assert_double_eq_tol((double)out[i], (double)f.out[i] / (1 + more),
+                            1e-6);
+    ck_assert_double_eq_tol((double)lse[i / HEAD_DIM], was + log1p(more), 1e-5);
+  }
+  for (uint32_t head = 0; head < Q_HEADS; head++) {
+    double up, down;
+
+    for (uint32_t i = 0; i < Q_HEADS; i++)
+      at[i] = (double)sinks[i];
+    at[head] += h;
+    up = weighed_sinks(&f, at, d_out);
+    at[head] -= 2 * h;
+    down = weighed_sinks(&f, at, d_out);
+    ck_assert_double_eq_tol((double)d_sinks[head] - 1, (up - down) / (2 * h),
+                            2e-5);
+  }
+  fixture_clear(&f);
+}
+END_TEST
+
 /* The last token of the longest sequence, from a cache of its keys and values,
  * pages from the last to the first with what is no number between them: the row
- * that the packed forward makes. */
+ * that the packed forward makes; and with sinks, whose row is smaller. */
 START_TEST(test_decode)
 {
   enum { PAGE = 4, ROWS = 6 };
+  static const float sinks[Q_HEADS] = {0.5f, -2, 3, 100};
   Fixture f = fixture_new();
   uint32_t first = begin[2], n = begin[3] - begin[2], last = begin[3] - 1;
   gsize width = KV_HEADS * HEAD_DIM;
@@ -171,13 +232,13 @@ START_TEST(test_decode)
   g_autofree float *k = g_new(float, n_rows *width);
   g_autofree float *v = g_new(float, n_rows *width);
   g_autofree uint32_t *pages = g_new(uint32_t, n);
-  const RaCpuDecode paged = {.q_heads = Q_HEADS,
-                             .kv_heads = KV_HEADS,
-                             .head_dim = HEAD_DIM,
-                             .n_kv = n,
-                             .pages = pages,
-                             .page_tokens = PAGE,
-                             .page_rows = ROWS};
+  RaCpuDecode paged = {.q_heads = Q_HEADS,
+                       .kv_heads = KV_HEADS,
+                       .head_dim = HEAD_DIM,
+                       .n_kv = n,
+                       .pages = pages,
+                       .page_tokens = PAGE,
+                       .page_rows = ROWS};
   float out[OUT];
 
   for (gsize i = 0; i < n_rows * width; i++)
@@ -195,6 +256,15 @@ START_TEST(test_decode)
   for (gsize i = 0; i < OUT; i++)
     ck_assert_double_eq_tol((double)out[i], (double)f.out[last * OUT + i],
                             1e-6);
+  paged.sinks = sinks;
+  ra_cpu_decode_attention(&paged, f.qkv + last * STRIDE, k, v, out, f.scratch);
+  for (gsize i = 0; i < OUT; i++) {
+    double more = (double)sinks[i / HEAD_DIM] -
+                  (double)f.lse[last * Q_HEADS + i / HEAD_DIM];
+
+    ck_assert_double_eq_tol(
+        (double)out[i], (double)f.out[last * OUT + i] / (1 + exp(more)), 1e-6);
+  }
   fixture_clear(&f);
 }
 END_TEST
@@ -368,6 +438,7 @@ cpu_attention_suite(void)
 
   tcase_add_test(tcase, test_forward);
   tcase_add_test(tcase, test_backward);
+  tcase_add_test(tcase, test_sinks);
   tcase_add_test(tcase, test_merge);
   tcase_add_test(tcase, test_merge_backward);
   tcase_add_test(tcase, test_decode);

@@ -47,6 +47,17 @@ static const struct {
     [TORCH_MINISTRAL] = {"ministral", "ministral.txt",
                          ", \"sliding_window\": 3, \"layer_types\":"
                          " [\"sliding_attention\", \"full_attention\"]"},
+    [TORCH_GPT_OSS] = {NULL, "gpt_oss.txt",
+                       "{\"model_type\": \"gpt_oss\", \"hidden_size\": 16,"
+                       " \"num_hidden_layers\": 2,"
+                       " \"num_attention_heads\": 4,"
+                       " \"num_key_value_heads\": 2, \"head_dim\": 4,"
+                       " \"intermediate_size\": 12, \"vocab_size\": 29,"
+                       " \"max_position_embeddings\": 128,"
+                       " \"num_local_experts\": 4,"
+                       " \"num_experts_per_tok\": 2, \"sliding_window\": 3,"
+                       " \"layer_types\":"
+                       " [\"sliding_attention\", \"full_attention\"]}"},
     [TORCH_GLM4_MOE] =
         {NULL, "glm4_moe.txt",
          "{\"model_type\": \"glm4_moe\", \"hidden_size\": 16,"
@@ -92,6 +103,7 @@ torch_numerics(TorchModel kind)
   RaNumerics numerics = RA_NUMERICS_DEFAULT;
 
   numerics.raw_top_k = kind == TORCH_QWEN3_MOE || kind == TORCH_QWEN2_MOE;
+  numerics.clamped_swiglu = kind == TORCH_GPT_OSS;
   if (kind == TORCH_GLM4_MOE) {
     static float bias[2][8];
 

@@ -27,7 +27,9 @@ typedef enum {
   TORCH_QWEN2_MOE, /* shared experts with a gate, biases of q, k and v */
   TORCH_GLM4_MOE,  /* groups of experts by sigmoids, a corrected choice, shared
                       experts, heads half of which rotates */
-  TORCH_MINISTRAL  /* attention within windows of 3 in the first layer */
+  TORCH_MINISTRAL, /* attention within windows of 3 in the first layer */
+  TORCH_GPT_OSS    /* the same, sinks, experts and a router with biases, a
+                      clamped SwiGLU */
 } TorchModel;
 
 /* (transfer full) */

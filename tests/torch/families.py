@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""Makes tests/data/torch/{qwen2_moe,glm4_moe,ministral}.txt: what the classes of
-Hugging Face transformers compute of small models of these families.
+"""Makes tests/data/torch/{qwen2_moe,glm4_moe,ministral,gpt_oss}.txt: what the
+classes of Hugging Face transformers compute of small models of these families.
 
     python3 -m venv V && V/bin/pip install torch 'transformers==4.57.1' numpy
-    V/bin/python tests/torch/families.py tests/data/torch
+    V/bin/python tests/torch/families.py tests/data/torch [FAMILY...]
 
+FAMILY: only these; what is committed was made with PyTorch 2.15.0.
 Weights, texts, loss and files are those of fixtures.py beside it.  Where the
 classes ask for float32 they get float64.
 """
@@ -18,8 +19,9 @@ torch.Tensor.float = torch.Tensor.double
 torch.set_default_dtype(torch.float64)
 
 from transformers import (Glm4MoeConfig, Glm4MoeForCausalLM,  # noqa: E402
-                          MinistralConfig, MinistralForCausalLM,
-                          Qwen2MoeConfig, Qwen2MoeForCausalLM)
+                          GptOssConfig, GptOssForCausalLM, MinistralConfig,
+                          MinistralForCausalLM, Qwen2MoeConfig,
+                          Qwen2MoeForCausalLM)
 
 LENGTHS, VOCAB = [5, 70, 1, 12], 29
 SIZES = dict(hidden_size=16, num_hidden_layers=2, num_attention_heads=4,
@@ -61,11 +63,16 @@ def models():
     yield "ministral", MinistralForCausalLM(MinistralConfig(
         **SIZES, head_dim=4, sliding_window=3,
         layer_types=["sliding_attention", "full_attention"]))
+    yield "gpt_oss", GptOssForCausalLM(GptOssConfig(
+        **dict(SIZES, intermediate_size=12), head_dim=4, num_local_experts=4,
+        num_experts_per_tok=2, sliding_window=3, attention_bias=True,
+        rope_theta=10000, rope_scaling=None,
+        layer_types=["sliding_attention", "full_attention"]))
 
 
 # the order of graph/input/model_row.c in a layer
 ORDER = ["self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj",
-         "self_attn.o_proj", "self_attn.q_norm", "self_attn.k_norm",
+         "self_attn.o_proj", "self_attn.sinks", "self_attn.q_norm", "self_attn.k_norm",
          "mlp.gate.", "mlp.shared_experts.gate_proj",
          "mlp.shared_experts.up_proj", "mlp.shared_experts.down_proj",
          "mlp.shared_expert_gate", "mlp.experts.", "mlp.gate_proj",
@@ -76,7 +83,36 @@ PARTS = ["gate_proj", "up_proj", "down_proj"]
 
 def known(name):
     """What Reallot calls it."""
-    return name.replace("mlp.shared_expert.", "mlp.shared_experts.")
+    return (name.replace("mlp.shared_expert.", "mlp.shared_experts.")
+            .replace("mlp.router.", "mlp.gate."))
+
+
+def parts(name, shape):
+    """Reallot's names and shapes of a parameter: gpt_oss has the experts in
+    one, inputs first, where gates and ups take turns."""
+    if not name.endswith(("_proj", "_proj_bias")):
+        return [(known(name), shape)]
+    stem, proj = name.rsplit(".", 1)
+    kind = "bias" if proj.endswith("_bias") else "weight"
+    out = []
+    for expert in range(shape[0]):
+        for part in (["gate", "up"] if "gate" in proj else ["down"]):
+            rows = shape[-1] // 2 if "gate" in proj else shape[-1]
+            out.append((f"{stem}.{expert}.{part}_proj.{kind}",
+                        (rows,) if kind == "bias" else (rows, shape[1])))
+    return out
+
+
+def whole(name, shape, leaves):
+    """The parameter of its parts."""
+    mine = [leaves[n] for n, _ in parts(name, shape)]
+    if not name.endswith(("_proj", "_proj_bias")):
+        return mine[0]
+    mine = [x.mT if x.dim() > 1 else x for x in mine]
+    if "gate_up" not in name:
+        return torch.stack(mine)
+    return torch.stack([torch.stack([g, u], -1).flatten(-2)
+                        for g, u in zip(mine[::2], mine[1::2])])
 
 
 def place(name):
@@ -85,7 +121,7 @@ def place(name):
         return (-1,)
     if ".layers." not in name:
         return (1000, "lm_head" in name)
-    _, layer, rest = known(name).split(".", 3)[1:]
+    _, layer, rest = name.split(".", 3)[1:]
     at = [i for i, x in enumerate(ORDER) if rest.startswith(x)][0]
     inner = rest.split(".")
     expert = (int(inner[2]), PARTS.index(inner[3])) \
@@ -99,15 +135,15 @@ def write(file, name, x):
 
 
 def make(model):
-    """Checkpoint's name -> leaf, in Reallot's order."""
+    """Reallot's name -> leaf, in its order."""
     leaves = {}
-    names = sorted((n for n, _ in model.named_parameters()), key=place)
-    sizes = dict(model.named_parameters())
-    for index, name in enumerate(names):
-        x = value(index, sizes[name].numel(), 0.3)
+    sizes = dict(part for name, x in model.named_parameters()
+                 for part in parts(name, tuple(x.shape)))
+    for index, name in enumerate(sorted(sizes, key=place)):
+        x = value(index, torch.Size(sizes[name]).numel(), 0.3)
         if "norm" in name:
             x = x + 1
-        leaves[name] = x.reshape(sizes[name].shape).requires_grad_()
+        leaves[name] = x.reshape(sizes[name]).requires_grad_()
     for name, buffer in model.named_buffers():
         if name.endswith("e_score_correction_bias"):
             layer = int(name.split(".")[2])
@@ -115,14 +151,18 @@ def make(model):
     return leaves
 
 
-def main(folder):
+def main(folder, *wanted):
     for kind, model in models():
+        if wanted and kind not in wanted:
+            continue
         model = model.double().train()
         leaves = make(model)
+        given = {name: whole(name, tuple(x.shape), leaves)
+                 for name, x in model.named_parameters()}
         logits, lp = [], []
         for t in texts():
             z = torch.func.functional_call(
-                model, leaves, (t[None],), {"use_cache": False}).logits[0]
+                model, given, (t[None],), {"use_cache": False}).logits[0]
             target = torch.cat([t[1:], t[-1:]])
             logits.append(z)
             lp.append(z.log_softmax(-1).gather(-1, target[:, None])[:, 0])
@@ -144,8 +184,8 @@ def main(folder):
             write(file, "reference", ref)
             write(file, "loss", loss)
             for name, x in leaves.items():  # none: an expert without tokens
-                write(file, "grad:" + known(name),
+                write(file, "grad:" + name,
                       torch.zeros_like(x) if x.grad is None else x.grad)
 
 
-main(sys.argv[1])
+main(*sys.argv[1:])
