@@ -92,6 +92,7 @@ libexec_a_SOURCES += %D%/model/stage.c %D%/model/stage.h
 libexec_a_SOURCES += %D%/model/stage_experts.c %D%/model/stage_experts.h
 libexec_a_SOURCES += %D%/model/stage_grads.c
 libexec_a_SOURCES += %D%/model/stage_heads.c
+libexec_a_SOURCES += %D%/model/stage_latent.c %D%/model/stage_latent.h
 libexec_a_SOURCES += %D%/model/stage_impl.h
 libexec_a_SOURCES += %D%/model/stage_layer.c
 libexec_a_SOURCES += %D%/model/stage_decode.c

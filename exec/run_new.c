@@ -43,6 +43,7 @@ find_ringless(const RaModel *model)
 {
   return ra_model_has_window(model) ? "cp > 1 and attention within windows"
          : model->sinks             ? "cp > 1 and attention sinks"
+         : model->kv_rank > 0       ? "cp > 1 and latent attention"
                                     : NULL;
 }
 

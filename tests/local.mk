@@ -120,6 +120,7 @@ check_programs += %D%/exec/check_families
 tests_exec_check_families_SOURCES = %D%/exec/check_families.c $(run_fixture)
 EXTRA_DIST += %D%/data/run-mixtral.json %D%/data/run-qwen3.json
 EXTRA_DIST += %D%/data/run-ministral.json %D%/data/run-gpt-oss.json
+EXTRA_DIST += %D%/data/run-deepseek-v3.json %D%/data/run-latent.json
 EXTRA_DIST += %D%/data/run-qwen2-moe.json %D%/data/run-glm4-moe.json
 EXTRA_DIST += %D%/data/run-qwen3-moe.json %D%/data/run-gpt2.json
 EXTRA_DIST += %D%/data/run-bloom.json

@@ -49,6 +49,8 @@ typedef struct {
   uint32_t window;     /* tokens that a query sees at most; 0: all */
   const float *sinks;  /* (q_heads) scores of sinks, in device memory; NULL:
                           none */
+  uint32_t value_dim;  /* as in RaCpuDecode; 0: head_dim */
+  float scale;         /* likewise; 0: 1 / sqrt(head_dim) */
 } RaDecode;
 
 /* Rows sorted by expert: the rows of an expert are contiguous. */
@@ -215,6 +217,10 @@ typedef struct {
   void (*rope)(size_t n_tokens, size_t n_heads, size_t head_dim,
                const uint32_t *positions, const float *cos_sin, int direction,
                RaElem *x, size_t stride);
+  /* (nullable): no such order of the elements that rotate */
+  void (*rope_pairs)(size_t n_tokens, size_t n_heads, size_t head_dim,
+                     const uint32_t *positions, const float *cos_sin,
+                     int direction, RaElem *x, size_t stride);
   void (*swiglu)(size_t n_tokens, size_t width, const RaElem *gate_up,
                  RaElem *out);
   void (*swiglu_backward)(size_t n_tokens, size_t width, const RaElem *gate_up,

@@ -270,10 +270,13 @@ decode_part(uint32_t i, gpointer data)
                            .page_rows = s->page_rows,
                            .slopes = s->slopes,
                            .window = s->window,
-                           .sinks = s->sinks};
+                           .sinks = s->sinks,
+                           .value_dim = s->value_dim,
+                           .scale = s->scale};
+  gsize value_dim = s->value_dim > 0 ? s->value_dim : s->head_dim;
 
   ra_cpu_decode_attention(&one, d->q + i * s->stride, d->k, d->v,
-                          d->out + i * (gsize)s->q_heads * s->head_dim,
+                          d->out + i * s->q_heads * value_dim,
                           d->workspace +
                               i * group * s->max_pages * s->page_tokens);
 }

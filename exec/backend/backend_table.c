@@ -191,6 +191,15 @@ rope(size_t n_tokens, size_t n_heads, size_t head_dim,
 }
 
 static void
+rope_pairs(size_t n_tokens, size_t n_heads, size_t head_dim,
+           const uint32_t *positions, const float *cos_sin, int direction,
+           RaElem *x, size_t stride)
+{
+  ra_cpu_rope_pairs(n_tokens, n_heads, head_dim, positions, cos_sin, direction,
+                    f(x), stride);
+}
+
+static void
 swiglu(size_t n_tokens, size_t width, const RaElem *gate_up, RaElem *out)
 {
   ra_host_swiglu(n_tokens, width, FALSE, f(gate_up), f(out));
@@ -470,6 +479,7 @@ static const RaBackend host = {
     .layer_norm = layer_norm,
     .layer_norm_backward = layer_norm_backward,
     .rope = rope,
+    .rope_pairs = rope_pairs,
     .gate_rows = gate_rows,
     .gate_rows_backward = gate_rows_backward,
     .swiglu = swiglu,

@@ -100,7 +100,7 @@ void ra_probe_free(RaProbe *probe);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(RaProbe, ra_probe_free)
 
 /* TRUE if back ends run ops of @kind; other kinds (scores in memory, host work)
- * have no point. */
+ * have no point, nor has latent attention, which the host alone runs. */
 gboolean ra_probe_has(RaOpKind kind);
 
 /**

@@ -12,16 +12,16 @@ ra_probe_has(RaOpKind kind)
   case RA_OP_ATTENTION_CORE:
   case RA_OP_ATTENTION_CORE_BACKWARD:
   case RA_OP_HOST:
-  case RA_OP_LATENT: /* no back end runs the mixers of these models */
+  case RA_OP_LATENT: /* the host alone; costed as attention there */
   case RA_OP_LATENT_BACKWARD:
   case RA_OP_LATENT_DECODE:
-  case RA_OP_INDEXER:
+  case RA_OP_INDEXER: /* no back end runs the mixers of these models */
   case RA_OP_CONV:
   case RA_OP_CONV_BACKWARD:
   case RA_OP_SCAN:
   case RA_OP_SCAN_BACKWARD:
   case RA_OP_SCAN_STEP:
-  case RA_OP_CAST: /* nor their casts to 8 bits */
+  case RA_OP_CAST:    /* nor their casts to 8 bits */
   case RA_OP_EXPERTS: /* measured as its parts */
   case RA_OP_EXPERTS_BACKWARD:
   case RA_N_OPS:

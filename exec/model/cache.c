@@ -114,7 +114,8 @@ ra_cache_max_pages(const RaCache *cache)
 uint32_t
 ra_cache_page_rows(const RaCache *cache)
 {
-  return 2 * cache->shape.n_layers * cache->shape.page_tokens;
+  return (cache->shape.latent ? 1 : 2) * cache->shape.n_layers *
+         cache->shape.page_tokens;
 }
 
 const uint32_t *
@@ -146,13 +147,13 @@ part_of(const RaCache *c, uint32_t part)
 RaElem *
 ra_cache_keys(const RaCache *cache, uint32_t layer)
 {
-  return part_of(cache, 2 * layer);
+  return part_of(cache, cache->shape.latent ? layer : 2 * layer);
 }
 
 RaElem *
 ra_cache_values(const RaCache *cache, uint32_t layer)
 {
-  return part_of(cache, 2 * layer + 1);
+  return part_of(cache, cache->shape.latent ? layer : 2 * layer + 1);
 }
 
 gsize

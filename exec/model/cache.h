@@ -5,7 +5,7 @@
  * Token t of a sequence is at
  *
  *     row = page page_rows + t % page_tokens
- *     page_rows = 2 n_layers page_tokens
+ *     page_rows = 2 n_layers page_tokens, of latent attention half of that
  *
  * from ra_cache_keys() or ra_cache_values() of the layer.
  *
@@ -33,6 +33,7 @@ typedef struct {
   uint32_t n_pages; /* pages of all sequences at a time, at most; 0: as many as
                        they can need */
   gsize width;      /* kv_heads head_dim */
+  gboolean latent;  /* a row of keys is that of values too */
 } RaCacheShape;
 
 typedef struct _RaCache RaCache;

@@ -198,8 +198,10 @@ layers_forward(RaPass *pass, RaCache *cache, const uint32_t *slots)
   RaStage *s = pass->stage;
   gsize t = pass->tokens->n_tokens;
   gboolean keeps = keeps_layers(pass);
-  void *slab = keeps ? NULL : ra_stage_take_bytes(s, ra_layer_room_n(s, t));
-  RaLayerKept room = keeps ? (RaLayerKept){0} : ra_layer_room(s, t, slab);
+  void *slab =
+      keeps ? NULL : ra_stage_take_bytes(s, ra_layer_room_n(s, t, FALSE));
+  RaLayerKept room =
+      keeps ? (RaLayerKept){0} : ra_layer_room(s, t, FALSE, slab);
 
   for (uint32_t i = 0; i < pass->piece.n_layers; i++)
     ra_layer_forward(s, (gint32)(pass->piece.first_layer + i), pass->tokens,
@@ -297,7 +299,7 @@ recompute(RaPass *pass, uint32_t i, RaLayerKept *kept)
   ra_stage_enter(
       s, (RaBlock)(RA_BLOCK_LAYER + ra_model_layer_kind(s->model, layer)),
       layer);
-  if (s->recompute == RA_RECOMPUTE_SELECTIVE)
+  if (s->recompute == RA_RECOMPUTE_SELECTIVE && !ra_stage_is_latent(s))
     ra_layer_attention(s, (gint32)layer, pass->tokens, kept);
   if (s->recompute != RA_RECOMPUTE_FULL)
     return;

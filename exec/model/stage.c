@@ -8,18 +8,19 @@
 /* A property of layers of kind @k that the executor refuses, with the key of
  * config.json that decides; NULL: none. */
 static const char *
-foreign_kind(const RaLayerKind *k)
+foreign_kind(const RaModel *m, const RaLayerKind *k)
 {
   static const char *const mixers[RA_N_MIXERS] = {
-      [RA_MIXER_LATENT] = "latent attention ('kv_lora_rank')",
       [RA_MIXER_DELTA] = "gated delta nets ('layer_types')",
       [RA_MIXER_KIMI] = "Kimi delta attention ('linear_attn_config')",
       [RA_MIXER_MAMBA] = "Mamba-2 ('layer_types', 'hybrid_override_pattern')",
       [RA_MIXER_CONV] = "short convolutions ('layer_types')",
       [RA_MIXER_NONE] = "layers without a mixer ('layer_types')"};
 
-  return k->indexer              ? "an indexer of keys ('index_topk')"
-         : mixers[k->mixer]      ? mixers[k->mixer]
+  return k->indexer         ? "an indexer of keys ('index_topk')"
+         : mixers[k->mixer] ? mixers[k->mixer]
+         : m->kv_rank > 0 && k->mixer != RA_MIXER_LATENT
+             ? "latent attention in some layers ('kv_lora_rank')"
          : k->ffn == RA_FFN_NONE ? "layers of a mixer alone ('layer_types')"
          : k->nope               ? "layers without rotary positions"
          : k->n_heads > 0 || k->head_dim > 0 || k->n_kv_heads > 0
@@ -33,7 +34,7 @@ foreign_layers(const RaModel *m)
   const char *what = NULL;
 
   for (guint32 k = 0; !what && k < ra_model_n_kinds(m); k++)
-    what = foreign_kind(&m->kinds[k]);
+    what = foreign_kind(m, &m->kinds[k]);
   return what;
 }
 
@@ -42,7 +43,8 @@ foreign_layers(const RaModel *m)
 static gboolean
 is_known(const RaModel *model)
 {
-  static const char *const types[] = {"qwen2_moe", "glm4_moe", "gpt_oss", NULL};
+  static const char *const types[] = {"qwen2_moe", "glm4_moe", "gpt_oss",
+                                      "deepseek_v3", NULL};
 
   return model->family != RA_FAMILY_OTHER ||
          g_strv_contains(types, ra_model_type(model));
@@ -67,6 +69,8 @@ ra_stage_supports(const RaModel *model, GError **error)
     what = "a vision tower ('vision_config')";
   if (!what)
     what = foreign_layers(model);
+  if (!what && model->kv_rank > 0 && model->qkv_bias)
+    what = "biases of latents ('attention_bias')";
   if (!what && !is_known(model))
     what = "layers of a family for plans alone ('model_type')";
   if (!what)
@@ -138,7 +142,9 @@ ra_stage_new(const RaBackend *backend, RaParams *params, uint32_t n_tp,
   s->vocab_pad = (m->vocab + n_tp - 1) / n_tp;
   s->logits_row = ra_logits_row(s->vocab_pad, backend->elem_bytes);
   s->n_positions = n_positions;
-  s->rotary_dim = numerics->rotary_dim ? numerics->rotary_dim : m->head_dim;
+  s->rotary_dim = numerics->rotary_dim ? numerics->rotary_dim
+                  : m->kv_rank > 0     ? m->rope_dim
+                                       : m->head_dim;
   s->cos_sin = new_rope_table(s);
   s->slabs = ra_slabs_new(backend);
   s->slopes = new_slopes(s, s->tp ? s->tp->rank : 0);
@@ -279,6 +285,9 @@ ra_stage_new_cache(const RaStage *stage, const RaCacheShape *shape)
 {
   RaCacheShape mine = *shape;
 
-  mine.width = (gsize)stage->kv_heads * stage->model->head_dim;
+  mine.latent = ra_stage_is_latent(stage);
+  mine.width = mine.latent
+                   ? (gsize)stage->model->kv_rank + stage->model->rope_dim
+                   : (gsize)stage->kv_heads * stage->model->head_dim;
   return ra_cache_new(stage->slabs, stage->backend, &mine);
 }

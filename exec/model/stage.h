@@ -24,7 +24,7 @@
  *   norms      RMSNorm or LayerNorm; also of heads and of the embedding
  *   MLP        SwiGLU or without a gate; dense, with experts, routed and
  *              shared
- *   attention  grouped query heads, perhaps within windows, with sinks
+ *   attention  grouped query heads, perhaps within windows, with sinks; latent
  *   biases     with or without
  *   head       lm or value; tied or not
  */
@@ -44,11 +44,13 @@
 typedef struct {
   float norm_eps;          /* epsilon of every norm */
   double rope_theta;       /* base of the rotary frequencies */
+  gboolean rope_pairs;     /* neighbours of a head rotate, not halves */
   gboolean clamped_swiglu; /* of an MLP with a gate: ra_cpu_clamped_swiglu() */
   gboolean raw_top_k;      /* weights of a token's experts are not normalised to
                               1 */
   RaActivation activation; /* for an MLP without a gate */
-  uint32_t rotary_dim;     /* first elements of a head that rotate; 0: all */
+  uint32_t rotary_dim;     /* first elements of a head that rotate; 0: all, of
+                              latent attention its rope_dim */
   /* of routers: see RaCpuRouting */
   gboolean sigmoid_router;
   float router_scale;                  /* 0: 1 */
@@ -180,22 +182,38 @@ typedef struct {
   RaSteps *steps;                      /* owned; NULL: ops run one by one */
 } RaStage;
 
+/* Intermediates of latent attention: exec/model/stage_latent.h. */
+typedef struct {
+  RaElem *q_down, *q_normed;   /* (q_rank) latent queries, before their norm and
+                                  after; none without */
+  float *q_inv;                /* (1) of that norm */
+  RaElem *kv_down, *kv_normed; /* (kv_rank) likewise of keys and values */
+  float *kv_inv;
+  RaElem *q;        /* (q_heads (nope_dim + rope_dim)) after rotation */
+  RaElem *k;        /* likewise; of a decode step (rope_dim) */
+  RaElem *v;        /* (q_heads value_dim) */
+  RaElem *absorbed; /* of a decode step: (q_heads (kv_rank + rope_dim)) */
+  RaElem *out;      /* likewise (q_heads kv_rank) */
+} RaLatentKept;
+
 /* Intermediates of a layer for its backward pass; each is (tokens, ...).
  * With sequence parallelism, those of (hidden) and their (1) have the rank's
  * rows. */
 typedef struct {
-  RaElem *normed;   /* (hidden) input of q, k, v */
-  float *inv;       /* (1), for LayerNorm (2): see ra_stage_norm_stats() */
-  RaElem *qkv;      /* ((q_heads + 2 kv_heads) head_dim) after rotary
+  RaElem *normed;      /* (hidden) input of q, k, v */
+  float *inv;          /* (1), for LayerNorm (2): see ra_stage_norm_stats() */
+  RaElem *qkv;         /* ((q_heads + 2 kv_heads) head_dim) after rotary
                          positions */
-  RaElem *heads;    /* ((q_heads + kv_heads) head_dim) q and k before their
+  RaElem *heads;       /* ((q_heads + kv_heads) head_dim) q and k before their
                          norms; NULL without these */
-  float *heads_inv; /* (q_heads + kv_heads) likewise */
-  RaElem *attended; /* (q_heads head_dim) */
-  float *lse;       /* (q_heads) */
-  RaElem *middle;   /* (hidden) after attention; NULL: the layer keeps nothing
+  float *heads_inv;    /* (q_heads + kv_heads) likewise */
+  RaLatentKept latent; /* instead of qkv and heads: latent attention */
+  RaElem *attended;    /* (q_heads head_dim), of latent attention (q_heads
+                         value_dim) */
+  float *lse;          /* (q_heads) */
+  RaElem *middle; /* (hidden) after attention; NULL: the layer keeps nothing
                          and its arrays share memory, by ra_layer_room() */
-  RaElem *branch;   /* (hidden) without middle: the term added to the rows */
+  RaElem *branch; /* (hidden) without middle: the term added to the rows */
   gboolean adds_later; /* without middle: the next norm adds it */
   const RaElem *lacks; /* the term that the rows still lack; NULL: none */
   RaElem *mlp_normed;  /* (hidden) */

@@ -111,8 +111,8 @@ step_take(Step *step, float *out)
 
   step->x = ra_stage_take(s, ra_stage_room(s, n) * hidden);
   step->whole = ra_stage_take_whole(s, n);
-  step->kept_slab = ra_stage_take_bytes(s, ra_layer_room_n(s, n));
-  step->kept = ra_layer_room(s, n, step->kept_slab);
+  step->kept_slab = ra_stage_take_bytes(s, ra_layer_room_n(s, n, TRUE));
+  step->kept = ra_layer_room(s, n, TRUE, step->kept_slab);
   step->kept.adds_later = !s->ops && s->backend->add_norm;
   if (!step->piece->has_head)
     return;

@@ -14,14 +14,16 @@ is_shared(const RaStage *stage, const RaTensor *tensor)
 }
 
 /* Parameters that all ranks have and each uses for its own part: norms of heads
- * for its heads, a router for its part of the experts' outputs, other norms for
- * its rows where ranks share them. */
+ * or latents, and matrices that make latents, for its heads, a router for its
+ * part of the experts' outputs, other norms for its rows where ranks share
+ * them. */
 static gboolean
 is_partial(const RaStage *stage, const RaParam *param)
 {
   const RaTensor *t = &param->tensor;
 
   if (t->kind == RA_TENSOR_ROUTER ||
+      (t->kind == RA_TENSOR_MIXER && t->split == RA_SPLIT_NONE) ||
       (stage->sequence_parallel && t->kind == RA_TENSOR_NORM))
     return TRUE;
   return t->kind == RA_TENSOR_NORM && t->layer != RA_TENSOR_NO_LAYER &&
@@ -50,7 +52,7 @@ ra_stage_sum_shared_grads(RaStage *stage)
 {
   uint32_t sharers = stage->n_tp / MAX(stage->model->n_kv_heads, 1u);
   gboolean partial = stage->model->qk_norm || stage->model->n_experts > 0 ||
-                     stage->sequence_parallel;
+                     ra_stage_is_latent(stage) || stage->sequence_parallel;
 
   if (!stage->tp || (sharers <= 1 && !partial))
     return;

@@ -7,13 +7,14 @@
 static gsize
 norm_offset(const RaModel *m, RaLayerNorm which)
 {
-  gsize heads = m->qk_norm ? 2 * (gsize)m->head_dim : 0;
+  gsize q = m->qk_norm ? m->head_dim : m->q_rank;
+  gsize heads = q + (m->qk_norm ? m->head_dim : m->kv_rank);
 
   switch (which) {
   case RA_LAYER_NORM_Q:
     return 0;
   case RA_LAYER_NORM_K:
-    return m->head_dim;
+    return q;
   case RA_LAYER_NORM_ATTENTION:
     return heads;
   default:
@@ -21,8 +22,8 @@ norm_offset(const RaModel *m, RaLayerNorm which)
   }
 }
 
-static const RaElem *
-norm_weight(const RaStage *s, gint32 layer, RaLayerNorm which)
+const RaElem *
+ra_stage_norm_weight(const RaStage *s, gint32 layer, RaLayerNorm which)
 {
   return ra_stage_at(s, ra_stage_weight(s, RA_TENSOR_NORM, layer, FALSE),
                      norm_offset(s->model, which));
@@ -159,10 +160,10 @@ ra_stage_head_norms(RaStage *s, gsize t, gint32 layer, RaElem *qkv, RaElem *raw,
     gsize width = heads[i] * dim;
 
     s->backend->copy_rect(t, width, qkv, stride, raw, width);
-    s->backend->norm(
-        t * heads[i], dim, s->numerics.norm_eps, raw,
-        norm_weight(s, layer, i == 0 ? RA_LAYER_NORM_Q : RA_LAYER_NORM_K),
-        normed, inv);
+    s->backend->norm(t * heads[i], dim, s->numerics.norm_eps, raw,
+                     ra_stage_norm_weight(
+                         s, layer, i == 0 ? RA_LAYER_NORM_Q : RA_LAYER_NORM_K),
+                     normed, inv);
     s->backend->copy_rect(t, width, normed, width, qkv, stride);
     qkv = ra_stage_at(s, qkv, width);
     raw = ra_stage_at(s, raw, t * width);
@@ -187,7 +188,7 @@ ra_stage_head_norms_backward(RaStage *s, gsize t, gint32 layer,
 
     s->backend->copy_rect(t, width, d_qkv, stride, d, width);
     s->backend->norm_backward(t * heads[i], dim, s->numerics.norm_eps, raw,
-                              norm_weight(s, layer, which), inv, d, d,
+                              ra_stage_norm_weight(s, layer, which), inv, d, d,
                               ra_stage_norm_grad(s, layer, which));
     s->backend->copy_rect(t, width, d, width, d_qkv, stride);
     d_qkv = ra_stage_at(s, d_qkv, width);

@@ -32,6 +32,21 @@ ra_stage_q_width(const RaStage *s)
   return (gsize)s->q_heads * s->model->head_dim;
 }
 
+/* TRUE if the layers have latent attention: exec/model/stage_latent.h. */
+static inline gboolean
+ra_stage_is_latent(const RaStage *s)
+{
+  return s->model->kv_rank > 0;
+}
+
+/* Elements of what a token's heads have made. */
+static inline gsize
+ra_stage_attended_width(const RaStage *s)
+{
+  return ra_stage_is_latent(s) ? (gsize)s->q_heads * s->model->value_dim
+                               : ra_stage_q_width(s);
+}
+
 /* Start of a tensor's weights, or gradients; NULL: not on this rank. */
 const RaElem *ra_stage_weight(const RaStage *stage, RaTensorKind kind,
                               gint32 layer, gboolean bias);
@@ -241,7 +256,7 @@ void ra_stage_row_logits(RaStage *s, gsize n, const RaElem *normed,
 void ra_stage_end_logits(RaStage *s, gsize n, const RaElem *all, float *out);
 
 /* Norms of a layer, in the order of their tensors; only some models have the
- * first two. */
+ * first two, of heads or of latents. */
 typedef enum {
   RA_LAYER_NORM_Q,
   RA_LAYER_NORM_K,
@@ -249,6 +264,8 @@ typedef enum {
   RA_LAYER_NORM_MLP
 } RaLayerNorm;
 
+const RaElem *ra_stage_norm_weight(const RaStage *s, gint32 layer,
+                                   RaLayerNorm which);
 float *ra_stage_norm_grad(const RaStage *s, gint32 layer, RaLayerNorm which);
 RaStageNorm ra_stage_layer_norm(const RaStage *s, gint32 layer,
                                 RaLayerNorm which);
@@ -306,9 +323,9 @@ gsize ra_layer_kept_n(const RaStage *s, uint32_t layer, gsize t);
 RaLayerKept ra_layer_kept(const RaStage *s, uint32_t layer, gsize t,
                           void *slab);
 /* The same for a layer that keeps nothing: inputs and outputs of its largest
- * op, besides the rows. */
-gsize ra_layer_room_n(const RaStage *s, gsize t);
-RaLayerKept ra_layer_room(const RaStage *s, gsize t, void *slab);
+ * op, besides the rows; @step: of a decode step. */
+gsize ra_layer_room_n(const RaStage *s, gsize t, gboolean step);
+RaLayerKept ra_layer_room(const RaStage *s, gsize t, gboolean step, void *slab);
 void ra_layer_kept_clear(RaLayerKept *kept);
 
 /* The norm of @n rows, after what they lack (@kept->lacks) has been added. */

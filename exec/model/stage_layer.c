@@ -2,6 +2,7 @@
 #include "config.h"
 
 #include "exec/model/stage_experts.h"
+#include "exec/model/stage_latent.h"
 #include "exec/model/stage_shared.h"
 
 #define O RA_TENSOR_O
@@ -39,19 +40,30 @@ up_kind(const RaStage *s)
   return s->model->mlp == RA_MLP_GATED ? RA_TENSOR_GATE : RA_TENSOR_UP;
 }
 
+/* Bytes of what the mixer of a layer keeps beside its normed input and what the
+ * heads have made. */
+static gsize
+mixer_kept_n(const RaStage *s, gsize t)
+{
+  gsize heads = t * normed_heads(s);
+
+  if (ra_stage_is_latent(s))
+    return ra_latent_kept_n(s, t);
+  return ra_stage_elem_room(s, t * ra_stage_qkv_width(s)) +
+         ra_stage_elem_room(s, heads * s->model->head_dim) +
+         ra_stage_float_room(s, heads);
+}
+
 gsize
 ra_layer_kept_n(const RaStage *s, uint32_t layer, gsize t)
 {
-  gsize hidden = s->model->hidden, heads = t * normed_heads(s);
-  gsize room = ra_stage_room(s, t);
+  gsize hidden = s->model->hidden, room = ra_stage_room(s, t);
 
   return 3 * ra_stage_elem_room(s, room * hidden) +
          2 * ra_stage_float_room(s, room * ra_stage_norm_stats(s)) +
-         ra_stage_elem_room(s, t * ra_stage_qkv_width(s)) +
-         ra_stage_elem_room(s, t * ra_stage_q_width(s)) +
+         mixer_kept_n(s, t) +
+         ra_stage_elem_room(s, t * ra_stage_attended_width(s)) +
          ra_stage_float_room(s, t * s->q_heads) +
-         ra_stage_elem_room(s, heads * s->model->head_dim) +
-         ra_stage_float_room(s, heads) +
          ra_stage_elem_room(s, t * kept_up(s, layer)) +
          ra_stage_elem_room(s, t * kept_ffn(s, layer));
 }
@@ -85,14 +97,18 @@ ra_layer_kept(const RaStage *s, uint32_t layer, gsize t, void *slab)
 
   k.normed = cut(s, &at, room * hidden);
   k.inv = cut_floats(s, &at, room * ra_stage_norm_stats(s));
-  k.qkv = cut(s, &at, t * ra_stage_qkv_width(s));
-  k.attended = cut(s, &at, t * ra_stage_q_width(s));
+  k.attended = cut(s, &at, t * ra_stage_attended_width(s));
   k.lse = cut_floats(s, &at, t * s->q_heads);
   k.middle = cut(s, &at, room * hidden);
   k.mlp_normed = cut(s, &at, room * hidden);
   k.mlp_inv = cut_floats(s, &at, room * ra_stage_norm_stats(s));
-  k.heads = cut(s, &at, heads * s->model->head_dim);
-  k.heads_inv = cut_floats(s, &at, heads);
+  if (ra_stage_is_latent(s)) {
+    ra_latent_kept(s, t, &at, &k);
+  } else {
+    k.qkv = cut(s, &at, t * ra_stage_qkv_width(s));
+    k.heads = cut(s, &at, heads * s->model->head_dim);
+    k.heads_inv = cut_floats(s, &at, heads);
+  }
   k.gate_up = cut(s, &at, t * kept_up(s, layer));
   k.active = cut(s, &at, t * kept_ffn(s, layer));
   return k;
@@ -120,23 +136,60 @@ turns_of(const RaStage *s, gsize t)
       MAX(qkv, ra_stage_elem_room(s, MAX(rows, t * kept_up(s, RA_NONE))))};
 }
 
-gsize
-ra_layer_room_n(const RaStage *s, gsize t)
+/* Turns of the MLP alone, where the mixer has places of its own. */
+static Turns
+mlp_turns_of(const RaStage *s, gsize t)
 {
-  Turns turns = turns_of(s, t);
+  gsize rows = ra_stage_room(s, t) * s->model->hidden;
 
-  return turns.first + turns.second;
+  return (Turns){ra_stage_elem_room(s, MAX(rows, t * kept_ffn(s, RA_NONE))),
+                 ra_stage_elem_room(s, MAX(rows, t * kept_up(s, RA_NONE)))};
+}
+
+gsize
+ra_layer_room_n(const RaStage *s, gsize t, gboolean step)
+{
+  Turns turns;
+
+  if (!ra_stage_is_latent(s)) {
+    turns = turns_of(s, t);
+    return turns.first + turns.second;
+  }
+  turns = mlp_turns_of(s, t);
+  return MAX(turns.first + turns.second, ra_latent_room_n(s, t, step));
+}
+
+/* Latent attention and the MLP behind it have the same bytes in turn; what is
+ * added to the rows has the last ones, which neither reads then. */
+static RaLayerKept
+latent_room(const RaStage *s, gsize t, gboolean step, void *slab)
+{
+  gsize rows = ra_stage_elem_room(s, ra_stage_room(s, t) * s->model->hidden);
+  char *second = (char *)slab + mlp_turns_of(s, t).first;
+  RaLayerKept k = {0};
+
+  ra_latent_room(s, t, step, slab, &k);
+  k.mlp_normed = k.active = slab;
+  k.gate_up = (RaElem *)(void *)second;
+  k.mlp_inv = (float *)(void *)second;
+  k.branch =
+      (RaElem *)(void *)((char *)slab + ra_layer_room_n(s, t, step) - rows);
+  return k;
 }
 
 /* An op reads of one turn and writes to the other; what is added to the rows
  * does so at once. */
 RaLayerKept
-ra_layer_room(const RaStage *s, gsize t, void *slab)
+ra_layer_room(const RaStage *s, gsize t, gboolean step, void *slab)
 {
-  char *second = (char *)slab + turns_of(s, t).first;
-  char *behind = second + ra_stage_elem_room(s, t * ra_stage_qkv_width(s));
+  char *second;
+  char *behind;
   RaLayerKept k = {0};
 
+  if (ra_stage_is_latent(s))
+    return latent_room(s, t, step, slab);
+  second = (char *)slab + turns_of(s, t).first;
+  behind = second + ra_stage_elem_room(s, t * ra_stage_qkv_width(s));
   k.normed = k.heads = k.attended = k.mlp_normed = k.active = slab;
   k.qkv = k.gate_up = k.branch = (RaElem *)(void *)second;
   k.inv = k.mlp_inv = (float *)(void *)second;
@@ -260,6 +313,34 @@ attention_forward(RaStage *s, gint32 layer, const RaTokens *tokens,
   ra_layer_attention(s, layer, tokens, kept);
 }
 
+/* From all rows @x to what the heads have made of them. */
+static void
+mixer_forward(RaStage *s, gint32 layer, const RaTokens *tokens, const RaElem *x,
+              RaLayerKept *kept, const RaCache *cache, uint32_t cache_layer,
+              const uint32_t *slots, const RaStageStep *step)
+{
+  g_autofree uint32_t *rows = NULL;
+
+  if (!ra_stage_is_latent(s)) {
+    qkv_forward(s, layer, tokens, x, kept);
+    attention_forward(s, layer, tokens, kept, cache, cache_layer, slots, step);
+    return;
+  }
+  if (cache && !step) {
+    rows = g_new(uint32_t, (gsize)tokens->n_tokens + 1);
+    find_rows(tokens, cache, slots, rows);
+  }
+  ra_latent_forward(s, layer, tokens, x, kept, cache, cache_layer,
+                    step ? step->rows : rows, step);
+}
+
+static const RaElem *
+out_weight(const RaStage *s, gint32 layer)
+{
+  return ra_stage_is_latent(s) ? ra_latent_weight(s, layer, RA_LATENT_OUT)
+                               : ra_stage_weight(s, O, layer, FALSE);
+}
+
 /* The sum of @rows and @branch, both (n), in the place @to of one of them; at
  * once, or as the next norm begins, which reads the sum. */
 static void
@@ -371,11 +452,11 @@ ra_layer_forward(RaStage *s, gint32 layer, const RaTokens *tokens,
   ra_layer_norm(s, n, kept, x,
                 ra_stage_layer_norm(s, layer, RA_LAYER_NORM_ATTENTION),
                 kept->normed, kept->inv);
-  qkv_forward(s, layer, tokens,
-              ra_stage_gather_rows(s, t, kept->normed, whole, FALSE), kept);
-  attention_forward(s, layer, tokens, kept, cache, cache_layer, slots, step);
-  ra_stage_linear(s, t, s->model->hidden, ra_stage_q_width(s), kept->attended,
-                  ra_stage_weight(s, O, layer, FALSE),
+  mixer_forward(s, layer, tokens,
+                ra_stage_gather_rows(s, t, kept->normed, whole, FALSE), kept,
+                cache, cache_layer, slots, step);
+  ra_stage_linear(s, t, s->model->hidden, ra_stage_attended_width(s),
+                  kept->attended, out_weight(s, layer),
                   ra_stage_own_bias(s, o_bias), made);
   ra_stage_sum_rows(s, t, made, branch);
   ra_stage_add_summed_bias(s, n, o_bias, branch);
@@ -530,21 +611,16 @@ mlp_backward(RaStage *s, gint32 layer, gsize t, const RaLayerKept *kept,
   scratch_give(s, &scratch);
 }
 
+/* From the gradient of what the heads have made, @scratch->d_hidden, to that of
+ * all rows, in its place. */
 static void
-attention_backward(RaStage *s, gint32 layer, const RaTokens *tokens,
-                   const RaElem *x, const RaLayerKept *kept, RaElem *d)
+heads_backward(RaStage *s, gint32 layer, const RaTokens *tokens,
+               const RaLayerKept *kept, const Scratch *scratch)
 {
   gsize t = tokens->n_tokens, hidden = s->model->hidden;
-  gsize q = ra_stage_q_width(s), qkv = ra_stage_qkv_width(s);
-  const Scratch scratch = scratch_take(s, t, q, qkv);
-  RaElem *d_attended = scratch.d_hidden, *d_qkv = scratch.wide;
-  const RaElem *d_out = ra_stage_gather_rows(s, t, d, scratch.whole, FALSE);
+  gsize qkv = ra_stage_qkv_width(s);
+  RaElem *d_attended = scratch->d_hidden, *d_qkv = scratch->wide;
 
-  ra_stage_linear_input(s, t, hidden, q, d_out,
-                        ra_stage_weight(s, O, layer, FALSE), d_attended);
-  ra_stage_linear_weight(s, t, hidden, q, d_out, kept->attended,
-                         ra_stage_grad(s, O, layer, FALSE),
-                         ra_stage_grad(s, O, layer, TRUE));
   if (tokens->ring)
     ra_stage_ring_attention_backward(s, tokens, kept->qkv, kept->attended,
                                      kept->lse, d_attended, d_qkv);
@@ -557,12 +633,39 @@ attention_backward(RaStage *s, gint32 layer, const RaTokens *tokens,
                                  d_qkv);
   ra_stage_linear_input(s, t, qkv, hidden, d_qkv,
                         ra_stage_weight(s, RA_TENSOR_Q, layer, FALSE),
-                        scratch.d_hidden);
+                        scratch->d_hidden);
   ra_stage_linear_weight(
       s, t, qkv, hidden, d_qkv,
-      ra_stage_gather_rows(s, t, kept->normed, scratch.whole, TRUE),
+      ra_stage_gather_rows(s, t, kept->normed, scratch->whole, TRUE),
       ra_stage_grad(s, RA_TENSOR_Q, layer, FALSE),
       ra_stage_grad(s, RA_TENSOR_Q, layer, TRUE));
+}
+
+static void
+attention_backward(RaStage *s, gint32 layer, const RaTokens *tokens,
+                   const RaElem *x, const RaLayerKept *kept, RaElem *d)
+{
+  gboolean latent = ra_stage_is_latent(s);
+  gsize t = tokens->n_tokens, hidden = s->model->hidden;
+  gsize width = ra_stage_attended_width(s);
+  const Scratch scratch =
+      scratch_take(s, t, latent ? ra_latent_narrow(s) : width,
+                   latent ? ra_latent_wide(s) : ra_stage_qkv_width(s));
+  const RaElem *d_out = ra_stage_gather_rows(s, t, d, scratch.whole, FALSE);
+
+  ra_stage_linear_input(s, t, hidden, width, d_out, out_weight(s, layer),
+                        scratch.d_hidden);
+  ra_stage_linear_weight(s, t, hidden, width, d_out, kept->attended,
+                         latent ? ra_latent_grad(s, layer, RA_LATENT_OUT)
+                                : ra_stage_grad(s, O, layer, FALSE),
+                         ra_stage_grad(s, O, layer, TRUE));
+  if (latent)
+    ra_latent_backward(
+        s, layer, tokens,
+        ra_stage_gather_rows(s, t, kept->normed, scratch.whole, TRUE), kept,
+        scratch.d_hidden, scratch.wide);
+  else
+    heads_backward(s, layer, tokens, kept, &scratch);
   sum_hidden(s, t, &scratch);
   norm_backward(s, layer, t, RA_LAYER_NORM_ATTENTION, x, kept->inv, &scratch,
                 d);

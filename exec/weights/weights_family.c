@@ -17,12 +17,19 @@ typedef struct {
   double theta;     /* rope_theta */
   gboolean scaled;  /* rotary frequencies are, if no key says otherwise */
   gboolean clamped; /* RaNumerics.clamped_swiglu */
+  double scale;     /* routed_scaling_factor, of sigmoids */
+  uint32_t groups;  /* n_group, likewise */
+  uint32_t open;    /* topk_group, likewise */
 } Family;
 
 static const Family families[] = {
-    {"qwen2_moe", "Qwen2Moe", 1e-6, FALSE, FALSE, 1, 10000, FALSE, FALSE},
-    {"glm4_moe", "Glm4Moe", 1e-5, TRUE, TRUE, 0.5, 10000, FALSE, FALSE},
-    {"gpt_oss", "GptOss", 1e-5, FALSE, TRUE, 1, 150000, TRUE, TRUE},
+    {"qwen2_moe", "Qwen2Moe", 1e-6, FALSE, FALSE, 1, 10000, FALSE, FALSE, 1, 1,
+     1},
+    {"glm4_moe", "Glm4Moe", 1e-5, TRUE, TRUE, 0.5, 10000, FALSE, FALSE, 1, 1,
+     1},
+    {"gpt_oss", "GptOss", 1e-5, FALSE, TRUE, 1, 150000, TRUE, TRUE, 1, 1, 1},
+    {"deepseek_v3", "DeepseekV3", 1e-6, TRUE, TRUE, 1, 10000, FALSE, FALSE, 2.5,
+     8, 4},
 };
 
 static const Family *
@@ -36,11 +43,13 @@ find_family(const RaModel *model)
 
 /* Groups of experts, and how many of them a token may choose from. */
 static void
-read_groups(RaConfigReader *reader, const RaModel *model, RaNumerics *out)
+read_groups(RaConfigReader *reader, const Family *family, const RaModel *model,
+            RaNumerics *out)
 {
-  uint32_t n = ra_config_reader_size_or(reader, "n_group", 1,
-                                        MAX(model->n_experts, 1), 1);
-  uint32_t open = ra_config_reader_size_or(reader, "topk_group", 1, n, n);
+  uint32_t n = ra_config_reader_size_or(
+      reader, "n_group", 1, MAX(model->n_experts, 1), family->groups);
+  uint32_t open = ra_config_reader_size_or(reader, "topk_group", 1, n,
+                                           MIN(n, family->open));
 
   out->router_groups = n;
   out->open_groups = open;
@@ -62,6 +71,7 @@ static void
 read_rotary(RaConfigReader *reader, const Family *family, const RaModel *model,
             RaNumerics *out)
 {
+  uint32_t width = model->kv_rank > 0 ? model->rope_dim : model->head_dim;
   double part;
 
   out->rope_theta = ra_weights_read_number(reader, "rope_theta", family->theta);
@@ -77,13 +87,15 @@ read_rotary(RaConfigReader *reader, const Family *family, const RaModel *model,
       ra_weights_read_number(reader, "partial_rotary_factor", family->rotates);
   ra_weights_read_rope(reader, "rope_scaling", out, &part);
   ra_weights_read_rope(reader, "rope_parameters", out, &part);
-  out->rotary_dim = (uint32_t)((double)model->head_dim * part);
+  out->rope_pairs = model->kv_rank > 0 &&
+                    ra_config_reader_flag(reader, "rope_interleave", TRUE);
+  out->rotary_dim = (uint32_t)((double)width * part);
   if (!reader->failed &&
       (part > 1 || out->rotary_dim % 2 != 0 || out->rotary_dim == 0))
     ra_config_reader_fail(reader, "partial_rotary_factor",
                           "'partial_rotary_factor' rotates %u of %u elements "
                           "of a head, expected an even number of them",
-                          out->rotary_dim, model->head_dim);
+                          out->rotary_dim, width);
 }
 
 void
@@ -111,16 +123,16 @@ ra_weights_read_family(RaConfigReader *reader, const RaModel *model,
   read_rotary(reader, family, model, out);
   out->raw_top_k =
       !ra_config_reader_flag(reader, "norm_topk_prob", family->normed);
-  out->sigmoid_router = family->sigmoid;
+  out->sigmoid_router = family->sigmoid && model->n_experts > 0;
   out->clamped_swiglu = family->clamped;
   if (family->clamped && ra_weights_read_number(reader, "swiglu_limit", 7) != 7)
     ra_config_reader_fail(reader, "swiglu_limit",
                           "'swiglu_limit' is not 7, which the executor has");
-  if (!family->sigmoid)
+  if (!out->sigmoid_router)
     return;
-  out->router_scale =
-      (float)ra_weights_read_number(reader, "routed_scaling_factor", 1);
-  read_groups(reader, model, out);
+  out->router_scale = (float)ra_weights_read_number(
+      reader, "routed_scaling_factor", family->scale);
+  read_groups(reader, family, model, out);
 }
 
 /* The class with its head. */

@@ -13,11 +13,13 @@
 typedef struct {
   const float *q, *k, *v; /* (n, head_dim), rows `stride` apart */
   size_t stride;          /* of q */
-  size_t kv_stride;       /* of k and v */
+  size_t kv_stride;       /* of k */
+  size_t v_stride;        /* of v */
   size_t d_q_stride;      /* of its gradient */
-  size_t out_stride;      /* of out: q_heads x head_dim */
+  size_t out_stride;      /* of out: q_heads x value_dim */
   size_t lse_stride;      /* of lse: q_heads */
   size_t head_dim;
+  size_t value_dim;
   size_t n;             /* queries of the sequence */
   size_t n_kv;          /* its keys */
   const uint32_t *seen; /* (n) keys of each; NULL: itself and those before */
@@ -39,6 +41,18 @@ static size_t
 kv_stride(const RaCpuAttention *shape)
 {
   return shape->kv_stride ? shape->kv_stride : shape->stride;
+}
+
+static size_t
+value_dim(const RaCpuAttention *shape)
+{
+  return shape->value_dim ? shape->value_dim : shape->head_dim;
+}
+
+static size_t
+v_stride(const RaCpuAttention *shape)
+{
+  return shape->v_stride ? shape->v_stride : kv_stride(shape);
 }
 
 static size_t
@@ -72,13 +86,15 @@ head_at(const RaCpuAttention *shape, uint32_t sequence, uint32_t q_head,
 
   return (Head){.q = q + first * shape->stride + q_head * shape->head_dim,
                 .k = k + kv_at,
-                .v = v + kv_at,
+                .v = v + kv[0] * v_stride(shape) + kv_head * value_dim(shape),
                 .stride = shape->stride,
                 .kv_stride = kv_stride(shape),
+                .v_stride = v_stride(shape),
                 .d_q_stride = d_q_stride(shape),
-                .out_stride = (size_t)shape->q_heads * shape->head_dim,
+                .out_stride = shape->q_heads * value_dim(shape),
                 .lse_stride = shape->q_heads,
                 .head_dim = shape->head_dim,
+                .value_dim = value_dim(shape),
                 .n = shape->begin[sequence + 1] - first,
                 .n_kv = kv[1] - kv[0],
                 .seen = shape->seen ? shape->seen + first : NULL,
@@ -215,7 +231,7 @@ head_forward(const Head *h, float *out, float *lse, float *scores)
     float *to = out + first * h->out_stride;
 
     if (n == 0) {
-      clear_rows(rows, h->head_dim, to, h->out_stride);
+      clear_rows(rows, h->value_dim, to, h->out_stride);
       for (size_t i = 0; i < rows; i++)
         lse[(first + i) * h->lse_stride] = h->sink;
       continue;
@@ -229,8 +245,8 @@ head_forward(const Head *h, float *out, float *lse, float *scores)
       softmax_row(row + from, n_seen(h, first + i) - low - from, n - from,
                   h->scale, h->sink, lse + (first + i) * h->lse_stride);
     }
-    ra_cpu_gemm(RA_CPU_PLAIN, RA_CPU_PLAIN, rows, h->head_dim, n, scores, n,
-                h->v + low * h->kv_stride, h->kv_stride, 0, to, h->out_stride);
+    ra_cpu_gemm(RA_CPU_PLAIN, RA_CPU_PLAIN, rows, h->value_dim, n, scores, n,
+                h->v + low * h->v_stride, h->v_stride, 0, to, h->out_stride);
   }
 }
 
@@ -243,7 +259,7 @@ ra_cpu_attention(const RaCpuAttention *shape, const float *q, const float *k,
       Head h = head_at(shape, s, head, q, k, v);
       size_t first = shape->begin[s];
 
-      head_forward(&h, out + first * h.out_stride + head * h.head_dim,
+      head_forward(&h, out + first * h.out_stride + head * h.value_dim,
                    out_lse + first * h.lse_stride + head, workspace);
     }
 }
@@ -314,12 +330,12 @@ head_backward(const Head *h, const float *out, const float *lse,
 
   if (is_first) {
     clear_rows(h->n_kv, h->head_dim, d_k, h->kv_stride);
-    clear_rows(h->n_kv, h->head_dim, d_v, h->kv_stride);
+    clear_rows(h->n_kv, h->value_dim, d_v, h->v_stride);
   }
   for (size_t first = 0; first < h->n; first += BLOCK) {
     size_t rows = h->n - first < BLOCK ? h->n - first : BLOCK;
     size_t low = first_seen(h, first), n = n_seen(h, first + rows - 1) - low;
-    size_t kv_at = low * h->kv_stride;
+    size_t kv_at = low * h->kv_stride, v_at = low * h->v_stride;
     float *d_q_rows = d_q + first * h->d_q_stride;
     const float *d_rows = d_out + first * h->out_stride;
     const float *q = h->q + first * h->stride;
@@ -329,8 +345,8 @@ head_backward(const Head *h, const float *out, const float *lse,
       continue;
     }
     block_scores(h, first, rows, low, n, probs);
-    ra_cpu_gemm(RA_CPU_PLAIN, RA_CPU_TRANSPOSED, rows, n, h->head_dim, d_rows,
-                h->out_stride, h->v + kv_at, h->kv_stride, 0, d_probs, n);
+    ra_cpu_gemm(RA_CPU_PLAIN, RA_CPU_TRANSPOSED, rows, n, h->value_dim, d_rows,
+                h->out_stride, h->v + v_at, h->v_stride, 0, d_probs, n);
     for (size_t i = 0; i < rows; i++) {
       const float *d_row = d_rows + i * h->out_stride;
       const float *o = out + (first + i) * h->out_stride;
@@ -341,10 +357,10 @@ head_backward(const Head *h, const float *out, const float *lse,
       probability_row(probs + i * n + from, n_seen(h, first + i) - low - from,
                       n - from, h->scale, lse[(first + i) * h->lse_stride]);
       score_gradient_row(probs + i * n, d_probs + i * n, n, h->scale,
-                         dot(h->head_dim, d_row, o));
+                         dot(h->value_dim, d_row, o));
     }
-    ra_cpu_gemm(RA_CPU_TRANSPOSED, RA_CPU_PLAIN, n, h->head_dim, rows, probs, n,
-                d_rows, h->out_stride, 1, d_v + kv_at, h->kv_stride);
+    ra_cpu_gemm(RA_CPU_TRANSPOSED, RA_CPU_PLAIN, n, h->value_dim, rows, probs,
+                n, d_rows, h->out_stride, 1, d_v + v_at, h->v_stride);
     ra_cpu_gemm(RA_CPU_PLAIN, RA_CPU_PLAIN, rows, h->head_dim, n, d_probs, n,
                 h->k + kv_at, h->kv_stride, 0, d_q_rows, h->d_q_stride);
     ra_cpu_gemm(RA_CPU_TRANSPOSED, RA_CPU_PLAIN, n, h->head_dim, rows, d_probs,
@@ -362,13 +378,15 @@ ra_cpu_attention_backward(const RaCpuAttention *shape, const float *q,
     for (uint32_t head = first_head(shape); head < last_head(shape); head++) {
       uint32_t group = shape->q_heads / shape->kv_heads;
       Head h = head_at(shape, s, head, q, k, v);
-      size_t at = shape->begin[s] * h.out_stride + head * h.head_dim;
+      size_t at = shape->begin[s] * h.out_stride + head * h.value_dim;
       size_t q_at = shape->begin[s] * h.d_q_stride + head * h.head_dim;
       size_t kv_at =
           kv_begin(shape)[s] * h.kv_stride + head / group * h.head_dim;
+      size_t v_at =
+          kv_begin(shape)[s] * h.v_stride + head / group * h.value_dim;
 
       head_backward(&h, out + at, lse + shape->begin[s] * h.lse_stride + head,
-                    d_out + at, d_q + q_at, d_k + kv_at, d_v + kv_at,
+                    d_out + at, d_q + q_at, d_k + kv_at, d_v + v_at,
                     head % group == 0, workspace);
     }
 }

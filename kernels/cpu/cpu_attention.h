@@ -51,6 +51,8 @@ typedef struct {
   const uint32_t *kv_places; /* (keys) likewise */
   uint32_t window;    /* keys that a query sees at most, its last; 0: all */
   const float *sinks; /* (q_heads) scores of sinks; NULL: none */
+  uint32_t value_dim; /* elements of a value, and of an output; 0: head_dim */
+  size_t v_stride;    /* floats between values; 0: as between keys */
 } RaCpuAttention;
 
 /**
@@ -155,6 +157,9 @@ typedef struct {
   const float *slopes; /* (q_heads) of ALiBi; NULL: none */
   uint32_t window;     /* cached tokens that it sees at most; 0: all */
   const float *sinks;  /* (q_heads) scores of sinks; NULL: none */
+  uint32_t value_dim;  /* first elements of a row of values that are the value,
+                          and elements of an output; 0: head_dim */
+  float scale;         /* of scores; 0: 1 / sqrt(head_dim) */
 } RaCpuDecode;
 
 /**

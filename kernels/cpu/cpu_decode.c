@@ -25,7 +25,8 @@ decode_group(const RaCpuDecode *s, const float *q, const float *k,
   size_t n_kv = s->window > 0 && s->n_kv > s->window ? s->window : s->n_kv;
   size_t first = s->n_kv - n_kv; /* token that it sees */
   size_t stride = s->kv_heads * head_dim;
-  float scale = (float)(1.0 / sqrt((double)head_dim));
+  size_t value_dim = s->value_dim > 0 ? s->value_dim : head_dim;
+  float scale = s->scale > 0 ? s->scale : (float)(1.0 / sqrt((double)head_dim));
 
   for (size_t j = 0; j < n_kv; j++) {
     const float *b = k + row_of(s, first + j) * stride;
@@ -62,7 +63,7 @@ decode_group(const RaCpuDecode *s, const float *q, const float *k,
     for (size_t j = 0; j < n_kv; j++)
       row[j] *= inv;
   }
-  memset(out, 0, group * head_dim * sizeof *out);
+  memset(out, 0, group * value_dim * sizeof *out);
   for (size_t j = 0; j < n_kv; j++) {
     const float *b = v + row_of(s, first + j) * stride;
 
@@ -70,8 +71,8 @@ decode_group(const RaCpuDecode *s, const float *q, const float *k,
       float p = scores[g * n_kv + j];
 
 #pragma omp simd
-      for (size_t i = 0; i < head_dim; i++)
-        out[g * head_dim + i] += p * b[i];
+      for (size_t i = 0; i < value_dim; i++)
+        out[g * value_dim + i] += p * b[i];
     }
   }
 }
@@ -83,9 +84,11 @@ ra_cpu_decode_attention(const RaCpuDecode *s, const float *q, const float *k,
   uint32_t group = s->q_heads / s->kv_heads;
 
   for (uint32_t h = 0; h < s->kv_heads; h++) {
-    size_t at = (size_t)h * group * s->head_dim;
+    size_t at = (size_t)h * group;
+    size_t value_dim = s->value_dim > 0 ? s->value_dim : s->head_dim;
 
-    decode_group(s, q + at, k + (size_t)h * s->head_dim,
-                 v + (size_t)h * s->head_dim, h * group, out + at, workspace);
+    decode_group(s, q + at * s->head_dim, k + (size_t)h * s->head_dim,
+                 v + (size_t)h * s->head_dim, h * group, out + at * value_dim,
+                 workspace);
   }
 }

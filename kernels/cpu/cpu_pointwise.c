@@ -52,6 +52,31 @@ ra_cpu_rope(size_t n_tokens, size_t n_heads, size_t head_dim,
 }
 
 void
+ra_cpu_rope_pairs(size_t n_tokens, size_t n_heads, size_t head_dim,
+                  const uint32_t *positions, const float *cos_sin,
+                  int direction, float *x, size_t stride)
+{
+  size_t half = head_dim / 2;
+  float sign = direction < 0 ? -1.0f : 1.0f;
+
+  for (size_t t = 0; t < n_tokens; t++) {
+    const float *cosine = cos_sin + positions[t] * head_dim; /* (half) */
+    const float *sine = cosine + half;                       /* (half) */
+
+    for (size_t h = 0; h < n_heads; h++) {
+      float *a = x + t * stride + h * head_dim; /* (head_dim) */
+
+      for (size_t i = 0; i < half; i++) {
+        float s = sign * sine[i], first = a[2 * i], second = a[2 * i + 1];
+
+        a[2 * i] = first * cosine[i] - second * s;
+        a[2 * i + 1] = second * cosine[i] + first * s;
+      }
+    }
+  }
+}
+
+void
 ra_cpu_gate_rows(size_t n_rows, size_t n, const float *gate, const float *x,
                  float *out)
 {

@@ -42,6 +42,12 @@ void ra_cpu_rope(size_t n_tokens, size_t n_heads, size_t head_dim,
                  const uint32_t *positions, const float *cos_sin, int direction,
                  float *x, size_t stride);
 
+/* As ra_cpu_rope(), but elements 2 i and 2 i + 1 of a head rotate (DeepSeek's
+ * order: rope_interleave of transformers). */
+void ra_cpu_rope_pairs(size_t n_tokens, size_t n_heads, size_t head_dim,
+                       const uint32_t *positions, const float *cos_sin,
+                       int direction, float *x, size_t stride);
+
 /**
  * ra_cpu_gate_rows:
  * @gate: (n_rows) logits

@@ -104,6 +104,21 @@ sed 's/"rope_theta"/"swiglu_limit": 5, "rope_theta"/' \
   "$srcdir/share/models/tiny-gpt-oss.json" >limit.json
 fails "'swiglu_limit' is not 7" run grpo-tiny-gpt-oss-4.plan \
   --set "model actor.config=$PWD/limit.json"
+# Seeds 1 to 3: 1.00, 1.00, 1.00.
+learn grpo deepseek-v3-4 30 0.003
+within reward 0.4 0.65 0.9 1
+result $? "a model with latent attention learns even tokens"
+works run grpo-tiny-deepseek-v3-4.plan -n 2 --check --save actor=latent
+works run grpo-tiny-deepseek-v3-4.plan -n 1 --weights actor=latent
+fails "cp > 1 and latent attention, which the host back end" run \
+  grpo-tiny-deepseek-v3-4.plan --set 'call actor_train.ep=1' \
+  --set 'call actor_train.dp=1' --set 'call actor_train.cp=2'
+fails "adapters of 'deepseek_v3' are not modelled" run grpo-tiny-deepseek-v3-4.plan \
+  --set 'model actor.lora-rank=4'
+sed 's/"q_lora_rank"/"attention_bias": true, "q_lora_rank"/' \
+  "$srcdir/share/models/tiny-deepseek-v3.json" >biases.json
+fails "biases of latents ('attention_bias')" run grpo-tiny-deepseek-v3-4.plan \
+  --set "model actor.config=$PWD/biases.json"
 works run grpo-tiny-glm4-moe-4.plan -n 2 --check --save actor=glm
 works run grpo-tiny-glm4-moe-4.plan -n 1 --weights actor=glm --weights ref=glm
 sed 's/"n_group": 4/"n_group": 3/' \

@@ -48,6 +48,7 @@ static const Shipped models[] = {
     {"tiny-glm4-moe", FAMILY},
     {"tiny-ministral", WINDOWS},
     {"tiny-gpt-oss", FAMILY},
+    {"tiny-deepseek-v3", FAMILY},
     {"gpt2", NULL},               {"gpt2-xl", NULL},
     {"nemotron-4-15b", NORMS},
     {"deepseek-v3", FAMILY},

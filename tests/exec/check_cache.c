@@ -209,6 +209,35 @@ START_TEST(test_cache)
 }
 END_TEST
 
+/* Latents: a layer has one part of a page, which is its keys and its values.
+ * Five tokens are two pages of three layers of four rows of two floats, 192
+ * bytes; as keys and values (the fault) they would be twice that. */
+START_TEST(test_latents)
+{
+  const RaCacheShape shape = {.n_layers = LAYERS,
+                              .n_slots = SLOTS,
+                              .n_positions = POSITIONS,
+                              .page_tokens = PAGE,
+                              .width = WIDTH,
+                              .latent = TRUE};
+  Fixture f = fixture_new(CACHE_ROOM);
+  RaCache *cache = ra_cache_new(f.slabs, ra_backend_host(NULL), &shape);
+
+  ra_cache_reserve(cache, 1, 5);
+  ck_assert_uint_eq(ra_cache_page_rows(cache), LAYERS * PAGE);
+  ck_assert_uint_eq(ra_cache_held_bytes(cache), 192);
+  for (uint32_t layer = 0; layer < LAYERS; layer++) {
+    const float *keys = ra_host_floats(ra_cache_keys(cache, layer));
+
+    ck_assert_ptr_eq(keys, ra_host_floats(ra_cache_values(cache, layer)));
+    ck_assert_ptr_eq(keys, ra_host_floats(ra_cache_keys(cache, 0)) +
+                               layer * PAGE * WIDTH);
+  }
+  ra_cache_free(cache);
+  fixture_clear(&f);
+}
+END_TEST
+
 static Suite *
 cache_suite(void)
 {
@@ -218,6 +247,7 @@ cache_suite(void)
   tcase_add_test(tcase, test_tail);
   tcase_add_test(tcase, test_apart);
   tcase_add_loop_test(tcase, test_cache, 0, 20);
+  tcase_add_test(tcase, test_latents);
   suite_add_tcase(suite, tcase);
   return suite;
 }

@@ -50,6 +50,9 @@ bare(const Case *c, const RaOp *op)
   out.flags = 0; /* ragged, behind another: of its cost */
   if (op->kind == RA_OP_GEMM && op->dim[3] > 1)
     out.dim[0] = out.dim[2] = out.dim[3] = 0; /* rows of experts are drawn */
+  if (c->phase == RA_PHASE_DECODE && op->kind == RA_OP_ACTIVATION &&
+      (c->kind == TORCH_DEEPSEEK || c->kind == TORCH_DEEPSEEK_WHOLE))
+    out.dim[0] = 0; /* listed of whole rows of each of 8 experts */
   if ((c->kind == TORCH_MINISTRAL || c->kind == TORCH_GPT_OSS) &&
       (op->kind == RA_OP_ATTENTION || op->kind == RA_OP_ATTENTION_BACKWARD ||
        op->kind == RA_OP_DECODE_ATTENTION))
@@ -229,6 +232,11 @@ static const Case cases[] = {
     {TORCH_MINISTRAL, 1, RA_RECOMPUTE_SELECTIVE, RA_PHASE_BACKWARD, FALSE},
     {TORCH_GPT_OSS, 2, RA_RECOMPUTE_NONE, RA_PHASE_DECODE, FALSE},
     {TORCH_GPT_OSS, 2, RA_RECOMPUTE_FULL, RA_PHASE_BACKWARD, FALSE},
+    {TORCH_DEEPSEEK, 1, RA_RECOMPUTE_NONE, RA_PHASE_FORWARD, FALSE},
+    {TORCH_DEEPSEEK, 2, RA_RECOMPUTE_SELECTIVE, RA_PHASE_BACKWARD, FALSE},
+    {TORCH_DEEPSEEK, 2, RA_RECOMPUTE_NONE, RA_PHASE_DECODE, FALSE},
+    {TORCH_DEEPSEEK_WHOLE, 2, RA_RECOMPUTE_FULL, RA_PHASE_BACKWARD, FALSE},
+    {TORCH_DEEPSEEK_WHOLE, 1, RA_RECOMPUTE_NONE, RA_PHASE_DECODE, FALSE},
 };
 /* clang-format on */
 

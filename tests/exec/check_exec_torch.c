@@ -362,6 +362,11 @@ static const Case cases[] = {
     {TORCH_GPT_OSS, 1, 1, RA_RECOMPUTE_NONE, FALSE, NULL},
     {TORCH_GPT_OSS, 2, 2, RA_RECOMPUTE_FULL, FALSE, NULL},
     {TORCH_GPT_OSS, 4, 1, RA_RECOMPUTE_SELECTIVE, FALSE, NULL},
+    {TORCH_DEEPSEEK, 1, 1, RA_RECOMPUTE_NONE, FALSE, NULL},
+    {TORCH_DEEPSEEK, 2, 2, RA_RECOMPUTE_FULL, FALSE, NULL},
+    {TORCH_DEEPSEEK, 4, 1, RA_RECOMPUTE_SELECTIVE, FALSE, NULL},
+    {TORCH_DEEPSEEK_WHOLE, 1, 1, RA_RECOMPUTE_NONE, FALSE, NULL},
+    {TORCH_DEEPSEEK_WHOLE, 2, 1, RA_RECOMPUTE_FULL, FALSE, NULL},
     {TORCH_PLAIN, 1, 1, RA_RECOMPUTE_NONE, FALSE, "sft.txt"},
     {TORCH_PLAIN, 2, 2, RA_RECOMPUTE_NONE, FALSE, "sft.txt"},
     {TORCH_PLAIN, 1, 1, RA_RECOMPUTE_NONE, FALSE, "dpo.txt"},
@@ -394,9 +399,10 @@ END_TEST
 START_TEST(test_generate)
 {
   static const TorchModel generators[] = {
-      TORCH_PLAIN,    TORCH_QWEN3,     TORCH_MIXTRAL, TORCH_QWEN3_MOE,
-      TORCH_GPT2,     TORCH_BLOOM,     TORCH_MPT,     TORCH_QWEN2_MOE,
-      TORCH_GLM4_MOE, TORCH_MINISTRAL, TORCH_GPT_OSS};
+      TORCH_PLAIN,         TORCH_QWEN3,     TORCH_MIXTRAL, TORCH_QWEN3_MOE,
+      TORCH_GPT2,          TORCH_BLOOM,     TORCH_MPT,     TORCH_QWEN2_MOE,
+      TORCH_GLM4_MOE,      TORCH_MINISTRAL, TORCH_GPT_OSS, TORCH_DEEPSEEK,
+      TORCH_DEEPSEEK_WHOLE};
   const Case c = {generators[_i], 1, 1, RA_RECOMPUTE_NONE, FALSE, NULL};
   g_autoptr(RaModel) model = torch_model(c.kind);
   g_autoptr(RaTensorTable) table = ra_tensor_table_new(model);
@@ -498,7 +504,7 @@ exec_torch_suite(void)
 
   tcase_add_loop_test(tcase, test_layout, 0, G_N_ELEMENTS(cases));
   tcase_add_test(tcase, test_fault);
-  tcase_add_loop_test(tcase, test_generate, 0, 11);
+  tcase_add_loop_test(tcase, test_generate, 0, 13);
   tcase_add_test(tcase, test_without_critic);
   tcase_add_test(tcase, test_scalars);
   suite_add_tcase(suite, tcase);

@@ -30,6 +30,7 @@ typedef struct {
 #define GLM4_MOE "run-glm4-moe.json"
 #define MINISTRAL "run-ministral.json"
 #define GPT_OSS "run-gpt-oss.json"
+#define DEEPSEEK "run-deepseek-v3.json"
 #define GPT2 "run-gpt2.json"
 #define BLOOM "run-bloom.json"
 
@@ -110,6 +111,13 @@ static const Case cases[] = {
      "mesh = node0:gpu[0-7]\ndp = 4\ntp = 2\nep = 4\n"
      "sequence-parallel = true\n",
      "zero = 1\nrecompute = full\n", "mesh = node0:gpu[0-7]\ndp = 8\nep = 2\n"},
+    /* latents that every tensor-parallel rank makes, of all rows */
+    {DEEPSEEK, "mesh = node0:gpu[0-7]\ndp = 2\ntp = 2\npp = 2\nep = 2\n",
+     "micro-batches = 2\nrecompute = selective\n",
+     "mesh = node0:gpu[0-3]\ntp = 4\n"},
+    {DEEPSEEK,
+     "mesh = node0:gpu[0-7]\ndp = 2\ntp = 4\nsequence-parallel = true\n",
+     "zero = 1\nrecompute = full\n", "mesh = node0:gpu[0-7]\ntp = 8\n"},
     /* biases that are added once, tables and norms of rows that ranks share */
     {GPT2, "mesh = node0:gpu[0-7]\ndp = 2\ntp = 2\npp = 2\n",
      "micro-batches = 2\nrecompute = full\n", NULL},
@@ -301,7 +309,9 @@ static const struct {
     {"qwen1.5-moe-a2.7b", NULL},
     {"glm-4.5", NULL},
     {"glm-4.5-air", NULL},
-    {"deepseek-v3", "latent attention ('kv_lora_rank')"},
+    {"deepseek-v3", NULL},
+    {"moonlight-16b-a3b", NULL},
+    {"kimi-k2", "layers of a family for plans alone ('model_type')"},
     {"glm-5", "an indexer of keys ('index_topk')"},
     {"qwen3-next-80b-a3b", "gated delta nets ('layer_types')"},
     {"nemotron-nano-9b-v2", "Mamba-2 ('layer_types', "},

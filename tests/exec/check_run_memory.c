@@ -31,6 +31,10 @@ static const struct {
     {"sft", "run.json", GPUS("0-3") "cp = 2\ntp = 2\n", "micro-batches = 4\n"},
     {"sft", "run-glm4-moe.json", GPUS("0"), NULL},
     {"sft", "run-gpt-oss.json", GPUS("0"), NULL},
+    {"sft", "run-deepseek-v3.json", GPUS("0"), NULL},
+    {"sft", "run-latent.json", GPUS("0-1") "tp = 2\n", "recompute = full\n"},
+    {"grpo", "run-latent.json", GPUS("0-3") "dp = 2\ntp = 2\n", NULL},
+    {"ppo", "run-latent.json", GPUS("0"), NULL},
 };
 /* clang-format on */
 

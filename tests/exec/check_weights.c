@@ -23,10 +23,21 @@ enum { VOCAB = 29, N_TOKENS = 7 };
 /* TEXT of tests/torch/checkpoints.py. */
 static const uint32_t text[N_TOKENS] = {3, 17, 0, 28, 9, 9, 21};
 
-static const char *const checkpoints[] = {
-    "llama-sharded", "llama-half",       "qwen2-tied", "qwen3",    "mixtral",
-    "qwen3-moe",     "qwen3-moe-normed", "qwen2-moe",  "glm4-moe", "ministral",
-    "gpt2",          "gpt2-bare",        "bloom",      "mpt"};
+static const char *const checkpoints[] = {"llama-sharded",
+                                          "llama-half",
+                                          "qwen2-tied",
+                                          "qwen3",
+                                          "mixtral",
+                                          "qwen3-moe",
+                                          "qwen3-moe-normed",
+                                          "qwen2-moe",
+                                          "glm4-moe",
+                                          "ministral",
+                                          "deepseek-v3",
+                                          "gpt2",
+                                          "gpt2-bare",
+                                          "bloom",
+                                          "mpt"};
 
 static char *
 checkpoint_folder(const char *name)
@@ -70,7 +81,7 @@ run_logits(RaParams *params, const RaNumerics *numerics, float *out)
                                 RA_RECOMPUTE_NONE, 16, numerics);
   g_autoptr(RaTokens) tokens = ra_tokens_new(1, &length, &prompt);
   g_autoptr(RaCache) cache =
-      ra_stage_new_cache(stage, &(RaCacheShape){2, 1, 16, 4, 0, 0});
+      ra_stage_new_cache(stage, &(RaCacheShape){2, 1, 16, 4, 0, 0, FALSE});
   g_autoptr(RaPass) pass = ra_pass_new(stage, &piece, tokens, FALSE);
 
   ra_pass_forward(pass, NULL, cache, &slot);

@@ -177,6 +177,11 @@ static const struct {
    * 2 * 32 + 64 = 6272, a router 8 * 64 + 8; 4 * (12488 + 8 * 6272 + 520 + 2 *
    * 64) + 64 + 2 * 64^2; a token misses 4 * 6 experts */
   {"tiny-gpt-oss", 261504, 110976},
+  /* latents 32 * 64 + 20 * 64, norms of them 32 + 16, queries 8 * 12 * 32, keys
+   * and values 8 * 16 * 16, output 64^2: 12592; 4 * (12592 + 128) + 3 * 64 *
+   * 128 + 3 * (8 * 64 + 9 * 6144) + 2 * 64^2 + 64; a token misses 3 * 6
+   * experts */
+  {"tiny-deepseek-v3", 251136, 140544},
 };
 /* clang-format on */
 

@@ -430,6 +430,95 @@ START_TEST(test_merge_backward)
 }
 END_TEST
 
+#define NARROW 4 /* elements of a value, of HEAD_DIM */
+#define NARROW_ALL ((gsize)KV_HEADS * NARROW)
+#define NARROW_OUT ((gsize)Q_HEADS * NARROW)
+
+/* The first elements of each head of @from (N_TOKENS, heads, HEAD_DIM), rows of
+ * which are @stride apart. */
+static void
+narrow_heads(uint32_t heads, const float *from, gsize stride, float *out)
+{
+  for (gsize i = 0; i < N_TOKENS; i++)
+    for (gsize h = 0; h < heads; h++)
+      memcpy(out + (i * heads + h) * NARROW, from + i * stride + h * HEAD_DIM,
+             NARROW * sizeof *out);
+}
+
+/* Values narrower than keys, in an array of their own: each element of an
+ * output is a sum of that element of the values, so that what comes out is the
+ * first elements of what whole values give, and lse the same.  Backward the
+ * gradients are those of whole outputs whose other elements have a gradient of
+ * 0.  Strides of keys for values, or a head's width of them (the faults), read
+ * other elements. */
+START_TEST(test_narrow_values)
+{
+  Fixture f = fixture_new();
+  RaCpuAttention narrow = shape;
+  g_autofree float *v = g_new(float, N_TOKENS *NARROW_ALL);
+  g_autofree float *out = g_new(float, N_TOKENS *NARROW_OUT);
+  g_autofree float *wanted = g_new(float, N_TOKENS *NARROW_OUT);
+  g_autofree float *lse = g_new(float, N_TOKENS *Q_HEADS);
+  g_autofree float *d_out = cpu_random(2, N_TOKENS * NARROW_OUT, 1);
+  g_autofree float *d_whole = g_new0(float, N_TOKENS *OUT);
+  g_autofree float *d = g_new(float, N_TOKENS *STRIDE);
+  g_autofree float *d_n = g_new(float, N_TOKENS *STRIDE);
+  g_autofree float *d_v = g_new(float, N_TOKENS *NARROW_ALL);
+
+  narrow.value_dim = NARROW;
+  narrow.v_stride = NARROW_ALL;
+  narrow_heads(KV_HEADS, f.qkv + OUT + KV_WIDTH, STRIDE, v);
+  narrow_heads(Q_HEADS, f.out, OUT, wanted);
+  ra_cpu_attention(&narrow, f.qkv, f.qkv + OUT, v, out, lse, f.scratch);
+  ck_assert_double_lt(worst_of(N_TOKENS * NARROW_OUT, out, wanted), 1e-6);
+  ck_assert_mem_eq(lse, f.lse, N_TOKENS * Q_HEADS * sizeof *lse);
+  for (gsize i = 0; i < N_TOKENS * Q_HEADS; i++)
+    memcpy(d_whole + i * HEAD_DIM, d_out + i * NARROW, NARROW * sizeof *d_out);
+  ra_cpu_attention_backward(&shape, f.qkv, f.qkv + OUT, f.qkv + OUT + KV_WIDTH,
+                            f.out, f.lse, d_whole, d, d + OUT,
+                            d + OUT + KV_WIDTH, f.scratch);
+  ra_cpu_attention_backward(&narrow, f.qkv, f.qkv + OUT, v, out, lse, d_out,
+                            d_n, d_n + OUT, d_v, f.scratch);
+  narrow_heads(KV_HEADS, d + OUT + KV_WIDTH, STRIDE, wanted);
+  ck_assert_double_lt(worst_of(N_TOKENS * NARROW_ALL, d_v, wanted), 4e-6);
+  for (gsize i = 0; i < N_TOKENS; i++)
+    ck_assert_double_lt(
+        worst_of(OUT + KV_WIDTH, d_n + i * STRIDE, d + i * STRIDE), 4e-6);
+  fixture_clear(&f);
+}
+END_TEST
+
+/* Latents, whose first elements are the values, with a scale of their own: the
+ * query of a step times 3 / 2 at 2 / 3 of the usual scale is that at the usual
+ * one, whose values are the keys; what comes out is its first elements. */
+START_TEST(test_decode_latents)
+{
+  enum { N = 5 };
+  static const uint32_t pages[N] = {0, 1, 2, 3, 4};
+  RaCpuDecode usual = {.q_heads = Q_HEADS,
+                       .kv_heads = 1,
+                       .head_dim = HEAD_DIM,
+                       .n_kv = N,
+                       .pages = pages,
+                       .page_tokens = 1,
+                       .page_rows = 1};
+  RaCpuDecode latent = usual;
+  g_autofree float *q = cpu_random(3, OUT, 1);
+  g_autofree float *k = cpu_random(4, (gsize)N * HEAD_DIM, 1);
+  float out[OUT], narrow[Q_HEADS * NARROW], workspace[Q_HEADS * N];
+
+  ra_cpu_decode_attention(&usual, q, k, k, out, workspace);
+  latent.value_dim = NARROW;
+  latent.scale = (float)(2 / (3 * sqrt(HEAD_DIM)));
+  for (gsize i = 0; i < OUT; i++)
+    q[i] *= 1.5f;
+  ra_cpu_decode_attention(&latent, q, k, k, narrow, workspace);
+  for (gsize h = 0; h < Q_HEADS; h++)
+    ck_assert_double_lt(
+        worst_of(NARROW, narrow + h * NARROW, out + h * HEAD_DIM), 1e-6);
+}
+END_TEST
+
 static Suite *
 cpu_attention_suite(void)
 {
@@ -443,6 +532,8 @@ cpu_attention_suite(void)
   tcase_add_test(tcase, test_merge_backward);
   tcase_add_test(tcase, test_decode);
   tcase_add_test(tcase, test_slopes);
+  tcase_add_test(tcase, test_narrow_values);
+  tcase_add_test(tcase, test_decode_latents);
   suite_add_tcase(suite, tcase);
   return suite;
 }

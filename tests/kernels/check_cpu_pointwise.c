@@ -255,6 +255,25 @@ START_TEST(test_rope)
 }
 END_TEST
 
+/* The same frequencies: now elements 0 and 1 turn by 2, elements 2 and 3 by
+ * 0.2; in the order of halves (the fault) element 0 would have 3 sin 2. */
+START_TEST(test_rope_pairs)
+{
+  float table[3 * 4], x[4] = {1, 2, 3, 4};
+  uint32_t position = 2;
+
+  ra_cpu_rope_table(3, 4, 100, table);
+  ra_cpu_rope_pairs(1, 1, 4, &position, table, 1, x, 4);
+  ck_assert_double_eq_tol((double)x[0], cos(2.0) - 2 * sin(2.0), 1e-6);
+  ck_assert_double_eq_tol((double)x[1], 2 * cos(2.0) + sin(2.0), 1e-6);
+  ck_assert_double_eq_tol((double)x[2], 3 * cos(0.2) - 4 * sin(0.2), 1e-6);
+  ck_assert_double_eq_tol((double)x[3], 4 * cos(0.2) + 3 * sin(0.2), 1e-6);
+  ra_cpu_rope_pairs(1, 1, 4, &position, table, -1, x, 4);
+  for (int i = 0; i < 4; i++)
+    ck_assert_double_eq_tol((double)x[i], i + 1.0, 1e-6);
+}
+END_TEST
+
 /* The header's formulas in double, and the gradient's by differences of them;
  * bounds 2^-21 of the value and, of gradients of size 4, 1e-5. */
 START_TEST(test_swiglu)
@@ -408,6 +427,7 @@ cpu_pointwise_suite(void)
   tcase_add_test(tcase, test_norm);
   tcase_add_test(tcase, test_norm_backward);
   tcase_add_test(tcase, test_rope);
+  tcase_add_test(tcase, test_rope_pairs);
   tcase_add_loop_test(tcase, test_layer_norm, 0, 2);
   tcase_add_loop_test(tcase, test_activation, 0, 3);
   tcase_add_test(tcase, test_swiglu);

@@ -140,9 +140,9 @@ is_covered(const GArray *grid, RaOpKind kind)
   return FALSE;
 }
 
-/* Every kind that the host runs is measured, every law of it is fitted; the
- * others (the oracle's fault) are not.  Ops of experts are measured on devices
- * only. */
+/* Every kind that the host runs is measured, but for latent attention, every
+ * law of it is fitted; the others (the oracle's fault) are not.  Ops of experts
+ * are measured on devices only. */
 START_TEST(test_kinds)
 {
   g_autoptr(GArray) grid = ra_probe_grid(2, _i);

@@ -11,6 +11,15 @@
 #define VOCAB 29
 #define N_TEXTS 4
 
+#define DEEPSEEK                                                               \
+  " \"model_type\": \"deepseek_v3\", \"hidden_size\": 16,"                     \
+  " \"num_hidden_layers\": 2, \"num_attention_heads\": 4,"                     \
+  " \"kv_lora_rank\": 6, \"qk_nope_head_dim\": 3, \"qk_rope_head_dim\": 4,"    \
+  " \"v_head_dim\": 5, \"intermediate_size\": 24, \"vocab_size\": 29,"         \
+  " \"max_position_embeddings\": 128, \"n_routed_experts\": 8,"                \
+  " \"num_experts_per_tok\": 2, \"moe_intermediate_size\": 12,"                \
+  " \"first_k_dense_replace\": 1, \"n_shared_experts\": 2}"
+
 static const struct {
   const char *type, *file;
   const char *more; /* further keys; without a type all of the config */
@@ -58,6 +67,10 @@ static const struct {
                        " \"num_experts_per_tok\": 2, \"sliding_window\": 3,"
                        " \"layer_types\":"
                        " [\"sliding_attention\", \"full_attention\"]}"},
+    [TORCH_DEEPSEEK] = {NULL, "deepseek_v3.txt",
+                        "{\"q_lora_rank\": 7," DEEPSEEK},
+    [TORCH_DEEPSEEK_WHOLE] = {NULL, "deepseek_v3_whole.txt",
+                              "{\"q_lora_rank\": null," DEEPSEEK},
     [TORCH_GLM4_MOE] =
         {NULL, "glm4_moe.txt",
          "{\"model_type\": \"glm4_moe\", \"hidden_size\": 16,"
@@ -104,14 +117,16 @@ torch_numerics(TorchModel kind)
 
   numerics.raw_top_k = kind == TORCH_QWEN3_MOE || kind == TORCH_QWEN2_MOE;
   numerics.clamped_swiglu = kind == TORCH_GPT_OSS;
-  if (kind == TORCH_GLM4_MOE) {
+  numerics.rope_pairs = kind == TORCH_DEEPSEEK;
+  if (kind == TORCH_GLM4_MOE || kind == TORCH_DEEPSEEK ||
+      kind == TORCH_DEEPSEEK_WHOLE) {
     static float bias[2][8];
 
     for (uint32_t i = 0; i < 8; i++)
       bias[1][i] = torch_value(951, i, 0.2); /* layer 0 is dense */
     numerics.rotary_dim = 4;
     numerics.sigmoid_router = TRUE;
-    numerics.router_scale = 2.5f;
+    numerics.router_scale = kind == TORCH_DEEPSEEK ? 1.5f : 2.5f;
     numerics.router_groups = 4;
     numerics.open_groups = 2;
     numerics.router_bias = bias[0];

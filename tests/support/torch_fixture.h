@@ -28,8 +28,10 @@ typedef enum {
   TORCH_GLM4_MOE,  /* groups of experts by sigmoids, a corrected choice, shared
                       experts, heads half of which rotates */
   TORCH_MINISTRAL, /* attention within windows of 3 in the first layer */
-  TORCH_GPT_OSS    /* the same, sinks, experts and a router with biases, a
+  TORCH_GPT_OSS,   /* the same, sinks, experts and a router with biases, a
                       clamped SwiGLU */
+  TORCH_DEEPSEEK,  /* latent attention, neighbours that rotate, GLM's experts */
+  TORCH_DEEPSEEK_WHOLE /* the same without latent queries; halves that rotate */
 } TorchModel;
 
 /* (transfer full) */

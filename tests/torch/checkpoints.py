@@ -7,8 +7,8 @@
 NAME: only these.  Qwen3 needs transformers 4.51 or later; what is committed of
 it, of Mixtral and of Qwen3-MoE was made by 4.52.4 with PyTorch 2.5.1, of
 llama-biases, gpt2, bloom and mpt by 4.51.3 with 2.3.1, of qwen2-moe,
-glm4-moe and ministral by 4.57.1 with 2.15.0 (glm4-moe's logits in float32: its class mixes
-the two).
+glm4-moe, ministral and deepseek-v3 by 4.57.1 with 2.15.0 (logits of glm4-moe
+and deepseek-v3 in float32: their classes mix the two).
 Each folder has config.json, safetensors and logits.txt: a line a position of
 TEXT, the logits that transformers computes in float64 from the weights as they
 were written.  With --open FOLDER it only prints the logits of the checkpoint
@@ -30,7 +30,8 @@ SIZES = dict(hidden_size=16, num_hidden_layers=2, num_attention_heads=4,
 
 
 def logits(folder):
-    mixes = "glm4_moe" in (pathlib.Path(folder) / "config.json").read_text()
+    config = (pathlib.Path(folder) / "config.json").read_text()
+    mixes = "glm4_moe" in config or "deepseek_v3" in config
     model = AutoModelForCausalLM.from_pretrained(
         folder, attn_implementation="eager",
         torch_dtype=torch.float32 if mixes else torch.float64)
@@ -86,7 +87,13 @@ def newer(out, wanted):
                 attention_bias=True, **moe)),
             ("ministral", "Ministral", dict(
                 sizes, sliding_window=3,
-                layer_types=["full_attention", "sliding_attention"]))):
+                layer_types=["full_attention", "sliding_attention"])),
+            ("deepseek-v3", "DeepseekV3", dict(
+                SIZES, num_key_value_heads=4, q_lora_rank=10, kv_lora_rank=6,
+                qk_nope_head_dim=6, qk_rope_head_dim=4, v_head_dim=5,
+                n_routed_experts=8, moe_intermediate_size=8, n_group=4,
+                topk_group=2, first_k_dense_replace=1, n_shared_experts=2,
+                **moe))):
         if wanted and name not in wanted:
             continue
         torch.manual_seed(20261122)

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Makes tests/data/torch/{qwen2_moe,glm4_moe,ministral,gpt_oss}.txt: what the
-classes of Hugging Face transformers compute of small models of these families.
+"""Makes tests/data/torch/{qwen2_moe,glm4_moe,ministral,gpt_oss,deepseek_v3,
+deepseek_v3_whole}.txt: what the classes of Hugging Face transformers compute of
+small models of these families.
 
     python3 -m venv V && V/bin/pip install torch 'transformers==4.57.1' numpy
     V/bin/python tests/torch/families.py tests/data/torch [FAMILY...]
@@ -18,8 +19,9 @@ torch.float = torch.float32 = torch.float64
 torch.Tensor.float = torch.Tensor.double
 torch.set_default_dtype(torch.float64)
 
-from transformers import (Glm4MoeConfig, Glm4MoeForCausalLM,  # noqa: E402
-                          GptOssConfig, GptOssForCausalLM, MinistralConfig,
+from transformers import (DeepseekV3Config,  # noqa: E402
+                          DeepseekV3ForCausalLM, Glm4MoeConfig,
+                          Glm4MoeForCausalLM, GptOssConfig, GptOssForCausalLM, MinistralConfig,
                           MinistralForCausalLM, Qwen2MoeConfig,
                           Qwen2MoeForCausalLM)
 
@@ -68,11 +70,22 @@ def models():
         num_experts_per_tok=2, sliding_window=3, attention_bias=True,
         rope_theta=10000, rope_scaling=None,
         layer_types=["sliding_attention", "full_attention"]))
+    latent = dict(
+        {k: SIZES[k] for k in SIZES if k != "num_key_value_heads"}, **EXPERTS,
+        kv_lora_rank=6, qk_nope_head_dim=3, qk_rope_head_dim=4, v_head_dim=5,
+        n_routed_experts=8, n_group=4, topk_group=2, first_k_dense_replace=1,
+        n_shared_experts=2, num_key_value_heads=4)
+    yield "deepseek_v3", DeepseekV3ForCausalLM(DeepseekV3Config(
+        **latent, q_lora_rank=7, routed_scaling_factor=1.5))
+    yield "deepseek_v3_whole", DeepseekV3ForCausalLM(DeepseekV3Config(
+        **latent, q_lora_rank=None, rope_interleave=False))
 
 
 # the order of graph/input/model_row.c in a layer
 ORDER = ["self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj",
-         "self_attn.o_proj", "self_attn.sinks", "self_attn.q_norm", "self_attn.k_norm",
+         "self_attn.q_a_proj", "self_attn.q_a_layernorm", "self_attn.q_b_proj",
+         "self_attn.kv_a_proj", "self_attn.kv_a_layernorm",
+         "self_attn.kv_b_proj", "self_attn.o_proj", "self_attn.sinks", "self_attn.q_norm", "self_attn.k_norm",
          "mlp.gate.", "mlp.shared_experts.gate_proj",
          "mlp.shared_experts.up_proj", "mlp.shared_experts.down_proj",
          "mlp.shared_expert_gate", "mlp.experts.", "mlp.gate_proj",
