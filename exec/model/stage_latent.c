@@ -521,15 +521,14 @@ ra_latent_forward(RaStage *s, gint32 layer, const RaTokens *tokens,
   attend(s, tokens, kept);
 }
 
-/* --- backward: two places beside the gradients of queries, keys and values
- * --- */
+/* --- backward --- */
 
 gsize
 ra_latent_narrow(const RaStage *s)
 {
   Widths w = widths_of(s);
 
-  return MAX(w.v, w.kv_rank);
+  return MAX(w.v, MAX(w.q_rank, w.kv_rank));
 }
 
 /* Gradients of queries, keys and values, and later of latents in their
@@ -543,8 +542,7 @@ wide_of(const RaStage *s)
 {
   Widths w = widths_of(s);
 
-  return (Wide){MAX(w.q, w.kv_rank), MAX(MAX(w.q, w.q_rank), w.kv_rank),
-                MAX(w.v, 2 * w.rope)};
+  return (Wide){MAX(w.q, w.q_rank), MAX(w.q, w.kv_rank), MAX(w.v, 2 * w.rope)};
 }
 
 gsize
@@ -685,23 +683,20 @@ ra_latent_backward(RaStage *s, gint32 layer, const RaTokens *tokens,
   gsize t = tokens->n_tokens;
   RaElem *d_q = wide, *d_k = ra_stage_at(s, wide, t * places.q);
   RaElem *d_v = ra_stage_at(s, d_k, t * places.k);
-  RaElem *d_kv = d_k; /* once d_k is read */
 
   attend_backward(s, tokens, kept, d_hidden, d_q, d_k, d_v);
   up_backward(s, layer, t, k, d_k, d_v, d_hidden);
   sum_heads(s, t, d_k, d_v);
   rotate(s, t, tokens->positions, -1, d_q, d_v, w.rope);
+  norm_backward(s, layer, RA_LAYER_NORM_K, t, w.kv_rank, k->kv_down, k->kv_inv,
+                d_hidden, d_k);
   if (w.q_rank > 0) {
     ra_stage_linear_input(s, t, w.q, w.q_rank, d_q,
-                          ra_latent_weight(s, layer, RA_LATENT_Q), d_k);
+                          ra_latent_weight(s, layer, RA_LATENT_Q), d_hidden);
     ra_stage_linear_weight(s, t, w.q, w.q_rank, d_q, k->q_normed,
                            ra_latent_grad(s, layer, RA_LATENT_Q), NULL);
     norm_backward(s, layer, RA_LAYER_NORM_Q, t, w.q_rank, k->q_down, k->q_inv,
-                  d_k, d_k);
-    d_kv = d_q;
-    d_q = d_k;
+                  d_hidden, d_q);
   }
-  norm_backward(s, layer, RA_LAYER_NORM_K, t, w.kv_rank, k->kv_down, k->kv_inv,
-                d_hidden, d_kv);
-  down_backward(s, layer, t, x, d_q, d_kv, d_v, d_hidden);
+  down_backward(s, layer, t, x, d_q, d_k, d_v, d_hidden);
 }

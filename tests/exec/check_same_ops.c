@@ -83,6 +83,14 @@ static const RunSpec specs[] = {
     {"sft", "run-mixtral.json",
      ALL "cp = 2\ndp = 2\ntp = 2\nep = 2\nsequence-parallel = true\n", NULL,
      NULL, 1, 6, NULL, 0, even, FALSE, FALSE, NULL, NULL, NULL},
+    /* latents: those of training, of whole and of absorbed matrices */
+    {"ppo", "run-latent.json", ALL "tp = 2\npp = 2\ndp = 2\n", NULL,
+     "micro-batches = 2\nrecompute = selective\n", 1, 6, NULL, 0, NULL, FALSE,
+     FALSE, NULL, NULL, NULL},
+    {"grpo", "run-latent.json",
+     GPUS("0-3") "tp = 4\nsequence-parallel = true\n", NULL,
+     "recompute = full\n", 1, 3, NULL, 0, NULL, FALSE, FALSE, NULL, NULL,
+     NULL},
 };
 /* clang-format on */
 
