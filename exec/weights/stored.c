@@ -33,6 +33,35 @@ rename_shared(char *name)
             strlen(at + strlen("shared_experts")) + 1);
 }
 
+/* gpt_oss has all experts of a layer in one, inputs first, their gates and ups
+ * in turns (GptOssExperts of modeling_gpt_oss.py, transformers 4.57). */
+static void
+init_gpt_oss(RaStored *stored, const RaModel *model, const RaTensor *tensor)
+{
+  gboolean down = tensor->kind == RA_TENSOR_DOWN;
+  uint64_t rows = (down ? 1 : 2) * tensor->rows;
+
+  if (tensor->kind == RA_TENSOR_ROUTER)
+    g_snprintf(stored->name, sizeof stored->name,
+               "model.layers.%d.mlp.router.%s", tensor->layer,
+               tensor->bias ? "bias" : "weight");
+  if (tensor->expert == RA_TENSOR_NO_EXPERT)
+    return;
+  g_snprintf(stored->name, sizeof stored->name,
+             "model.layers.%d.mlp.experts.%s_proj%s", tensor->layer,
+             down ? "down" : "gate_up", tensor->bias ? "_bias" : "");
+  stored->n_experts = model->n_experts;
+  stored->expert = (uint64_t)tensor->expert;
+  stored->transposed = !tensor->bias;
+  stored->dims[0] = tensor->bias ? rows : tensor->cols;
+  stored->dims[1] = tensor->bias ? 1 : rows;
+  if (down)
+    return;
+  stored->first = tensor->kind == RA_TENSOR_UP;
+  stored->together = 1;
+  stored->stride = 2;
+}
+
 void
 ra_stored_init(RaStored *stored, const RaModel *model, const RaTensor *tensor)
 {
@@ -59,16 +88,37 @@ ra_stored_init(RaStored *stored, const RaModel *model, const RaTensor *tensor)
     rows = q + 2 * kv;
     stored->first = part == 0 ? 0 : q + (part == 1 ? 0 : kv);
   }
-  stored->n_dims = tensor->bias || tensor->kind == RA_TENSOR_NORM ? 1 : 2;
+  stored->n_dims =
+      tensor->bias || tensor->kind == RA_TENSOR_NORM ||
+              (tensor->kind == RA_TENSOR_MIXER && tensor->cols == 1)
+          ? 1
+          : 2;
   stored->dims[0] = tensor->transposed ? tensor->cols : rows;
   stored->dims[1] = tensor->transposed ? rows : tensor->cols;
+  if (g_str_equal(ra_model_type(model), "gpt_oss"))
+    init_gpt_oss(stored, model, tensor);
+}
+
+uint32_t
+ra_stored_shape(const RaStored *stored,
+                uint64_t out_dims[RA_SAFETENSORS_MAX_DIMS])
+{
+  uint32_t n = 0;
+
+  if (stored->n_experts > 0)
+    out_dims[n++] = stored->n_experts;
+  for (uint32_t d = 0; d < stored->n_dims; d++)
+    out_dims[n++] = stored->dims[d];
+  return n;
 }
 
 gboolean
 ra_stored_matches(const RaStored *stored, const RaSafetensor *found)
 {
-  return found->n_dims == stored->n_dims && found->dims[0] == stored->dims[0] &&
-         (stored->n_dims == 1 || found->dims[1] == stored->dims[1]);
+  uint64_t dims[RA_SAFETENSORS_MAX_DIMS];
+  uint32_t n = ra_stored_shape(stored, dims);
+
+  return found->n_dims == n && memcmp(found->dims, dims, n * sizeof *dims) == 0;
 }
 
 uint64_t
@@ -84,8 +134,9 @@ index_of(const RaStored *stored, uint64_t row, uint64_t col)
   uint64_t at = stored->first + row / stored->together * stored->stride +
                 row % stored->together;
 
-  return stored->transposed ? col * stored->dims[1] + at
-                            : at * stored->dims[1] + col;
+  return stored->expert * stored->dims[0] * stored->dims[1] +
+         (stored->transposed ? col * stored->dims[1] + at
+                             : at * stored->dims[1] + col);
 }
 
 void
@@ -154,13 +205,6 @@ ra_stored_supports(const RaModel *model, GError **error)
 {
   const char *foreign = find_foreign(model);
 
-  if (model->expert_bias) {
-    g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
-                "model '%s' is a %s, whose checkpoints have all experts in one "
-                "tensor: its weights are seeded, not read or saved",
-                model->name, ra_model_type(model));
-    return FALSE;
-  }
   if (!foreign)
     return TRUE;
   g_set_error(error, RA_ERROR, RA_ERROR_INPUT,

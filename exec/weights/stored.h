@@ -9,6 +9,10 @@
  *     bloom  query_key_value (n_heads, 3, head_dim, hidden): head by head
  *     mpt    Wqkv (3 hidden, hidden): rows of q, then of k, then of v
  *
+ * gpt_oss has all experts of a layer in one, as (inputs, outputs): gate_up_proj
+ * (experts, hidden, 2 ffn), gates and ups in turns, down_proj (experts, ffn,
+ * hidden).
+ *
  * Biases are in the order of their rows.
  *
  *     RaStored stored;
@@ -27,8 +31,11 @@
 
 typedef struct {
   char name[RA_TENSOR_NAME_BYTES]; /* stored name, the same for fused tensors */
-  uint32_t n_dims;                 /* 1: a vector */
+  uint32_t n_dims;                 /* 1: a vector; not counting experts */
   uint64_t dims[2];                /* stored shape; a vector's second is 1 */
+  uint64_t n_experts;              /* as many such in one, one after the other;
+                                      0: it is alone */
+  uint64_t expert;                 /* number of this one */
   uint64_t n_rows, n_cols;         /* shape of the tensor */
   uint64_t first;                  /* stored row, as y = W x, of the tensor's
                                       first row */
@@ -44,6 +51,10 @@ typedef struct {
  */
 void ra_stored_init(RaStored *stored, const RaModel *model,
                     const RaTensor *tensor);
+
+/* Its stored shape, that of all experts in one; returns its dimensions. */
+uint32_t ra_stored_shape(const RaStored *stored,
+                         uint64_t out_dims[RA_SAFETENSORS_MAX_DIMS]);
 
 /* TRUE if @found has the shape of @stored. */
 gboolean ra_stored_matches(const RaStored *stored, const RaSafetensor *found);

@@ -235,15 +235,15 @@ fail(const RaWeights *w, GError **error, const char *format, ...)
   return FALSE;
 }
 
-/* (transfer full): its dimensions, "29 x 16". */
+/* (transfer full): dimensions, "29 x 16". */
 static char *
-shape_of(const RaSafetensor *t)
+shape_text(uint32_t n_dims, const uint64_t *dims)
 {
   GString *text = g_string_new(NULL);
 
-  for (uint32_t i = 0; i < t->n_dims; i++)
+  for (uint32_t i = 0; i < n_dims; i++)
     g_string_append_printf(text, "%s%" G_GUINT64_FORMAT, i > 0 ? " x " : "",
-                           t->dims[i]);
+                           dims[i]);
   return g_string_free(text, FALSE);
 }
 
@@ -252,18 +252,14 @@ static gboolean
 fail_shape(const RaWeights *w, const RaModel *model, const RaSafetensor *t,
            const RaStored *stored, GError **error)
 {
-  g_autofree char *found = shape_of(t);
+  uint64_t dims[RA_SAFETENSORS_MAX_DIMS];
+  uint32_t n = ra_stored_shape(stored, dims);
+  g_autofree char *found = shape_text(t->n_dims, t->dims);
+  g_autofree char *wanted = shape_text(n, dims);
 
-  if (stored->n_dims == 1)
-    return fail(w, error,
-                "tensor '%s' has another shape than model '%s', %s, expected "
-                "%" G_GUINT64_FORMAT,
-                stored->name, model->name, found, stored->dims[0]);
   return fail(w, error,
-              "tensor '%s' has another shape than model '%s', %s, expected "
-              "%" G_GUINT64_FORMAT " x %" G_GUINT64_FORMAT,
-              stored->name, model->name, found, stored->dims[0],
-              stored->dims[1]);
+              "tensor '%s' has another shape than model '%s', %s, expected %s",
+              stored->name, model->name, found, wanted);
 }
 
 /* @out_found: what it is in the files; NULL: a value head that has nothing. */

@@ -18,7 +18,7 @@ static const char index_name[] = "model.safetensors.index.json";
 typedef struct {
   RaStored stored; /* of the first part */
   uint32_t first;  /* tensor of the model */
-  uint32_t n;
+  uint32_t n;      /* from the first part to the last, others between them */
   const float *numbers; /* its numbers, which are no tensor of the model; NULL:
                            they are */
 } Entry;
@@ -29,7 +29,8 @@ typedef struct {
   const RaModel *model;
   const RaParams *const *parts;
   uint32_t n_parts;
-  Entry *entries; /* (n) in the order of the model */
+  Entry *entries;     /* (n) in the order of the model */
+  uint32_t *entry_of; /* (tensors of the model) index of its entry */
   uint32_t n;
   float *tensor; /* room for the largest tensor of the model */
   float *whole;  /* for the largest entry */
@@ -56,7 +57,7 @@ entry_bytes(const Writer *w, uint32_t i)
 {
   const RaStored *s = &w->entries[i].stored;
 
-  return s->dims[0] * s->dims[1] * sizeof(float);
+  return MAX(s->n_experts, 1) * s->dims[0] * s->dims[1] * sizeof(float);
 }
 
 /* The numbers of an entry, in their order. */
@@ -69,6 +70,8 @@ collect(const Writer *w, const Entry *entry)
     RaTensor tensor;
     RaStored stored;
 
+    if (&w->entries[w->entry_of[i]] != entry)
+      continue;
     ra_params_gather(w->parts, w->n_parts, i, RA_PARAMS_WEIGHTS, w->tensor);
     if (entry->n == 1 && !entry->stored.transposed)
       return w->tensor;
@@ -95,10 +98,9 @@ write_file(const Writer *w, const char *name, uint32_t begin, uint32_t end,
   for (uint32_t i = begin; i < end; i++) {
     RaStored *s = &w->entries[i].stored;
 
-    heads[i - begin] = (RaSafetensor){.name = s->name,
-                                      .type = RA_SAFETENSOR_F32,
-                                      .n_dims = s->n_dims,
-                                      .dims = {s->dims[0], s->dims[1]}};
+    heads[i - begin] =
+        (RaSafetensor){.name = s->name, .type = RA_SAFETENSOR_F32};
+    heads[i - begin].n_dims = ra_stored_shape(s, heads[i - begin].dims);
   }
   head = ra_safetensors_head(heads, end - begin, metadata);
   bytes = g_bytes_get_data(head, &n_bytes);
@@ -198,27 +200,42 @@ add_bias(Writer *w, uint32_t layer, const float *numbers)
              layer);
 }
 
-/* Parts of one fused tensor are neighbours.  @bias: of routers, nullable. */
+/* The entry of tensor @i, a new one if it is the first of its name; @seen: name
+ * to entry. */
+static void
+list_tensor(Writer *w, uint32_t i, const Entry *entry, GHashTable *seen)
+{
+  Entry *of = g_hash_table_lookup(seen, entry->stored.name);
+
+  if (!of) {
+    of = &w->entries[w->n++];
+    *of = *entry;
+    g_hash_table_insert(seen, of->stored.name, of);
+  }
+  of->n = i + 1 - of->first;
+  w->entry_of[i] = (uint32_t)(of - w->entries);
+}
+
+/* @bias: of routers, nullable. */
 static void
 list_entries(Writer *w, const float *bias)
 {
   uint32_t n = ra_model_n_tensors(w->model);
   uint64_t most = 0, most_whole = 0;
+  g_autoptr(GHashTable) seen = g_hash_table_new(g_str_hash, g_str_equal);
 
   w->entries = g_new(Entry, n + w->model->n_layers + 1);
+  w->entry_of = g_new(uint32_t, n + 1);
   for (uint32_t i = 0; i < n; i++) {
-    Entry *last = w->n > 0 ? &w->entries[w->n - 1] : NULL;
     Entry e = {.first = i, .n = 1};
     RaTensor tensor;
 
     ra_model_tensor(w->model, i, &tensor);
     ra_stored_init(&e.stored, w->model, &tensor);
     most = MAX(most, tensor.rows * tensor.cols);
-    most_whole = MAX(most_whole, e.stored.dims[0] * e.stored.dims[1]);
-    if (last && strcmp(last->stored.name, e.stored.name) == 0)
-      last->n++;
-    else
-      w->entries[w->n++] = e;
+    most_whole = MAX(most_whole, MAX(e.stored.n_experts, 1) * e.stored.dims[0] *
+                                     e.stored.dims[1]);
+    list_tensor(w, i, &e, seen);
   }
   for (uint32_t i = 0; bias && i < w->model->n_layers; i++)
     if (ra_model_layer_is_moe(w->model, i))
@@ -251,6 +268,7 @@ ra_weights_write(const char *folder, const RaModel *model,
   ok = write_files(&w, max_bytes ? max_bytes : RA_WEIGHTS_SHARD_BYTES, error) &&
        ra_weights_write_config(folder, model, numerics, error);
   g_free(w.entries);
+  g_free(w.entry_of);
   g_free(w.tensor);
   g_free(w.whole);
   return ok;

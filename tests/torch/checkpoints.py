@@ -7,7 +7,7 @@
 NAME: only these.  Qwen3 needs transformers 4.51 or later; what is committed of
 it, of Mixtral and of Qwen3-MoE was made by 4.52.4 with PyTorch 2.5.1, of
 llama-biases, gpt2, bloom and mpt by 4.51.3 with 2.3.1, of qwen2-moe,
-glm4-moe, ministral and deepseek-v3 by 4.57.1 with 2.15.0 (logits of glm4-moe
+glm4-moe, ministral, gpt-oss and deepseek-v3 by 4.57.1 with 2.15.0 (logits of glm4-moe
 and deepseek-v3 in float32: their classes mix the two).
 Each folder has config.json, safetensors and logits.txt: a line a position of
 TEXT, the logits that transformers computes in float64 from the weights as they
@@ -88,6 +88,11 @@ def newer(out, wanted):
             ("ministral", "Ministral", dict(
                 sizes, sliding_window=3,
                 layer_types=["full_attention", "sliding_attention"])),
+            ("gpt-oss", "GptOss", dict(
+                sizes, intermediate_size=12, num_local_experts=4,
+                sliding_window=3, attention_bias=True, rope_theta=10000,
+                rope_scaling=None,
+                layer_types=["full_attention", "sliding_attention"], **moe)),
             ("deepseek-v3", "DeepseekV3", dict(
                 SIZES, num_key_value_heads=4, q_lora_rank=10, kv_lora_rank=6,
                 qk_nope_head_dim=6, qk_rope_head_dim=4, v_head_dim=5,
