@@ -276,7 +276,7 @@ static void
 generate(Rank *r, const Side *sides)
 {
   static uint32_t text[128];
-  static const RaCacheShape shape = {LAYERS, 2, 80, 16, 0, 0};
+  static const RaCacheShape shape = {LAYERS, 2, 80, 16, 0, 0, FALSE};
   const uint32_t *texts[1] = {text}, n = 70, slot = 1;
   g_autoptr(RaTokens) tokens = NULL;
   float logits[2][VOCAB];
