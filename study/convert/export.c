@@ -1,6 +1,7 @@
 /* Exported settings as text, and what was lost. */
 #include "config.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "base/error.h"
@@ -254,19 +255,22 @@ ra_export_micro(const RaPlan *plan, uint32_t c)
 }
 
 uint32_t
-ra_export_micro_tokens(const RaPlan *plan, uint32_t c)
+ra_export_micro_tokens(const RaPlan *plan, uint32_t c, gboolean holds_longest)
 {
   const RaWorkload *w = plan->workload;
   const RaCallPlan *how = &plan->calls[c];
-  double n = (double)w->calls[c].n_sequences /
-             MAX(1, ra_call_plan_n_pieces(&w->calls[c], how) * how->dp);
+  double share = (double)w->calls[c].n_sequences /
+                 MAX(1, ra_call_plan_n_pieces(&w->calls[c], how) * how->dp);
+  double mean = ra_length_mean(&w->prompt_length) + ra_turns_mean_tokens(w);
+  double longest =
+      holds_longest
+          ? (double)(w->prompt_length.max_tokens + ra_turns_max_tokens(w))
+          : 0;
+  double tokens = share * mean / (how->n_micro_batches - 0.5);
 
   if (how->balance != RA_BALANCE_TOKENS)
     return 0;
-  return 1 + (uint32_t)(n *
-                        (ra_length_mean(&w->prompt_length) +
-                         ra_turns_mean_tokens(w)) /
-                        how->n_micro_batches);
+  return (uint32_t)MIN(ceil(MAX(tokens, longest)), RA_RECIPE_COUNT_MAX);
 }
 
 double

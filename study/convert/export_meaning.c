@@ -26,12 +26,17 @@ set_stages(RaRecipeCall *to, const RaCallPlan *how, uint32_t n_layers)
   to->last_layers = how->stage_layers[how->pp - 1];
 }
 
-/* Micro-batches of @c in sequences, or in tokens where they are even. */
+/* Micro-batches of @c in sequences, or in tokens where they are even.  A longer
+ * sequence than the bound has a micro-batch of its own in slime and OpenRLHF
+ * (get_minimum_num_micro_batch_size() of both); NeMo-RL's packers refuse it
+ * (nemo_rl/data/packing/algorithms.py). */
 static void
-set_micro(RaRecipeCall *to, const RaPlan *plan, uint32_t c)
+set_micro(RaRecipeCall *to, RaFramework framework, const RaPlan *plan,
+          uint32_t c)
 {
   to->n_micro_batches = plan->calls[c].n_micro_batches;
-  to->micro_tokens = ra_export_micro_tokens(plan, c);
+  to->micro_tokens =
+      ra_export_micro_tokens(plan, c, framework == RA_FRAMEWORK_NEMO_RL);
   if (to->micro_tokens == 0)
     to->micro_batch = ra_export_micro(plan, c);
 }
@@ -77,7 +82,7 @@ set_call(RaRecipe *recipe, RaRecipeKind kind, const RaPlan *plan, uint32_t c)
   };
   set_stages(to, how, model->n_layers);
   if (kind != RA_RECIPE_GENERATE)
-    set_micro(to, plan, c);
+    set_micro(to, recipe->framework, plan, c);
   else if (how->kv_memory_bytes > 0)
     to->memory_frac = ra_export_memory_frac(plan, c);
 }

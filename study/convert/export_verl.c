@@ -2,7 +2,6 @@
  * them.  Keys as of 1dda039 (2026-08), b178a3c (2026-01) and v0.5.0. */
 #include "config.h"
 
-#include <math.h>
 #include <string.h>
 
 #include "graph/input/length.h"
@@ -437,26 +436,15 @@ put_rollout(const Writer *w)
         ra_export_memory_frac(w->plan, w->roles->call[RA_RECIPE_GENERATE]));
 }
 
-/* Tokens that bound a micro-batch of a GPU of @c, so that there are as many
- * micro-batches as the plan has.  verl makes as many as the tokens of the
- * fullest replica fill, and balances them: half a micro-batch of room keeps the
- * number where samples exceed the mean.  It refuses a bound below the longest
- * sequence (verl/utils/seqlen_balancing.py: rearrange_micro_batches()). */
+/* Tokens that bound a micro-batch of a GPU of @c.  verl refuses a bound below
+ * the longest sequence (verl/utils/seqlen_balancing.py:
+ * rearrange_micro_batches()). */
 static uint32_t
 token_bound(const Writer *w, uint32_t c)
 {
-  const RaWorkload *workload = w->plan->workload;
-  const RaCall *call = &workload->calls[c];
-  const RaCallPlan *how = &w->plan->calls[c];
-  double share = (double)call->n_sequences /
-                 MAX(1, ra_call_plan_n_pieces(call, how) * how->dp);
-  double mean =
-      ra_length_mean(&workload->prompt_length) + ra_turns_mean_tokens(workload);
-  double longest = (double)(workload->prompt_length.max_tokens +
-                            ra_turns_max_tokens(workload));
-  double tokens = MAX(share * mean / (how->n_micro_batches - 0.5), longest);
+  uint32_t cp = MAX(1, w->plan->calls[c].cp);
 
-  return (uint32_t)MIN(ceil(tokens / MAX(1, how->cp)), RA_RECIPE_COUNT_MAX);
+  return (ra_export_micro_tokens(w->plan, c, TRUE) + cp - 1) / cp;
 }
 
 /* Micro-batches of @c, bounded in tokens if @even, in sequences otherwise. */

@@ -56,6 +56,31 @@ for target in verl nemo-rl slime; do
   result $? "$target: linear layers in fp8 stay"
 done
 
+# Micro-batches bounded in tokens.  A replica trains 1024 x 5 / 4 / 16 = 80
+# sequences of 150 + 320 tokens in the mean, 20 micro-batches of them: half a one
+# of room makes 80 x 470 / 19.5 = 1,928.2 tokens.  OpenRLHF counts those of one of
+# 2 ranks, NeMo-RL refuses 2,048, the longest sequence.  Without the room a batch
+# above the mean makes 21.
+sed '/^\[call actor_train\]/a balance = tokens' \
+  "$plans/grpo-qwen2.5-7b-32.plan" >even.plan
+lengths=(--prompt-length='lognormal(150, 80, 1024)'
+  --response-length='lognormal(320, 200, 1024)')
+while read -r target key bound batches; do
+  "$reallot" export even.plan --to="$target" -o even.sh >/dev/null 2>err
+  "$reallot" import even.sh -o even --name=x --force "${lengths[@]}" >/dev/null 2>err
+  grep -qE -e "$key[ =]$bound( |\$)" even.sh &&
+    sed -n '/^\[call actor_train\]/,/^$/p' even/x.plan >even.txt &&
+    grep -q '^balance = tokens' even.txt &&
+    grep -q "^micro-batches = $batches\$" even.txt
+  result $? "$target: $bound tokens bound a micro-batch, $batches come back"
+done <<'END'
+slime --max-tokens-per-gpu 1929 20
+openrlhf --train.max_tokens_per_gpu 965 20
+openrlhf@0.9.9 --train_max_tokens_per_gpu 965 20
+nemo-rl policy.sequence_packing.train_mb_tokens 2048 19
+verl actor_rollout_ref.actor.ppo_max_token_len_per_gpu 2048 19
+END
+
 # The fault to find: an export of another plan.
 twice "$plans/grpo-qwen2.5-7b-32.plan" nemo-rl
 sed 's/tensor_model_parallel_size=[0-9]*/tensor_model_parallel_size=8/' \
