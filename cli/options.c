@@ -423,7 +423,7 @@ ra_options_parse(RaOptions *options, const RaCommand *command,
   if (options->help) {
     g_autofree char *help = g_option_context_get_help(context, TRUE, NULL);
 
-    return ra_output_print(help, strlen(help), error);
+    return ra_output_help(help, error);
   }
   if (!read_texts(&texts, options, error) ||
       !check_files(options, command, error))

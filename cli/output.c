@@ -12,6 +12,7 @@
 #include "cli/output.h"
 
 #define PARAGRAPH_COLUMNS 78 /* fits the narrowest terminal in use */
+#define HELP_COLUMNS 100     /* as tables have */
 #define RED "\033[31m"
 #define GREEN "\033[32m"
 #define PLAIN "\033[0m"
@@ -174,6 +175,40 @@ ra_output_wrapped(GString *out, const char *text)
     column += n + (column > 0);
   }
   g_string_append(out, ".\n");
+}
+
+/* Appends @line of a help text; what an option is for goes on below its begin. */
+static void
+append_folded(GString *out, const char *line)
+{
+  gsize margin = strspn(line, " ");
+  const char *gap = line[margin] == '-' ? strstr(line + margin, "  ") : NULL;
+  const char *text = gap ? gap + strspn(gap, " ") : line;
+  gsize column = (gsize)(text - line);
+  const char *space;
+
+  g_string_append_len(out, line, (gssize)column);
+  while (
+      gap && column + strlen(text) > HELP_COLUMNS &&
+      (space = g_strrstr_len(text, (gssize)(HELP_COLUMNS - column + 1), " "))) {
+    g_string_append_len(out, text, space - text);
+    g_string_append_printf(out, "\n%*s", (int)column, "");
+    text = space + 1;
+  }
+  g_string_append(out, text);
+}
+
+gboolean
+ra_output_help(const char *help, GError **error)
+{
+  g_auto(GStrv) lines = g_strsplit(help, "\n", -1);
+  g_autoptr(GString) out = g_string_new(NULL);
+
+  for (guint i = 0; lines[i]; i++) {
+    append_folded(out, lines[i]);
+    g_string_append(out, lines[i + 1] ? "\n" : "");
+  }
+  return ra_output_print(out->str, out->len, error);
 }
 
 void

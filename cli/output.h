@@ -68,6 +68,9 @@ void ra_output_titled(GString *out, const RaTable *table, const char *title);
 void ra_output_top(GString *out, const RaTable *table, const char *title,
                    guint n_rows, const char *rest);
 
+/* Prints GLib's @help, its options folded to the width of tables. */
+gboolean ra_output_help(const char *help, GError **error);
+
 /* Appends the words of @text as a paragraph, with a full stop. */
 void ra_output_wrapped(GString *out, const char *text);
 

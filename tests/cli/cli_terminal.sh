@@ -38,6 +38,16 @@ for command in list keys "plot $plans/ppo-llama3-70b-1024.plan -n 2" "simulate $
   run $command
   fits "${command/"$srcdir"\//}"
 done
+for command in $commands; do
+  "$reallot" "$command" --help
+done >out
+fits "--help of every command"
+# A folded line goes on below its text: no word is lost.
+"$reallot" search --help >out
+grep -A1 '^  --objective=WHAT' out | tr -s '\n ' ' ' |
+  grep -q 'tokens-per-gpu, cost, gpus (the fewest), regret (over worlds of' &&
+  grep -A1 '^  --objective=WHAT' out | tail -n 1 | grep -q '^ \{37\}[^ ]'
+result $? "a long line of --help goes on below"
 printf '%0101d\n' 0 >out
 [ -n "$(too_wide <out)" ]
 result $? "a wider line would be found"
