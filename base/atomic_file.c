@@ -100,6 +100,6 @@ ra_atomic_file_end(RaAtomicFile *aside, GError **error)
     g_clear_pointer(&aside->beside, g_free);
   aside_free(aside);
   if (code != 0)
-    g_set_error(error, RA_ERROR, RA_ERROR_IO, "%s: %s", path, g_strerror(code));
+    ra_error_file(error, path, code, TRUE);
   return code == 0;
 }

@@ -1,6 +1,8 @@
 /* The error domain, its exit statuses, and errors with file and line. */
 #include "config.h"
 
+#include <errno.h>
+
 #include "base/error.h"
 
 G_DEFINE_QUARK(ra_error, ra_error)
@@ -12,6 +14,41 @@ ra_error_at(GError **error, const char *place, guint line, const char *format,
   g_autofree char *text = g_strdup_vprintf(format, args);
 
   g_set_error(error, RA_ERROR, RA_ERROR_INPUT, "%s:%u: %s", place, line, text);
+  return FALSE;
+}
+
+/* (nullable): what would have worked, where that is not the cause's opposite. */
+static const char *
+expected_file(int code, gboolean is_written)
+{
+  switch (code) {
+  case ENOENT:
+    return is_written ? "a folder that exists" : "an existing file";
+  case ENOTDIR:
+    return "a folder in front of each '/'";
+  case EISDIR:
+    return "a file";
+  case EACCES:
+  case EPERM:
+  case EROFS:
+    return is_written ? "a place that may be written to"
+                      : "a file that may be read";
+  case ENOSPC:
+  case EDQUOT:
+    return "room for it";
+  default:
+    return NULL;
+  }
+}
+
+gboolean
+ra_error_file(GError **error, const char *path, int code, gboolean is_written)
+{
+  const char *expected = expected_file(code, is_written);
+
+  g_set_error(error, RA_ERROR, RA_ERROR_IO, "%s: %s%s%s", path,
+              g_strerror(code), expected ? ", expected " : "",
+              expected ? expected : "");
   return FALSE;
 }
 

@@ -61,4 +61,18 @@ int ra_error_exit_status(const GError *error);
 gboolean ra_error_at(GError **error, const char *place, guint line,
                      const char *format, va_list args) G_GNUC_PRINTF(4, 0);
 
+/**
+ * ra_error_file:
+ * @error: (nullable): set to %RA_ERROR_IO `path: cause, expected what`
+ * @path: name of a file
+ * @code: the errno of its use
+ * @is_written: it was to be written, not read
+ *
+ * The error of a use of a file that the system refused.
+ *
+ * Returns: %FALSE, to be returned
+ */
+gboolean ra_error_file(GError **error, const char *path, int code,
+                       gboolean is_written);
+
 #endif

@@ -20,13 +20,6 @@
 
 #define READ_STEP_BYTES 65536
 
-static gboolean
-fail_errno(GError **error, const char *path, int code)
-{
-  g_set_error(error, RA_ERROR, RA_ERROR_IO, "%s: %s", path, g_strerror(code));
-  return FALSE;
-}
-
 gboolean
 ra_file_write(const char *path, const char *text, gsize n_bytes, GError **error)
 {
@@ -95,7 +88,7 @@ ra_file_read(const char *path, gsize max_bytes, char **out_text,
   int code;
 
   if (fd < 0)
-    return fail_errno(error, path, errno);
+    return ra_error_file(error, path, errno, FALSE);
   /* A size that is known is neither read beyond the limit nor grown into. */
   if (fstat(fd, &about) == 0 && S_ISREG(about.st_mode))
     size = (guint64)about.st_size;
@@ -105,7 +98,7 @@ ra_file_read(const char *path, gsize max_bytes, char **out_text,
   if (code != 0 || size > max_bytes || text->len > max_bytes) {
     g_string_free(text, TRUE);
     if (code != 0)
-      return fail_errno(error, path, code);
+      return ra_error_file(error, path, code, FALSE);
     g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
                 "%s: file is larger than %" G_GSIZE_FORMAT " bytes", path,
                 max_bytes);

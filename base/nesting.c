@@ -55,8 +55,7 @@ scan_file(const char *path, FILE *file, char *step, GError **error)
   }
   if (!ferror(file))
     return TRUE;
-  g_set_error(error, RA_ERROR, RA_ERROR_IO, "%s: %s", path, g_strerror(errno));
-  return FALSE;
+  return ra_error_file(error, path, errno, FALSE);
 }
 
 gboolean
@@ -68,11 +67,8 @@ ra_nesting_check(const char *path, GError **error)
   FILE *file = fopen(path, "re");
   gboolean ok;
 
-  if (!file) {
-    g_set_error(error, RA_ERROR, RA_ERROR_IO, "%s: %s", path,
-                g_strerror(errno));
-    return FALSE;
-  }
+  if (!file)
+    return ra_error_file(error, path, errno, FALSE);
   step = g_malloc(READ_STEP_BYTES);
   ok = scan_file(path, file, step, error);
   fclose(file);

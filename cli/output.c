@@ -73,9 +73,15 @@ ra_output_files(const char *folder, const char *name, const RaOutputFile *files,
   g_autofree char *into = NULL;
 
   for (guint i = 0; files[i].suffix; i++) {
-    g_autofree char *base = g_strconcat(name, files[i].suffix, NULL);
+    char *base = g_strconcat(name, files[i].suffix, NULL);
 
-    g_ptr_array_add(all, g_build_filename(folder, base, NULL));
+    if (!g_path_is_absolute(name)) {
+      char *below = g_build_filename(folder, base, NULL);
+
+      g_free(base);
+      base = below;
+    }
+    g_ptr_array_add(all, base);
   }
   g_ptr_array_add(all, NULL);
   paths = (char **)g_ptr_array_steal(all, NULL);
@@ -84,8 +90,7 @@ ra_output_files(const char *folder, const char *name, const RaOutputFile *files,
     return NULL;
   into = g_path_get_dirname(paths[0]); /* @name may have folders in it */
   if (g_mkdir_with_parents(into, 0777) != 0) {
-    g_set_error(error, RA_ERROR, RA_ERROR_IO, "%s: %s", into,
-                g_strerror(errno));
+    ra_error_file(error, into, errno, TRUE);
     return NULL;
   }
   for (guint i = 0; paths[i]; i++)

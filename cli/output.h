@@ -43,7 +43,7 @@ typedef struct {
 /**
  * ra_output_files:
  * @folder: is made if it is not there
- * @name: of the files, without suffix
+ * @name: of the files, without suffix; an absolute one stands for itself
  * @files: up to one without a suffix
  * @force: files that are there are replaced
  * @input: (nullable): read, and never replaced

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/atomic_file.h"
+#include "base/error.h"
 #include "base/folder.h"
 #include "exec/checkpoint.h"
 #include "exec/run_impl.h"
@@ -355,11 +356,8 @@ ra_checkpoint_save(RaRun *run, uint32_t n_iterations, GError **error)
     return TRUE;
   }
   ra_folder_remove(writing); /* left by a run that was killed */
-  if (g_mkdir_with_parents(writing, 0777) != 0) {
-    g_set_error(error, RA_ERROR, RA_ERROR_IO, "%s: %s", writing,
-                g_strerror(errno));
-    return FALSE;
-  }
+  if (g_mkdir_with_parents(writing, 0777) != 0)
+    return ra_error_file(error, writing, errno, TRUE);
   for (uint32_t m = 0; ok && m < run->workload->n_models; m++) {
     ra_run_fetch(run, m);
     ok = save_model(run, writing, m, n_iterations, error);

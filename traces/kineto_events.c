@@ -1,8 +1,11 @@
 /* Splitting a profiler's file into events. */
 #include "config.h"
 
+#include <errno.h>
 #include <gio/gio.h>
+#include <glib/gstdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/error.h"
 #include "base/nesting.h"
@@ -170,8 +173,13 @@ open_text(const char *path, GError **error)
   g_autoptr(GFile) file = g_file_new_for_path(path);
   g_autoptr(GError) cause = NULL;
   g_autoptr(GConverter) gunzip = NULL;
-  g_autoptr(GFileInputStream) stream = g_file_read(file, NULL, &cause);
+  g_autoptr(GFileInputStream) stream = NULL;
 
+  if (g_access(path, R_OK) != 0) {
+    ra_error_file(error, path, errno, FALSE);
+    return NULL;
+  }
+  stream = g_file_read(file, NULL, &cause);
   if (!stream) {
     g_set_error(error, RA_ERROR, RA_ERROR_IO, "%s: %s", path, cause->message);
     return NULL;

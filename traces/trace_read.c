@@ -90,9 +90,7 @@ read_step(Reader *reader, GError **error)
     reader->fd = -1;
   if (n >= 0)
     return TRUE;
-  g_set_error(error, RA_ERROR, RA_ERROR_IO, "%s: %s", reader->name,
-              g_strerror(errno));
-  return FALSE;
+  return ra_error_file(error, reader->name, errno, FALSE);
 }
 
 static gboolean
@@ -477,7 +475,7 @@ load_open(const char *path, int fd, GError **error)
     return NULL;
   if (lseek(fd, 0, SEEK_SET) == 0)
     return read_file(path, fd, FALSE, error);
-  g_set_error(error, RA_ERROR, RA_ERROR_IO, "%s: %s", path, g_strerror(errno));
+  ra_error_file(error, path, errno, FALSE);
   return NULL;
 }
 
@@ -490,8 +488,7 @@ ra_trace_load(const char *path, GError **error)
   RaTrace *trace;
 
   if (fd < 0) {
-    g_set_error(error, RA_ERROR, RA_ERROR_IO, "%s: %s", path,
-                g_strerror(errno));
+    ra_error_file(error, path, errno, FALSE);
     return NULL;
   }
   trace = load_open(path, fd, error);

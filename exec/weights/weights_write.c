@@ -259,11 +259,8 @@ ra_weights_write(const char *folder, const RaModel *model,
     return FALSE;
   if (numerics->sigmoid_router && !bias) /* of a seeded model */
     bias = none = g_new0(float, (gsize)model->n_layers * model->n_experts);
-  if (g_mkdir_with_parents(folder, 0777) != 0) {
-    g_set_error(error, RA_ERROR, RA_ERROR_IO, "%s: %s", folder,
-                g_strerror(errno));
-    return FALSE;
-  }
+  if (g_mkdir_with_parents(folder, 0777) != 0)
+    return ra_error_file(error, folder, errno, TRUE);
   list_entries(&w, bias);
   ok = write_files(&w, max_bytes ? max_bytes : RA_WEIGHTS_SHARD_BYTES, error) &&
        ra_weights_write_config(folder, model, numerics, error);

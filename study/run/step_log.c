@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/text.h"
 #include "estimator/robust.h"
 #include "study/run/step_log.h"
 
@@ -505,19 +506,10 @@ ra_step_log_load(const char *path, GError **error)
 {
   g_autofree char *text = NULL;
   gsize n_bytes;
-  GError *cause = NULL;
 
-  if (!g_file_get_contents(path, &text, &n_bytes, &cause)) {
-    g_set_error(error, RA_ERROR, RA_ERROR_IO, "%s: %s", path, cause->message);
-    g_error_free(cause);
+  if (!ra_file_read(path, RA_STEP_LOG_BYTES_MAX, &text, &n_bytes, error))
     return NULL;
-  }
-  if (n_bytes <= RA_STEP_LOG_BYTES_MAX)
-    return ra_step_log_parse(path, text, n_bytes, error);
-  g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
-              "%s: %" G_GSIZE_FORMAT " bytes, expected at most %u", path,
-              n_bytes, RA_STEP_LOG_BYTES_MAX);
-  return NULL;
+  return ra_step_log_parse(path, text, n_bytes, error);
 }
 
 void

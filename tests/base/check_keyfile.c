@@ -284,7 +284,9 @@ START_TEST(test_load)
   g_autofree char *path = g_build_filename(folder, "a.plan", NULL);
   g_autofree char *missing = g_build_filename(folder, "b.plan", NULL);
   g_autofree char *wanted =
-      g_strdup_printf("%s: No such file or directory", missing);
+      g_strdup_printf("%s: No such file or directory, expected an existing "
+                      "file",
+                      missing);
   RaKeyFile *file;
 
   ck_assert(g_file_set_contents(path, "[c]\nx = 1\n", -1, NULL));

@@ -257,12 +257,14 @@ START_TEST(test_write_refused)
   g_autofree char *file = g_build_filename(folder, "f", NULL);
   g_autofree char *below = g_build_filename(file, "x", NULL);
 
-  assert_refused(folder, "Is a directory");
-  assert_refused(missing, "No such file or directory");
+  assert_refused(folder, "Is a directory, expected a file");
+  assert_refused(missing, "No such file or directory, expected a folder that "
+                          "exists");
   ck_assert(ra_file_write(file, "x", 1, NULL));
-  assert_refused(below, "Not a directory");
+  assert_refused(below,
+                 "Not a directory, expected a folder in front of each '/'");
   /* A device is written to, never replaced. */
-  assert_refused("/dev/full", "No space left on device");
+  assert_refused("/dev/full", "No space left on device, expected room for it");
   ck_assert(ra_file_write("/dev/null", "x", 1, NULL));
   ck_assert(!g_file_test("/dev/null", G_FILE_TEST_IS_REGULAR));
   ck_assert_uint_eq(n_files(), 1);

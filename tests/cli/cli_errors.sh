@@ -158,7 +158,7 @@ for flag in workload cluster profile system; do
   fails "--$flag: 'dir' is a directory" simulate "$plan" --$flag=dir
 done
 fails "nosuch: No such file or directory" inspect nosuch
-fails "nosuch.tsv: No such file or directory" plot nosuch.tsv
+fails "nosuch.tsv: No such file or directory, expected an existing file" plot nosuch.tsv
 echo hello >hello
 fails "hello: unknown kind of file" inspect hello
 : >empty
@@ -450,9 +450,9 @@ fails "" plot a.trace.tsv -o new.gif
 fails "" plot nosuch.tsv -o new.svg
 fails "" graph nosuch.plan -o new.dot
 fails "" trace export --chrome bad.tsv -o new.json
-fails "/nonexistent/x: No such file or directory" simulate "$plan" \
-  --trace /nonexistent/x
-fails "dir: Is a directory" graph "$plan" -o dir
+fails "/nonexistent/x: No such file or directory, expected a folder that exists" \
+  simulate "$plan" --trace /nonexistent/x
+fails "dir: Is a directory, expected a file" graph "$plan" -o dir
 fails "dir: Is a directory" trace export --chrome a.trace.tsv -o dir
 find . -maxdepth 1 | sort | diff before - >differ
 [ ! -s differ ]

@@ -256,6 +256,13 @@ for gpu in h100 H100 H100-SXM; do
 done 2>&1 | sort -u | grep -c . | grep -q '^1$'
 result $? "a GPU is found by its short name"
 fails "'.' is a directory" simulate .
+fails "--workload: '.' is a directory" simulate "$tiny" --workload=.
+# Folders of a new name are made, where it says; a command to copy is quoted.
+works new a/b
+works new "$tmp/c/d e"
+[ -e a/b.plan ] && [ -e "c/d e.plan" ] && [ ! -e tmp ] &&
+  grep -qF "Try: reallot simulate '$tmp/c/d e.plan'" out
+result $? "new files are where their name says"
 echo '{"schemaVersion": 1, "traceEvents": []}' >rank0.json
 fails "rank0.json: no known op has a shape" inspect rank0.json
 works inspect "$srcdir/tests/data/kineto/cuda.json"
