@@ -69,4 +69,83 @@ result $? "simulate() gives the program's tables; a fault is an Error"
 [ "$(PYTHONPATH=site python3 -m reallot --version)" = "$("$reallot" --version)" ]
 result $? "python -m reallot"
 
+
+# pip takes it, in an environment of its own and without a network.
+skipped() { # WHAT WHY
+  n=$((n + 1))
+  echo "ok $n - $1 # SKIP $2"
+}
+if python3 -m venv clean >out 2>err && [ -x clean/bin/pip ]; then
+  env -i PATH=/usr/bin:/bin HOME="$tmp" clean/bin/pip install --no-index \
+    --disable-pip-version-check here/*.whl >out 2>err &&
+    [ "$(env -i clean/bin/reallot --version)" = "$("$reallot" --version)" ]
+  result $? "pip installs it, with the command reallot"
+else
+  skipped "pip installs it" "no pip for an environment"
+fi
+
+# A machine that has Python and the C library alone: the demo is simulated and a
+# script is imported, as by the program here.
+copied() { # FILE...: and what it is linked with, under root
+  local file
+  for file in "$@" $(ldd "$@" | grep -o '/[^ ]*\.so[^ ]*' | sort -u); do
+    install -D "$file" "root$file"
+  done
+}
+base=$(python3 -c 'import sys; print(sys._base_executable)')
+stdlib=$(python3 -c 'import sysconfig; print(sysconfig.get_path("stdlib"))')
+chroot=("$(PATH=$PATH:/usr/sbin command -v chroot)" root)
+[ "$(id -u)" -eq 0 ] || chroot=("$(command -v unshare)" -r "${chroot[@]}")
+copied "$base" >out 2>err
+mkdir -p "root$stdlib" root/tmp root/proc/self
+tar -C "$stdlib" -c --exclude=./test --exclude=./site-packages \
+  --exclude=./dist-packages --exclude=__pycache__ --exclude=./ensurepip \
+  --exclude='./config-*' --exclude=./idlelib --exclude=./tkinter . |
+  tar -C "root$stdlib" -x
+cp -r site root/site
+cp "$srcdir/tests/data/import/verl-grpo-qwen2-7b.sh" root/tmp/verl.sh
+# No kernel's /proc: the link by which a program finds its folder.
+ln -s /site/reallot/prefix/bin/reallot root/proc/self/exe
+cat >root/tmp/demo.py <<'PY'
+import json, os, reallot
+result = reallot.simulate("ppo-llama3-70b-128.plan", iterations=1)
+assert result["fits"] is True
+print(json.dumps(result["summary"], sort_keys=True))
+reallot.import_script("/tmp/verl.sh", "/tmp", name="verl")
+print(open("/tmp/verl.plan").read().count("[call "), os.path.exists("/tmp/verl.cluster"))
+imported = reallot.simulate("/tmp/verl.plan", iterations=1)["summary"]
+print(imported["iteration_s"])
+PY
+alone() { # ARGUMENT...: of Python in root
+  env -i HOME=/tmp PATH=/usr/bin PYTHONPATH=/site PYTHONDONTWRITEBYTECODE=1 \
+    "${chroot[@]}" "$base" "$@"
+}
+if alone -c pass >out 2>err; then
+  find root ! -path 'root/site/*' -name '*.so*' |
+    grep -E '/lib(glib|gio|gobject|json-glib|yaml|pcre2|ffi)' >foreign # z is Python's
+  [ ! -s foreign ]
+  result $? "the machine has no library of ours"
+  alone /tmp/demo.py >out 2>err
+  rc=$?
+  "$reallot" simulate "$plans/ppo-llama3-70b-128.plan" -n 1 --format=json |
+    python3 -c 'import json, sys
+print(json.dumps(json.load(sys.stdin)["summary"], sort_keys=True))' >want
+  "$reallot" import root/tmp/verl.sh -o again --name=verl >/dev/null
+  grep -c '^\[call ' again/verl.plan | sed 's/$/ True/' >>want
+  "$reallot" simulate again/verl.plan -n 1 --format=json |
+    python3 -c 'import json, sys
+print(json.load(sys.stdin)["summary"]["iteration_s"])' >>want
+  [ $rc -eq 0 ] && diff want out >differs
+  result $? "the demo and a verl script there, to the digit"
+  sed 's/^/# /' err differs
+  # The fault to find: a library that it does not carry.
+  rm root/site/reallot/prefix/lib/reallot/libyaml*
+  ! alone -m reallot --version >out 2>err && grep -q libyaml err
+  result $? "without one of its libraries it would not run"
+else
+  for what in "no library of ours" "the demo there" "a library less"; do
+    skipped "$what" "no chroot: $(head -n 1 err)"
+  done
+fi
+
 echo "1..$n"
