@@ -145,13 +145,14 @@ program_folder(void)
   return program ? g_path_get_dirname(program) : NULL;
 }
 
-/* A program that was not installed is in the source tree or in a folder of it;
- * there `share` and `traces` stand for the data directory. */
+/* A program that was not installed is in the source tree, in a folder of it, or
+ * in a folder there, as build/bench; `share` and `traces` of the tree stand for
+ * the data directory. */
 static char *
 find_built(const char *folder, const char *kind, const char *name,
            GPtrArray *tried)
 {
-  static const char *const tops[] = {".", "..", NULL};
+  static const char *const tops[] = {".", "..", "../..", NULL};
   static const char *const parts[] = {"share", "traces", NULL};
   char *found = NULL;
 

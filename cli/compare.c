@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/text.h"
 #include "cli/commands.h"
 #include "cli/output.h"
 #include "study/run/compare.h"
@@ -81,19 +82,36 @@ print(const RaComparison *c, RaFormat format, const char *picture,
   return ra_output_tables(tables, format, error);
 }
 
-/* Load of the machine during the measurement, where the trace knows it. */
+/* Load of a machine whose cores were measured, and when its profile was made. */
 static void
-print_pace(const RaTrace *measured, GError **error)
+print_load(const RaTrace *simulated, const RaTrace *measured, GError **error)
 {
   const char *pace = ra_trace_head(measured, RA_TRACE_WALL_PER_CPU);
-  g_autofree char *text = NULL;
+  const char *share = ra_trace_head(measured, RA_TRACE_THREADS_PER_CORE);
+  const char *calibrated = ra_trace_head(simulated, RA_TRACE_WALL_PER_CPU);
+  g_autoptr(GString) out = g_string_new(NULL), line = g_string_new(NULL);
+  double n_threads = 0;
 
-  if (!pace)
+  if (!share && !pace)
     return;
-  text = g_strdup_printf("Load while measured: %s s passed for each second "
-                         "of a core (1: an idle machine)\n",
-                         pace);
-  ra_output_print(text, strlen(text), error);
+  if (pace)
+    g_string_append_printf(out,
+                           "Load while measured: %s s passed for each second "
+                           "of a core (1: an idle machine)",
+                           pace);
+  else
+    g_string_append(out, "Load while measured: not known, which run --ops "
+                         "measures");
+  if (calibrated)
+    g_string_append_printf(out, "; when the profile was made: %s s",
+                           calibrated);
+  if (share && ra_text_double(share, &n_threads) && n_threads > 1)
+    g_string_append_printf(out,
+                           ". %s threads shared a core, and waited for it, "
+                           "which the model does not include",
+                           share);
+  ra_output_wrapped(line, out->str);
+  ra_output_print(line->str, line->len, error);
 }
 
 /* A plan beside a trainer's log. */
@@ -150,7 +168,7 @@ run(int argc, char **argv, GError **error)
   if (c && (!path || plot(simulated, measured, path, &picture, error))) {
     if (print(c, options.format, picture, error) &&
         options.format == RA_FORMAT_TEXT)
-      print_pace(measured, error);
+      print_load(simulated, measured, error);
   } else if (measured && !c)
     g_prefix_error(error, "%s, %s: ", options.files[0], options.files[1]);
   return 0;

@@ -118,6 +118,12 @@ ra_replay_trace(const RaSetup *setup, RaReplay *replay)
 
   ra_trace_set_head(trace, "software", PACKAGE_NAME " " PACKAGE_VERSION);
   ra_trace_set_head(trace, "profile", profile);
+  if (setup->profile && setup->profile->pace.n_draws > 0) {
+    g_autofree char *pace =
+        g_strdup_printf("%.4f", setup->profile->pace.wall_per_cpu);
+
+    ra_trace_set_head(trace, RA_TRACE_WALL_PER_CPU, pace);
+  }
   if (setup->system_path) {
     g_autofree char *system = g_path_get_basename(setup->system_path);
 

@@ -77,9 +77,13 @@ const char *ra_trace_head(const RaTrace *trace, const char *key);
 #define RA_TRACE_SOURCE_HOST "calibrate --backend=host"
 #define RA_TRACE_SOURCE_GPU "calibrate --backend=cuda"
 
-/* Head field of such samples: wall seconds of each CPU second of ops that wait
- * for no other rank, all ranks at the same time; absent: not measured. */
+/* Head field of such samples, and of runs with ops: wall seconds of each CPU
+ * second of ops that wait for no other rank, all ranks at the same time; of a
+ * simulation: what its profile has of them; absent: not measured. */
 #define RA_TRACE_WALL_PER_CPU "wall-per-cpu"
+
+/* Head field of a run on this machine's cores: threads for each of them. */
+#define RA_TRACE_THREADS_PER_CORE "threads-per-core"
 
 /* Head field of such samples: the reuse distance of weights
  * (graph/op/op_reuse.h) of GEMMs that do not state theirs; absent: nothing is

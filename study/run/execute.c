@@ -180,14 +180,20 @@ ra_execution_save_lengths(const RaExecution *execution, const char *path,
 
 /* Hardware of the run.  A host's cores are named by their processor. */
 static void
-set_device(RaTrace *trace, const RaAccelerator *a)
+set_device(RaTrace *trace, const RaExecution *x)
 {
+  const RaAccelerator *a = x->options.accelerator;
   g_autofree char *machine = a ? NULL : ra_host_machine();
+  g_autofree char *share =
+      g_strdup_printf("%.4g", (double)x->n_here * MAX(x->options.n_threads, 1) /
+                                  g_get_num_processors());
 
   ra_trace_set_head(trace, RA_TRACE_BACKEND, a ? a->backend->name : "host");
   ra_trace_set_head(trace, "device", a ? a->name : machine);
   if (a)
     ra_trace_set_head(trace, "device-software", a->software);
+  else
+    ra_trace_set_head(trace, RA_TRACE_THREADS_PER_CORE, share);
 }
 
 RaTrace *
@@ -210,7 +216,7 @@ ra_execution_trace(const RaExecution *execution)
   ra_trace_set_head(trace, "gpus-per-node", gpus);
   ra_trace_set_head(trace, "threads", threads);
   ra_trace_set_head(trace, "command", "reallot run");
-  set_device(trace, execution->options.accelerator);
+  set_device(trace, execution);
   ra_run_trace(execution->run, trace);
   if (!execution->options.accelerator && ra_run_pace(execution->run) > 0) {
     g_autofree char *pace =

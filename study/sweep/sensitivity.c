@@ -281,6 +281,7 @@ make_gpu_table(const RaSensitivity *s)
   ra_table_column(table, "iteration_s", RA_UNIT_SECONDS, RA_CELL_REAL);
   ra_table_column(table, "change_frac", RA_UNIT_NONE, RA_CELL_FRAC);
   ra_table_column(table, "memory_frac", RA_UNIT_NONE, RA_CELL_FRAC);
+  ra_table_column(table, "error_frac", RA_UNIT_NONE, RA_CELL_FRAC);
   ra_table_column(table, "refusal", RA_UNIT_NONE, RA_CELL_TEXT);
   for (guint i = 0; i < s->gpus->len; i++) {
     const RaResponse *r = &g_array_index(s->gpus, RaResponse, i);
@@ -288,6 +289,7 @@ make_gpu_table(const RaSensitivity *s)
     ra_table_row(table);
     ra_table_text(table, r->now);
     add_trial_cells(table, r, &r->more);
+    ra_table_real(table, r->more.refusal ? (double)NAN : r->more.error.frac);
     add_refusal(table, r->more.refusal);
   }
   return table;

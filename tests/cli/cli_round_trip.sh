@@ -68,7 +68,7 @@ lengths=(--prompt-length='lognormal(150, 80, 1024)'
 while read -r target key bound batches; do
   "$reallot" export even.plan --to="$target" -o even.sh >/dev/null 2>err
   "$reallot" import even.sh -o even --name=x --force "${lengths[@]}" >/dev/null 2>err
-  grep -qE -e "$key[ =]$bound( |\$)" even.sh &&
+  grep -qE -e "${key}[ =]$bound( |\$)" even.sh &&
     sed -n '/^\[call actor_train\]/,/^$/p' even/x.plan >even.txt &&
     grep -q '^balance = tokens' even.txt &&
     grep -q "^micro-batches = $batches\$" even.txt

@@ -72,6 +72,15 @@ load=$(sed -n 's/^# wall-per-cpu: //p' loaded.trace.tsv)
 [ -n "$load" ] &&
   grep -q "^Load while measured: $load s passed for each second of a core" out
 result $? "the load of a run stands beside its error"
+# 2 ranks of as many threads as there are cores: 2 threads a core.
+works run rm-tiny-2.plan -n 1 --threads="$(nproc)" --trace loaded.trace.tsv
+{ cat "$srcdir/traces/profiles/h100-sxm.profile"
+  printf '\n[pace]\nwall-per-cpu = 1.25\nerror = 0.1\ndraws = 1\nsource = %s\n' test
+} >paced.profile
+works simulate rm-tiny-2.plan -n 1 --profile=paced.profile -t idle.trace.tsv
+works compare idle.trace.tsv loaded.trace.tsv
+tail -n 4 out | tr '\n' ' ' | grep -q 'not known, which run --ops measures; when the profile was made: 1.2500 s. 2 threads shared a core'
+result $? "so do the profile's load, and threads that share a core"
 
 # The ending says the format.
 "$reallot" simulate "$tiny" -n 1 -t a.json >/dev/null
@@ -147,6 +156,15 @@ run simulate "$two" --sensitivity --set cluster.allocator-slack=0.2
   head -1 out | grep -q '^The plan does not fit as it is: it needs 1[0-9]* %' &&
   [ "$(awk 'length > 100' out)" = '' ]
 result $? "sensitivity of a plan that does not fit"
+
+# A card on PCIe has 0.60 of the memory's bandwidth and 0.76 of the FLOP/s: it is
+# 1.5 to 3 times as slow where its links hold up, and its scaled laws say so.
+run simulate ppo-llama3-70b-128.plan --sensitivity --fidelity=call --format=tsv
+awk -F'\t' '$1 == "gpu" { for (i = 1; i <= NF; i++) at[$i] = i }
+  $1 == "h100-pcie" { pcie = $(at["change_frac"]); scaled = $(at["error_frac"]) }
+  $1 == "a100-sxm" { own = $(at["error_frac"]) }
+  END { exit !(pcie > 0.5 && pcie < 2 && own > 0 && scaled > own) }' out
+result $? "other GPUs with the error of their own laws"
 
 # A step's first call begins with the step.
 run simulate "$tiny" --format=tsv
@@ -266,6 +284,14 @@ result $? "new files are where their name says"
 echo '{"schemaVersion": 1, "traceEvents": []}' >rank0.json
 fails "rank0.json: no known op has a shape" inspect rank0.json
 works inspect "$srcdir/tests/data/kineto/cuda.json"
+# A program of the build, benchmarks too, finds the share of its source tree.
+mkdir -p tree/build/bench tree/share
+cp "$reallot" tree/build/bench && cp -r "$srcdir"/share/{plans,workloads,clusters} \
+  "$srcdir"/share/{models,local.mk} tree/share
+ln -s "$(cd "$srcdir" && pwd)/traces" tree/traces
+(unset RA_DATA_PATH && cd / &&
+  "$tmp"/tree/build/bench/reallot simulate ppo-tiny-4-colocated.plan -n 1 >/dev/null)
+result $? "a benchmark finds the files of the tree"
 # An installed tree runs from where it was moved to.
 mkdir -p moved/bin moved/share/reallot
 cp "$reallot" moved/bin && cp -r "$srcdir"/share/{plans,workloads,clusters} \
