@@ -9,10 +9,25 @@
 struct _RaProgress {
   const char *what; /* borrowed */
   GThread *thread;  /* shows the line; NULL: there was no room for it */
-  GMutex mutex;     /* guards `done` */
+  GMutex mutex;     /* guards `done` and the counts' places */
   GCond end;        /* signalled when `done` is set */
   gboolean done;    /* the work has ended */
+  const gint *n_parts_done, *n_parts; /* nullable, borrowed */
 };
+
+/* Returns the columns that it takes; @n_s: seconds since the begin. */
+static int
+show_line(const RaProgress *progress, gint64 n_s)
+{
+  gint n = progress->n_parts ? g_atomic_int_get(progress->n_parts) : 0;
+  int n_shown =
+      fprintf(stderr, "\r%s: %" G_GINT64_FORMAT " s", progress->what, n_s);
+
+  if (n > 0)
+    n_shown += fprintf(stderr, ", %d of %d replays",
+                       g_atomic_int_get(progress->n_parts_done), n);
+  return n_shown;
+}
 
 static gpointer
 show(gpointer data)
@@ -29,8 +44,7 @@ show(gpointer data)
            g_cond_wait_until(&progress->end, &progress->mutex, until_us))
       ;
     if (!progress->done)
-      n_shown =
-          fprintf(stderr, "\r%s: %" G_GINT64_FORMAT " s", progress->what, n_s);
+      n_shown = show_line(progress, n_s);
   }
   g_mutex_unlock(&progress->mutex);
   if (n_shown > 0)
@@ -51,6 +65,17 @@ ra_progress_begin(const char *what)
   g_cond_init(&progress->end);
   progress->thread = g_thread_try_new("progress", show, progress, NULL);
   return progress;
+}
+
+void
+ra_progress_count(RaProgress *progress, const gint *n_done, const gint *n)
+{
+  if (!progress)
+    return;
+  g_mutex_lock(&progress->mutex);
+  progress->n_parts_done = n_done;
+  progress->n_parts = n;
+  g_mutex_unlock(&progress->mutex);
 }
 
 void

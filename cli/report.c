@@ -7,6 +7,7 @@
 #include "cli/commands.h"
 #include "cli/output.h"
 #include "cli/progress.h"
+#include "search/family/strategy.h"
 #include "study/report/report.h"
 
 #define MAX_THREADS 1024
@@ -18,6 +19,7 @@ run(int argc, char **argv, GError **error)
   g_autofree char *threads = NULL, *html = NULL;
   uint64_t n_threads = 0;
   RaProgress *progress;
+  RaTrialCount count = {0, RA_N_STRATEGIES};
   RaSetupFlags flags;
   RaReportOptions wanted;
   const GOptionEntry own[] = {
@@ -33,11 +35,13 @@ run(int argc, char **argv, GError **error)
     return 0;
   flags = ra_options_setup(&options);
   wanted = (RaReportOptions){.n_threads = (guint)n_threads,
+                             .count = &count,
                              .replay = {.n_iterations = options.n_iterations,
                                         .fidelity = options.fidelity,
                                         .flows = options.flows,
                                         .seed = options.seed}};
   progress = ra_progress_begin("simulating");
+  ra_progress_count(progress, &count.n_done, &count.n);
   html = ra_report_new(options.files[0], &flags, &wanted, error);
   ra_progress_end(progress);
   if (html)

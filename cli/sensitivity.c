@@ -95,13 +95,16 @@ ra_simulate_sensitivity(const RaOptions *options, const char *factor,
                                  .n_threads = n_threads,
                                  .replay = ra_options_replay(options)};
   g_autoptr(RaSensitivity) s = NULL;
+  RaTrialCount count = {0, 0};
   RaProgress *progress;
 
   if (!read_factor(factor, &wanted.factor, error) ||
       (plot && strcmp(plot, "-") != 0 && !ra_tornado_check(plot, error)) ||
       !ra_file_kind_expect(options->files[0], RA_FILE_PLAN, error))
     return 0;
+  wanted.count = &count;
   progress = ra_progress_begin("simulating");
+  ra_progress_count(progress, &count.n_done, &count.n);
   s = ra_sensitivity_new(options->files[0], &flags, &wanted, error);
   ra_progress_end(progress);
   if (!s || !print(s, options->format, error) ||

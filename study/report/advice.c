@@ -9,7 +9,7 @@
 void
 ra_advice_trials(const RaSetup *setup, const RaSetupFlags *flags,
                  const RaReplayOptions *replay, guint n_threads,
-                 RaTrial *out_trials)
+                 RaTrialCount *count, RaTrial *out_trials)
 {
   RaTrialSpec specs[RA_N_STRATEGIES] = {{0}};
   g_autoptr(GPtrArray) sets = g_ptr_array_new();
@@ -28,7 +28,7 @@ ra_advice_trials(const RaSetup *setup, const RaSetupFlags *flags,
     specs[i].flags.sets = (const char *const *)sets->pdata;
     specs[i].replay = *replay;
   }
-  ra_trials_run(specs, RA_N_STRATEGIES, n_threads, NULL, NULL, NULL,
+  ra_trials_run(specs, RA_N_STRATEGIES, n_threads, NULL, ra_trial_count, count,
                 out_trials);
 }
 
@@ -41,7 +41,7 @@ ra_advice_sentence(const RaSetup *setup, const RaSetupFlags *flags,
   double best_s = iteration_s;
   char *text;
 
-  ra_advice_trials(setup, flags, replay, 0, trials);
+  ra_advice_trials(setup, flags, replay, 0, NULL, trials);
   for (guint i = 0; i < RA_N_STRATEGIES; i++) {
     if (!trials[i].refusal && ra_trial_fits(&trials[i]) &&
         trials[i].iteration_s < best_s) {

@@ -1,7 +1,7 @@
 /* Advice: placement strategies beside a plan, on the plan's own files.
  *
  *     RaTrial trials[RA_N_STRATEGIES] = {0};
- *     ra_advice_trials(setup, &flags, &replay, n_threads, trials);
+ *     ra_advice_trials(setup, &flags, &replay, n_threads, NULL, trials);
  *     ... ra_trial_clear() of each
  *
  * Overrides of calls and of the plan are left out: they are the plan's.
@@ -20,12 +20,13 @@
  * @flags: flags that it was loaded with
  * @replay: options of the replays
  * @n_threads: 0: as many as processors
+ * @count: (nullable): trials that have ended are added
  * @out_trials: (out): #RA_N_STRATEGIES cleared trials, in the order of
  *   ra_strategy_names; ra_trial_clear() each
  */
 void ra_advice_trials(const RaSetup *setup, const RaSetupFlags *flags,
                       const RaReplayOptions *replay, guint n_threads,
-                      RaTrial *out_trials);
+                      RaTrialCount *count, RaTrial *out_trials);
 
 /**
  * ra_advice_sentence:

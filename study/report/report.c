@@ -101,7 +101,8 @@ put_families(GString *out, const RaSetup *setup, const RaSetupFlags *flags,
   memset(trials, 0, sizeof trials);
   if (!isfinite(error_frac))
     error_frac = 0;
-  ra_advice_trials(setup, flags, &options->replay, options->n_threads, trials);
+  ra_advice_trials(setup, flags, &options->replay, options->n_threads,
+                   options->count, trials);
   g_string_append(
       out, "<table><tr><th>plan</th><th>iteration (s)</th><th>range of the "
            "model's error</th><th>vs. this plan</th><th>tokens/s</th><th>peak "
@@ -216,7 +217,8 @@ ra_report_new(const char *plan, const RaSetupFlags *flags,
 {
   RaSensitivityOptions wanted = {.factor = FACTOR,
                                  .replay = options->replay,
-                                 .n_threads = options->n_threads};
+                                 .n_threads = options->n_threads,
+                                 .count = options->count};
   g_autoptr(RaSetup) setup = ra_setup_load(plan, RA_FILE_PLAN, flags, error);
   g_autoptr(RaReplay) replay =
       setup ? ra_replay_new(setup, &options->replay, error) : NULL;

@@ -17,12 +17,14 @@
 #define RA_STUDY_REPORT_REPORT_H
 
 #include "study/replay.h"
+#include "study/sweep/trial.h"
 
 typedef struct {
   RaReplayOptions replay; /* at least 2 iterations are needed for a steady
                              state */
   guint n_threads;        /* threads of the further replays; 0: as many as
                              processors */
+  RaTrialCount *count;    /* nullable: those replays */
 } RaReportOptions;
 
 /**

@@ -372,9 +372,11 @@ run(RaSensitivity *s, Sheet *sheet, const RaSetup *setup)
   list_resources(sheet, setup, s->responses, of_resources);
   list_gpus(sheet, setup, s->gpus, of_gpus);
   trials = g_new(RaTrial, sheet->specs->len);
+  if (sheet->options->count)
+    g_atomic_int_add(&sheet->options->count->n, (gint)sheet->specs->len);
   ra_trials_run((const RaTrialSpec *)(void *)sheet->specs->data,
-                sheet->specs->len, sheet->options->n_threads, NULL, NULL, NULL,
-                trials);
+                sheet->specs->len, sheet->options->n_threads, NULL,
+                ra_trial_count, sheet->options->count, trials);
   for (guint i = 0; i < sheet->specs->len; i++)
     s->n_replays += trials[i].refusal == NULL;
   s->base = take(trials, 0);

@@ -47,7 +47,8 @@
 typedef struct {
   double factor; /* > 1 */
   RaReplayOptions replay;
-  guint n_threads; /* 0: as many as processors */
+  guint n_threads;     /* 0: as many as processors */
+  RaTrialCount *count; /* nullable: its replays are added */
 } RaSensitivityOptions;
 
 /* A resource, or a GPU in place of the plan's. */

@@ -160,6 +160,17 @@ run_one(guint i, guint thread, gpointer data)
   g_mutex_unlock(&job->lock);
 }
 
+void
+ra_trial_count(guint index, const RaTrial *trial, void *data)
+{
+  RaTrialCount *count = data;
+
+  (void)index;
+  (void)trial;
+  if (count)
+    g_atomic_int_inc(&count->n_done);
+}
+
 guint
 ra_trials_run(const RaTrialSpec *specs, guint n, guint n_threads,
               const gint *stop, RaTrialDone done, void *data,

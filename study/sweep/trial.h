@@ -60,6 +60,15 @@ gboolean ra_trial_fits(const RaTrial *trial);
 /* Callback at the end of a trial; called by one thread at a time. */
 typedef void (*RaTrialDone)(guint index, const RaTrial *trial, void *data);
 
+/* Trials that have ended, and how many there are; both atomic, as another
+ * thread shows them. */
+typedef struct {
+  gint n_done, n;
+} RaTrialCount;
+
+/* A #RaTrialDone; @data: the #RaTrialCount, nullable. */
+void ra_trial_count(guint index, const RaTrial *trial, void *data);
+
 /**
  * ra_trials_run:
  * @specs: (array length=n)

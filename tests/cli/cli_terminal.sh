@@ -81,8 +81,13 @@ if script -qc true /dev/null </dev/null >out 2>err; then
   }
   plain_there NO_COLOR=1
   plain_there TERM=dumb
+  # Work of some seconds says how far it is: never more replays than there are.
+  terminal "report $plans/ppo-llama3-70b-128.plan --threads=1 -o page.html"
+  tr '\r' '\n' <out | sed -n 's/^simulating: [0-9]* s, \([0-9]*\) of \([0-9]*\) replays$/\1 \2/p' |
+    awk '$1 < was || $1 > $2 { wrong = 1 } { was = $1 } END { exit !(NR > 0 && !wrong) }'
+  result $? "a report says how many of its replays have ended"
 else
-  for what in verdict error NO_COLOR TERM; do
+  for what in verdict error NO_COLOR TERM progress; do
     n=$((n + 1))
     echo "ok $n - colours: $what # SKIP no script(1)"
   done
