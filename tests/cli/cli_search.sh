@@ -69,6 +69,18 @@ run search --workload=grpo-qwen2.5-7b.workload --cluster=h100-4n.cluster \
 [ "$rc" -eq 0 ] && grep -q '^search .* GiB' out &&
   "$reallot" simulate small.plan >fits && ! grep -q 'does not fit' fits
 result $? "the search has a plan where a strategy has one"
+# GPUs that divide nothing are left idle, and it is said.
+works search --workload=ppo-llama2-7b.workload --cluster=h100-1n.cluster \
+  --set cluster.gpus-per-node=9 --steps=200 --top=1 --draws=1
+grep -q 'It uses 8 of 9 GPUs\.$' out
+result $? "9 GPUs: a plan on 8 of them"
+# --time bounds the whole command, strategies and preparation too: this one took
+# over a minute.  The best so far is the answer, which says what was left out.
+s=$SECONDS
+works search --workload=ppo-llama3-70b.workload --cluster=h100-2048n.cluster \
+  --set cluster.nodes=128 --space=full --time=2 --no-cache
+grep -q 'the time was up' out && [ $((SECONDS - s)) -lt 30 ]
+result $? "--time bounds all of it"
 # Under a limit, that nothing else may win, it is the answer.
 # shellcheck disable=SC2086
 run search $files --limit=actor_train.tp=3 --steps=100
