@@ -17,7 +17,7 @@ ra_error_at(GError **error, const char *place, guint line, const char *format,
   return FALSE;
 }
 
-/* (nullable): what would have worked, where that is not the cause's opposite. */
+/* (nullable): what would have worked, where the cause does not say it. */
 static const char *
 expected_file(int code, gboolean is_written)
 {

@@ -82,7 +82,7 @@ print(const RaComparison *c, RaFormat format, const char *picture,
   return ra_output_tables(tables, format, error);
 }
 
-/* Load of a machine whose cores were measured, and when its profile was made. */
+/* Load of the cores that were measured, and when their profile was made. */
 static void
 print_load(const RaTrace *simulated, const RaTrace *measured, GError **error)
 {

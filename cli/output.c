@@ -182,7 +182,7 @@ ra_output_wrapped(GString *out, const char *text)
   g_string_append(out, ".\n");
 }
 
-/* Appends @line of a help text; what an option is for goes on below its begin. */
+/* Appends @line of a help text; an option's text goes on below its begin. */
 static void
 append_folded(GString *out, const char *line)
 {

@@ -87,9 +87,9 @@ uint32_t ra_export_micro(const RaPlan *plan, uint32_t c);
 /* Tokens that bound a micro-batch of a replica of call @c, so that there are as
  * many micro-batches as the plan has; 0: its micro-batches are not even.
  * Frameworks make as many as the tokens of the fullest replica fill, and then
- * balance them: half a micro-batch of room keeps the number where samples exceed
- * the mean.  @holds_longest: the longest sequence fits too, as the framework
- * refuses one that does not. */
+ * balance them: half a micro-batch of room keeps the number where samples are
+ * longer than the mean.  @holds_longest: the longest sequence fits too, as the
+ * framework refuses one that does not. */
 uint32_t ra_export_micro_tokens(const RaPlan *plan, uint32_t c,
                                 gboolean holds_longest);
 
