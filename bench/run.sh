@@ -56,8 +56,10 @@ for program; do
   run "$(basename "$program")" "./$program"
 done
 data=${RA_DATA:-$srcdir/../shared/data}
+more=$srcdir/../shared/data-2026
 if [ -d "$data" ]; then
-  run validate ./reallot validate --cross --format=tsv "$data"
+  if [ -d "$more" ]; then set -- "$data" "$more"; else set -- "$data"; fi
+  run validate ./reallot validate --cross --format=tsv "$@"
 else
   echo "bench: no measurements in $data; set RA_DATA to validate" >&2
 fi
