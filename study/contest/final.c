@@ -516,9 +516,9 @@ ra_final_table(const RaFinal *final)
   ra_table_column(table, "plan", RA_UNIT_NONE, RA_CELL_TEXT);
   ra_table_column(table, "nodes", RA_UNIT_NONE, RA_CELL_INTEGER);
   ra_table_column(table, "iteration_s", RA_UNIT_SECONDS, RA_CELL_REAL);
-  ra_table_column(table, "deviation_s", RA_UNIT_SECONDS, RA_CELL_REAL);
+  ra_table_column(table, "sd_s", RA_UNIT_SECONDS, RA_CELL_REAL);
   ra_table_column(table, "winner_ahead_frac", RA_UNIT_NONE, RA_CELL_FRAC);
-  ra_table_column(table, "ahead_deviation_frac", RA_UNIT_NONE, RA_CELL_FRAC);
+  ra_table_column(table, "ahead_sd_frac", RA_UNIT_NONE, RA_CELL_FRAC);
   ra_table_column(table, "best_worlds_frac", RA_UNIT_NONE, RA_CELL_FRAC);
   ra_table_column(table, "regret_frac", RA_UNIT_NONE, RA_CELL_FRAC);
   ra_table_column(table, "regret_p95_frac", RA_UNIT_NONE, RA_CELL_FRAC);
