@@ -213,7 +213,8 @@ END_TEST
 
 /* NVLink of the exported kinds, one direction of 400 GB/s; cards in NVLink
  * pairs have links of which NCCL's rings reach 0.74, 37 GB/s; a card on PCIe
- * has its profile's 32 GB/s, and so has an A100 its 300. */
+ * has its profile's 32 GB/s, and so has an A100 its 300.  The one run that does
+ * not say which it has is on PCIe, by its phases (step_row.c). */
 START_TEST(test_link)
 {
   static const struct {
