@@ -125,6 +125,8 @@ typedef struct {
 typedef struct {
   uint32_t most;        /* turns of a sequence; 0 and 1: no turns */
   uint32_t tool_tokens; /* longest answer of a tool */
+  double mean, spread;  /* turns, and their standard deviation; 0: all most */
+  double tool_s;        /* mean time of a tool, exponential; 0: none */
 } RaRecipeTurns;
 
 /* Generation on GPUs of its own (graph/input/plan_service.h). */

@@ -271,7 +271,7 @@ law_of(const RaRecipe *recipe, uint64_t most, double mean_frac)
 }
 
 /* Answers of tools are part of the response: at most half of it, where their
- * limit and that of the turns allow more. */
+ * limit and that of the turns allow more; not where they are known. */
 static void
 bound_tools(RaRecipe *recipe)
 {
@@ -279,7 +279,7 @@ bound_tools(RaRecipe *recipe)
   uint32_t most =
       turns->most > 1 ? recipe->max_response / (2 * (turns->most - 1)) : 0;
 
-  if (turns->most <= 1 || turns->tool_tokens <= most)
+  if (turns->most <= 1 || turns->mean > 0 || turns->tool_tokens <= most)
     return;
   ra_recipe_note(recipe,
                  "turns: tools answer with %u tokens instead of %u, half of "
@@ -323,6 +323,31 @@ put_images(const RaRecipeOptions *options, GString *out)
 }
 
 static void
+put_turns(RaRecipe *recipe, GString *out)
+{
+  const RaRecipeTurns *turns = &recipe->turns;
+
+  if (turns->mean > 0)
+    g_string_append_printf(out, "turns = lognormal(%.1f, %.1f, %u)\n",
+                           turns->mean, turns->spread, turns->most);
+  else
+    g_string_append_printf(out, "turns = fixed(%u)\n", turns->most);
+  g_string_append_printf(out, "tool-tokens = fixed(%u)\n",
+                         MAX(1, turns->tool_tokens));
+  if (turns->tool_s > 0)
+    g_string_append_printf(out, "tool-latency = exponential(%g s)\n",
+                           turns->tool_s);
+  else
+    g_string_append(out, "tool-latency = constant(0 s)\n");
+  if (turns->mean > 0 && turns->tool_s > 0)
+    return;
+  ra_recipe_note(recipe,
+                 "turns: %u, the most, with tools that take no time; set "
+                 "'turns' and 'tool-latency' of [workload]",
+                 turns->most);
+}
+
+static void
 put_rounds(RaRecipe *recipe, GString *out)
 {
   if (recipe->trips.n_prompts > 0) {
@@ -333,17 +358,8 @@ put_rounds(RaRecipe *recipe, GString *out)
     ra_recipe_note(recipe, "dynamic sampling: half of the groups are of use; "
                            "set 'pass-rate' of [workload]");
   }
-  if (recipe->turns.most > 1) {
-    g_string_append_printf(out,
-                           "turns = fixed(%u)\ntool-tokens = fixed(%u)\n"
-                           "tool-latency = constant(0 s)\n",
-                           recipe->turns.most,
-                           MAX(1, recipe->turns.tool_tokens));
-    ra_recipe_note(recipe,
-                   "turns: %u, the most, with tools that take no time; set "
-                   "'turns' and 'tool-latency' of [workload]",
-                   recipe->turns.most);
-  }
+  if (recipe->turns.most > 1)
+    put_turns(recipe, out);
 }
 
 char *

@@ -35,6 +35,14 @@
  * the chat around it, by Qwen's tokenizer; 16 of the question, 36,736 / 3,002
  * words (Lu et al., arXiv 2105.04165) at 1.3 tokens. */
 #define IMAGE_TEXT_TOKENS 81
+/* Calls of tools by an agent that mends a repository, and their mean time.
+ * MEASURED: 6,532 calls in 111 tasks of SWE-bench by a Qwen3 model took
+ * 19,820 s, nearly all in 3,304 calls of a shell (yunwei37/agentcgroup, commit
+ * 1a6bf546, analysis/qwen3_figures/report.md). */
+#define AGENT_CALLS 58.8
+#define AGENT_CALL_S 3.03
+/* Tokens of such a task: pyinf_swe32b_lora has 517 to 521. */
+#define AGENT_PROMPT_TOKENS 519
 #define NODE_GPUS 8
 /* Prompts of a generation batch over those trained on, where groups are
  * filtered (verl, recipe/dapo/run_dapo_qwen2.5_32b.sh: gen_prompt_bsz; NeMo-RL,
@@ -90,6 +98,7 @@ typedef struct {
   gboolean sharded;    /* FSDP and the like, not Megatron */
   double prompt, mean, longest; /* tokens; mean 0: not known */
   gboolean is_limit;            /* longest is where engines stop */
+  double turns;                 /* of an answer; 0: one */
 } Maker;
 
 static gboolean
@@ -607,6 +616,35 @@ set_async(Maker *m)
     r->async.sync_interval = (uint32_t)interval;
 }
 
+/* An agent's answer is turns with tools between them; an answer of a row counts
+ * the tokens that the model generates, its prompt those of the task and of all
+ * tools.  slime's pool has no more groups than a step takes (AsyncRolloutWorker,
+ * max_concurrent_tasks = rollout_batch_size, examples/fully_async): a batch that
+ * runs beside training, not a service. */
+static void
+set_turns(Maker *m)
+{
+  RaRecipe *r = m->recipe;
+  double named, turns = AGENT_CALLS + 1;
+
+  if (!says(m, RA_STEP_CELL_ALGORITHM, "SWE") || m->mean <= 0)
+    return;
+  if (ra_phrase_number(cell_of(m, RA_STEP_CELL_ALGORITHM), "([0-9]+) turns",
+                       &named))
+    turns = named;
+  m->turns = turns;
+  r->turns.mean = turns;
+  r->turns.spread = RA_RL_SPREAD * turns;
+  r->turns.most = (uint32_t)ceil(turns * m->longest / m->mean);
+  r->turns.tool_s = AGENT_CALL_S;
+  if (m->prompt > AGENT_PROMPT_TOKENS) {
+    r->turns.tool_tokens =
+        (uint32_t)((m->prompt - AGENT_PROMPT_TOKENS) / (turns - 1));
+    m->prompt = AGENT_PROMPT_TOKENS;
+  }
+  r->async = (RaRecipeAsync){0};
+}
+
 static gboolean
 fill(Maker *m, GError **error)
 {
@@ -624,6 +662,7 @@ fill(Maker *m, GError **error)
     return FALSE;
   set_forwards(m);
   set_async(m);
+  set_turns(m);
   return ra_recipe_settle(m->recipe, error);
 }
 
@@ -723,7 +762,8 @@ try_setup(Maker *m, const RaSystemConstants *constants, GError **error)
 {
   g_autofree char *prompt = g_strdup_printf("fixed(%.0f)", m->prompt);
   g_autofree char *response =
-      m->mean > 0 && m->mean < m->longest
+      m->turns > 0 ? g_strdup_printf("fixed(%.0f)", m->mean / m->turns)
+      : m->mean > 0 && m->mean < m->longest
           ? g_strdup_printf("lognormal(%.2f, %.2f, %.0f, %g)", m->mean,
                             RA_RL_SPREAD * m->mean, m->longest,
                             m->is_limit ? FULL_FRAC : 0)

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "graph/input/plan_service.h"
+#include "graph/input/turns.h"
 #include "study/validate/step_row.h"
 #include "study/validate/step_text.h"
 #include "study/validate/validate.h"
@@ -224,6 +225,7 @@ START_TEST(test_link)
                {"H800-80GB", 200e9},
                {"A800-80GB-PCIe (NVLink pairs)", 50e9},
                {"A800-80GB-PCIe", 32e9},
+               {"A100/A800-80GB (inferred from the MFU)", 32e9},
                {"A100-80GB", 300e9}};
 
   for (guint i = 0; i < G_N_ELEMENTS(cases); i++) {
@@ -390,6 +392,59 @@ START_TEST(test_engines)
 }
 END_TEST
 
+/* An agent's answer of 11,960 tokens in 59.8 turns has 200 in each; of a prompt
+ * of 7,899 tokens 519 are the task, and 7,380 in 58.8 answers of tools 125.
+ * Nobody generates before the tool ends: turns are no service, though the row
+ * is asynchronous.  The fault: one answer and a prompt that holds the tools'. A
+ * row that names its turns has as many; an answer that is none of an agent has
+ * one. */
+START_TEST(test_turns)
+{
+  static const struct {
+    const char *algorithm;
+    double turns;
+    double response, tool, prompt;
+    RaServiceRefit service;
+  } cases[] = {
+      {"GSPO fully async; SWE-bench agent", 59.8, 200, 125, 519,
+       RA_SERVICE_NONE},
+      {"GRPO SWE agent (41 turns)", 41, 292, 184, 519, RA_SERVICE_NONE},
+      {"GSPO fully async", 0, 0, 0, 7899, RA_SERVICE_INTERRUPT},
+  };
+
+  for (guint i = 0; i < G_N_ELEMENTS(cases); i++) {
+    g_autofree char *text = g_strdup_printf(
+        "run,attributed,slime,2026-05,%s,Qwen/Qwen2.5-0.5B-Instruct,,16,"
+        "H200-141GB,8,8,7899,,11960,16384,megatron,2,2,cp1,,,sglang,1,8,0.8,"
+        "fully async; 8 train + 8 rollout GPUs; weights pushed each 5 rollouts,"
+        "64,dynamic 16384 tokens/GPU,yes,full,,,,,,,,,,,,24,,A,made up\n",
+        cases[i].algorithm);
+    GError *error = NULL;
+    char *data = make_data(text);
+    g_autoptr(GArray) rows = ra_published_rows(data, &error);
+    g_autoptr(RaSetup) setup =
+        ra_published_setup(&g_array_index(rows, RaStepRow, 0), NULL, &error);
+    const RaWorkload *w;
+
+    ck_assert_msg(setup != NULL, "%s", error ? error->message : "");
+    w = setup->workload;
+    ck_assert_int_eq(ra_turns_are_set(w), cases[i].turns > 0);
+    ck_assert_double_eq(ra_length_mean(&w->prompt_length), cases[i].prompt);
+    ck_assert_int_eq(
+        setup->plan->calls[ra_workload_find_call(w, "actor_generate")].service,
+        cases[i].service);
+    if (cases[i].turns > 0) {
+      ck_assert_double_eq_tol(ra_length_mean(&w->turns), cases[i].turns, 0.5);
+      ck_assert_double_eq(ra_length_mean(&w->response_length),
+                          cases[i].response);
+      ck_assert_double_eq(ra_length_mean(&w->tool_tokens), cases[i].tool);
+      ck_assert_double_eq_tol(w->tool_latency.mean_s, 3.03, 1e-9);
+    }
+    remove_data(data);
+  }
+}
+END_TEST
+
 /* A prompt of 264 tokens has 81 of text, and an image of the others where the
  * row has images and the model a tower.  The faults: images of a model without
  * one, and of a row that says nothing. */
@@ -440,6 +495,7 @@ step_row_suite(void)
   tcase_add_test(tcase, test_state_times);
   tcase_add_test(tcase, test_level);
   tcase_add_test(tcase, test_images);
+  tcase_add_test(tcase, test_turns);
   suite_add_tcase(suite, tcase);
   return suite;
 }
