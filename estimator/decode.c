@@ -72,13 +72,15 @@ ra_estimator_device_line(const RaEstimator *estimator, const RaModel *model,
 }
 
 void
-ra_estimator_add_layers(const RaEstimator *estimator, int launch,
+ra_estimator_add_layers(const RaEstimator *estimator, const RaShard *shard,
                         const RaPiece *piece, RaCost *cost)
 {
-  double system_s = piece->n_layers * estimator->system.decode_layer_s +
-                    estimator->system.decode_stage_s;
+  const RaSystemConstants *system = &estimator->system;
+  double adapter_s = shard->model->lora_rank > 0 ? system->decode_adapter_s : 0;
+  double system_s = piece->n_layers * (system->decode_layer_s + adapter_s) +
+                    system->decode_stage_s;
 
-  if (launch == RA_LAUNCH_EAGER && system_s > cost->total_s) {
+  if (shard->launch == RA_LAUNCH_EAGER && system_s > cost->total_s) {
     cost->host_s += system_s - cost->total_s;
     cost->total_s = system_s;
   }
@@ -146,7 +148,7 @@ ra_estimator_decode(const RaEstimator *estimator, const RaShard *shard,
   slope = out_line->s_per_token;
   until = out_line->until_tokens;
   ra_estimator_add_host(estimator, n_launches, shard->launch, &out_line->cost);
-  ra_estimator_add_layers(estimator, shard->launch, piece, &out_line->cost);
+  ra_estimator_add_layers(estimator, shard, piece, &out_line->cost);
   /* Host-bound: the device's growth hides behind the launches until it has
    * caught up with them.  A list has no host ops of its own, so all of host_s
    * is waiting. */

@@ -111,7 +111,8 @@ const RaEstimator *ra_estimator_kind(const RaEstimator *estimator, guint kind);
  *
  *     a stage's decode step, launch eager:
  *         host  = max(launches x eager_launch,
- *                     layers x decode_layer + decode_stage)
+ *                     layers x (decode_layer + decode_adapter) + decode_stage)
+ *         decode_adapter where the weights have adapters
  *         total = max(device, host), host_s = total - device
  *     any step of generation, at its last stage:
  *         host_s + decode_step + running sequences x decode_sequence: the

@@ -152,7 +152,7 @@ void ra_estimator_add_prompts(const RaEstimator *estimator,
 
 /* Adds to an eager decode step the excess of the system's host time over device
  * and launches. */
-void ra_estimator_add_layers(const RaEstimator *estimator, int launch,
+void ra_estimator_add_layers(const RaEstimator *estimator, const RaShard *shard,
                              const RaPiece *piece, RaCost *cost);
 
 /* Adds what the engine does between any two steps of generation, at the last

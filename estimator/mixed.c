@@ -46,6 +46,6 @@ ra_estimator_mixed(const RaEstimator *estimator, const RaShard *shard,
   ra_estimator_engine_sums(estimator, ops, n_ops, out_cost);
   ra_estimator_add_host(estimator, n_launches, RA_LAUNCH_EAGER, out_cost);
   ra_estimator_add_prompts(estimator, piece, out_cost);
-  ra_estimator_add_layers(estimator, shard->launch, piece, out_cost);
+  ra_estimator_add_layers(estimator, shard, piece, out_cost);
   ra_estimator_add_between(estimator, piece, batch->n_sampled, out_cost);
 }

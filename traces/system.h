@@ -20,6 +20,7 @@
  *     [constants]
  *     decode-layer = 1.2 ms          host time per layer and decode step
  *     decode-stage = 2.1 ms          host time per stage and decode step
+ *     decode-adapter = 2 ms          host time more per layer with adapters
  *     compute-factor = 1.4           on device time of train and inference
  *     train-launch = 60 us           host time of one of their kernels
  *     train-sequence = 2 ms          host time to pack and unpack a sequence
@@ -64,8 +65,10 @@ typedef enum {
 } RaSystemPhase;
 
 typedef struct {
-  double decode_layer_s; /* host time of each layer in an eager decode step */
-  double decode_stage_s; /* host time of each stage in an eager decode step */
+  double decode_layer_s;   /* host time of each layer in an eager decode step */
+  double decode_stage_s;   /* host time of each stage in an eager decode step */
+  double decode_adapter_s; /* host time of each layer in an eager step that
+                              applies adapters, beyond decode_layer_s */
   double compute_factor; /* on the compute of train and inference calls, > 0 */
   double decode_step_s;  /* host time between two steps of generation */
   double decode_sequence_s; /* host time of each running sequence in a step: its

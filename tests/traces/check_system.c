@@ -235,6 +235,10 @@ START_TEST(test_decode)
   g_autoptr(Bench) bench = bench_new(
       profile_text_load("decode-attention.floor-s=1e-3", TIMELESS, NULL));
   g_autoptr(RaModel) model = make_model();
+  const RaSystemConstants constants = {.decode_layer_s = 2e-3,
+                                       .decode_stage_s = 5e-3,
+                                       .decode_adapter_s = 1e-3,
+                                       .compute_factor = 1};
   RaCost cost;
 
   bench_check(decode(bench, model, 3, RA_LAUNCH_EAGER).total_s, 3e-3);
@@ -251,6 +255,13 @@ START_TEST(test_decode)
   cost = decode(bench, model, 3, RA_LAUNCH_EAGER);
   bench_check(cost.total_s, 3e-3);
   ck_assert(cost.host_s == 0);
+  /* 1 ms more for each layer of a model with adapters: 3 x 3 + 5 = 14 ms.  The
+   * fault: as much for a model without. */
+  ra_estimator_set_system(bench->estimator, &constants);
+  bench_check(decode(bench, model, 3, RA_LAUNCH_EAGER).total_s, 11e-3);
+  model->lora_rank = 1;
+  bench_check(decode(bench, model, 3, RA_LAUNCH_EAGER).total_s, 14e-3);
+  model->lora_rank = 0;
   /* No factor on what is generated. */
   set(bench, 0, 0, 4);
   bench_check(decode(bench, model, 3, RA_LAUNCH_EAGER).total_s, 3e-3);
