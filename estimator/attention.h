@@ -47,6 +47,8 @@ typedef struct {
   double block_s;       /* a block of keys, one after another */
   double tile_s;        /* start and end of a thread block */
   double s_per_byte;    /* memory */
+  double s_per_flop;    /* of the products, as in RaAttentionLaw */
+  double head_dim_half; /* likewise */
   RaResidual residual;  /* first axis: length */
   RaDecodeTable *table; /* owned; NULL: no table */
 } RaDecodeAttentionLaw;
@@ -124,7 +126,14 @@ double ra_attention_backward_s(const RaAttentionLaw *law, const RaOp *op);
  *     memory  = missed bytes / (memory_bytes_per_s bandwidth_frac)
  *     kernels = 2 with copies + 1 with splits
  *     law     = floor + kernels launch_s + S split_s (if S > 1)
- *               + max(B block_s head_dim / 128, tiles S tile_s / sms, memory)
+ *               + max(B block_s head_dim / 128, tiles S tile_s / sms, memory,
+ *                     products)
+ *     products = rows (kv_tokens / sequences) pair,  as ra_attention_s() has it
+ *
+ * The rows of a tile are multiplied whether queries fill them or not: 64 where
+ * five heads share keys.  GPUs of few FLOP/s for their memory (H20: 37 a byte;
+ * H100: 295) then compute longer than they read.  A law with a table has no
+ * products: its rows say what they take.
  *
  * The law holds at lengths that are powers of two and is linear between them.
  * On a processor without such a kernel it is the sum of tiles and memory, and

@@ -30,7 +30,7 @@ formula_s(const RaDecodeAttentionLaw *law, const RaOp *op, double length)
 {
   RaOp at = *op;
   RaFlash cut;
-  double bytes, memory_s, tiles_s, chain_s, missed, blocks;
+  double bytes, memory_s, tiles_s, chain_s, products_s, missed, blocks;
 
   at.dim[KV_TOKENS] = (uint64_t)(length * (double)op->dim[SEQUENCES]);
   at.dim[Q_TOKENS] = at.dim[SEQUENCES];
@@ -43,10 +43,16 @@ formula_s(const RaDecodeAttentionLaw *law, const RaOp *op, double length)
   missed = CLAMP(2 * bytes / law->cache_bytes - 1, 0, 1);
   blocks = ceil(ceil(length / RA_FLASH_KEYS) / cut.n_splits);
   chain_s = blocks * law->block_s * (double)op->dim[HEAD_DIM] / RA_FLASH_WIDTH;
+  /* Tables are what is left over of a formula without them. */
+  products_s = law->residual.grid
+                   ? 0
+                   : 4 * cut.n_rows * length *
+                         ((double)op->dim[HEAD_DIM] + law->head_dim_half) *
+                         law->s_per_flop;
   return law->floor_s +
          ((cut.copies ? 2 : 0) + (cut.n_splits > 1 ? 1 : 0)) * law->launch_s +
          (cut.n_splits > 1 ? cut.n_splits * law->split_s : 0) +
-         MAX(MAX(chain_s, tiles_s), missed * memory_s);
+         MAX(MAX(chain_s, tiles_s), MAX(missed * memory_s, products_s));
 }
 
 /* A piece of the time as a line in the tokens attended to. */
@@ -215,6 +221,12 @@ ra_decode_attention_law_init(RaDecodeAttentionLaw *law,
 {
   RaResolver r;
 
+  ra_resolver_init(&r, profile, "attention", error);
+  law->s_per_flop =
+      ra_rate_s(device->bf16_flop_per_s * ra_resolve(&r, "peak-frac"));
+  law->head_dim_half = ra_resolve(&r, "head-dim-half");
+  if (!ra_resolver_ok(&r))
+    return FALSE;
   ra_resolver_init(&r, profile, "decode-attention", error);
   law->sms = ra_resolve(&r, "sms");
   law->flash = (guint)ra_resolve(&r, "flash");
