@@ -618,9 +618,9 @@ set_async(Maker *m)
 
 /* An agent's answer is turns with tools between them; an answer of a row counts
  * the tokens that the model generates, its prompt those of the task and of all
- * tools.  slime's pool has no more groups than a step takes (AsyncRolloutWorker,
- * max_concurrent_tasks = rollout_batch_size, examples/fully_async): a batch that
- * runs beside training, not a service. */
+ * tools.  slime's pool has no more groups than a step takes
+ * (AsyncRolloutWorker, max_concurrent_tasks = rollout_batch_size,
+ * examples/fully_async): a batch that runs beside training, not a service. */
 static void
 set_turns(Maker *m)
 {

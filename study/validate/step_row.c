@@ -184,12 +184,9 @@ ra_published_lags(const RaStepRow *row)
   return FALSE;
 }
 
-/* Beginnings of a GPU's name and its profile; NULL: none is shipped.  The log of
- * diqiu_qwen2_7b_gpg names the peak of its cards, not their links, which its
- * phases tell.  A micro-batch of log-probabilities gathers 13.3 GB (7/8 of the
- * 7.6e9 weights in bf16) and takes 31.3 s / 40 = 0.78 s with 5,200 tokens, and
- * one of an update gathers twice and reduces in fp32, four times as much, in
- * 126.6 s / 40 = 3.2 s: 17 GB/s in both, which is PCIe. */
+/* Beginnings of a GPU's name and its profile; NULL: none is shipped.  The log
+ * of diqiu_qwen2_7b_gpg names the peak of its cards, not their links: these are
+ * of cards on PCIe, below. */
 static const struct {
   const char *begins, *profile;
 } gpus[] = {
@@ -238,7 +235,11 @@ ra_published_gpu(const RaStepRow *row, GError **error)
 #define NCCL_FRAC 0.74
 
 /* Beginnings of a GPU's name, the first that fits, and bytes/s to its peers.
- * NVLink pairs: NCCL's 37 GB/s over four, in the notes of the rows.  Kinds for
+ * NVLink pairs: NCCL's 37 GB/s over four, in the notes of the rows.  The cards
+ * of diqiu_qwen2_7b_gpg, whose log names none, gather as quickly.  Its
+ * log-probabilities with FSDP take 0.38 s a micro-batch beside their tokens (a
+ * line through 209 steps), for 13.3 GB of weights (7/8 of 7.6e9 in bf16) of
+ * which no gather overlaps (study/convert/recipe_system.c): 35 GB/s.  Kinds for
  * export have NVLink of 400 GB/s in both directions (NVIDIA, data sheets of
  * A800 and H800) in place of 600 and 900, and are else the same. */
 static const struct {
@@ -246,6 +247,7 @@ static const struct {
   double bytes_per_s; /* 0: the profile's */
 } links[] = {
     {"A800-80GB-PCIe (NVLink pairs)", 37e9 / NCCL_FRAC},
+    {"A100/A800-80GB", 37e9 / NCCL_FRAC},
     {"A800-80GB-PCIe", 0},
     {"A800-80GB", 200e9},
     {"H800-80GB-PCIe", 0},

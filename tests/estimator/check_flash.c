@@ -75,11 +75,12 @@ END_TEST
 
 /* One token of 2 sequences, 8 heads, 2 of keys, 128 wide, 8192 tokens each: 64
  * blocks of keys.  2: in 43 shares, two after the other, 4 us, but 4 x 43
- * begins of 4 us on 100 multiprocessors are 6.88; products take none; with two copies
- * and what combines, 3 launches of 3 us, and 43 of 0.1; queries and outputs are
- * moved three times.  3: in 22 shares, three after the other, 6 us.  Memory is
- * infinitely quick; of 1e9 B/s it takes 2 x 256 (16384 x 2 + 3 x 16) bytes,
- * more than the cache of 4 MiB.  0.5 MiB fit into half of it and take none. */
+ * begins of 4 us on 100 multiprocessors are 6.88; with two copies and what
+ * combines, 3 launches of 3 us, and 43 of 0.1; queries and outputs are moved
+ * three times.  3: in 22 shares, three after the other, 6 us.  Products take no
+ * time.  Memory is infinitely quick; of 1e9 B/s it takes 2 x 256 (16384 x 2 +
+ * 3 x 16) bytes, more than the cache of 4 MiB.  0.5 MiB fit into half of it and
+ * take none. */
 START_TEST(test_decode)
 {
   g_autoptr(Bench) two =

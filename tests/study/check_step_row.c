@@ -215,7 +215,7 @@ END_TEST
 /* NVLink of the exported kinds, one direction of 400 GB/s; cards in NVLink
  * pairs have links of which NCCL's rings reach 0.74, 37 GB/s; a card on PCIe
  * has its profile's 32 GB/s, and so has an A100 its 300.  The one run that does
- * not say which it has is on PCIe, by its phases (step_row.c). */
+ * not say which it has is in pairs, by its phases (step_row.c). */
 START_TEST(test_link)
 {
   static const struct {
@@ -225,7 +225,7 @@ START_TEST(test_link)
                {"H800-80GB", 200e9},
                {"A800-80GB-PCIe (NVLink pairs)", 50e9},
                {"A800-80GB-PCIe", 32e9},
-               {"A100/A800-80GB (inferred from the MFU)", 32e9},
+               {"A100/A800-80GB (inferred from the MFU)", 50e9},
                {"A100-80GB", 300e9}};
 
   for (guint i = 0; i < G_N_ELEMENTS(cases); i++) {
