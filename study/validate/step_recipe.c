@@ -49,7 +49,10 @@
  * dapo-deepseek-v3-64n8g.yaml: batch_multiplier). */
 #define FILTER_FACTOR 3
 #define ENGINE_FRAC 0.9 /* of a GPU, where a framework's default is not known */
-#define DOMAIN_GPUS 64  /* of one NVLink domain of GB200 NVL72 */
+/* The same of engines that share their GPUs with nobody: the rows that say so
+ * have 0.8, and five of slime 0.85, whatever the default is. */
+#define OWN_FRAC 0.8
+#define DOMAIN_GPUS 64 /* of one NVLink domain of GB200 NVL72 */
 
 /* Engines and trainers by framework: the defaults of the readers of
  * study/convert (recipe_NAME.c, meaning_NAME.c), of the time of the rows. */
@@ -557,8 +560,9 @@ set_generate(Maker *m, GError **error)
   if (call->tp == 0 && row->rollout_dp > 0 &&
       call->n_gpus % row->rollout_dp == 0)
     call->tp = call->n_gpus / row->rollout_dp;
-  call->memory_frac =
-      row->memory_frac > 0 ? row->memory_frac : habits[m->habit].memory_frac;
+  call->memory_frac = row->memory_frac > 0 ? row->memory_frac
+                      : m->own_gpus > 0    ? OWN_FRAC
+                                           : habits[m->habit].memory_frac;
   if (call->tp == 0)
     call->tp = least_engine(m, call->memory_frac);
   if (call->tp == 0)

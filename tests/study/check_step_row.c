@@ -445,6 +445,47 @@ START_TEST(test_turns)
 }
 END_TEST
 
+/* Engines on GPUs of their own that do not say what they take have as much of
+ * them as 0.8; those beside training have the framework's 0.5.  The fault: 0.5
+ * for both. */
+START_TEST(test_own_engines)
+{
+  static const struct {
+    const char *frac, *placement;
+  } cases[] = {
+      {"0.8", "async; 2 train + 2 rollout GPUs; staleness 0;"},
+      {"", "async; 2 train + 2 rollout GPUs; staleness 0;"},
+      {"0.5", "colocated"},
+      {"", "colocated"},
+  };
+  uint64_t bytes[G_N_ELEMENTS(cases)];
+
+  for (guint i = 0; i < G_N_ELEMENTS(cases); i++) {
+    g_autofree char *text = g_strdup_printf(
+        "run,attributed,verl,2026-01,GRPO,Qwen/Qwen2.5-0.5B-Instruct,,4,"
+        "H100-80GB,64,4,100,512,200,1024,fsdp,,,,,2,vllm,1,2,%s,%s,32,"
+        "dynamic 8192 tokens/GPU,yes,full,no,no,10,1,2,2,,,,8,,24,,A,made up\n",
+        cases[i].frac, cases[i].placement);
+    GError *error = NULL;
+    char *data = make_data(text);
+    g_autoptr(GArray) rows = ra_published_rows(data, &error);
+    g_autoptr(RaSetup) setup =
+        ra_published_setup(&g_array_index(rows, RaStepRow, 0), NULL, &error);
+
+    ck_assert_msg(setup != NULL, "%s", error ? error->message : "");
+    bytes[i] =
+        setup->plan
+            ->calls[ra_workload_find_call(setup->workload, "actor_generate")]
+            .kv_memory_bytes;
+    remove_data(data);
+  }
+  ck_assert_uint_gt(bytes[0], 0);
+  ck_assert_uint_eq(bytes[1], bytes[0]);
+  ck_assert_uint_eq(bytes[3], bytes[2]);
+  ck_assert_uint_lt(bytes[2], bytes[0]);
+}
+END_TEST
+
 /* A prompt of 264 tokens has 81 of text, and an image of the others where the
  * row has images and the model a tower.  The faults: images of a model without
  * one, and of a row that says nothing. */
@@ -496,6 +537,7 @@ step_row_suite(void)
   tcase_add_test(tcase, test_level);
   tcase_add_test(tcase, test_images);
   tcase_add_test(tcase, test_turns);
+  tcase_add_test(tcase, test_own_engines);
   suite_add_tcase(suite, tcase);
   return suite;
 }
