@@ -49,10 +49,8 @@
  * dapo-deepseek-v3-64n8g.yaml: batch_multiplier). */
 #define FILTER_FACTOR 3
 #define ENGINE_FRAC 0.9 /* of a GPU, where a framework's default is not known */
-/* The same of engines that share their GPUs with nobody: the rows that say so
- * have 0.8, and five of slime 0.85, whatever the default is. */
-#define OWN_FRAC 0.8
-#define DOMAIN_GPUS 64 /* of one NVLink domain of GB200 NVL72 */
+#define OWN_FRAC 0.8    /* alone on a GPU: the rows that say so, slime's 0.85 */
+#define DOMAIN_GPUS 64  /* of one NVLink domain of GB200 NVL72 */
 
 /* Engines and trainers by framework: the defaults of the readers of
  * study/convert (recipe_NAME.c, meaning_NAME.c), of the time of the rows. */
@@ -101,7 +99,6 @@ typedef struct {
   gboolean sharded;    /* FSDP and the like, not Megatron */
   double prompt, mean, longest; /* tokens; mean 0: not known */
   gboolean is_limit;            /* longest is where engines stop */
-  double turns;                 /* of an answer; 0: one */
 } Maker;
 
 static gboolean
@@ -620,23 +617,20 @@ set_async(Maker *m)
     r->async.sync_interval = (uint32_t)interval;
 }
 
-/* An agent's answer is turns with tools between them; an answer of a row counts
- * the tokens that the model generates, its prompt those of the task and of all
- * tools.  slime's pool has no more groups than a step takes
+/* An agent's answer is turns with tools between them; a row's prompt has the
+ * tokens of all tools.  slime's pool has no more groups than a step takes
  * (AsyncRolloutWorker, max_concurrent_tasks = rollout_batch_size,
  * examples/fully_async): a batch that runs beside training, not a service. */
 static void
 set_turns(Maker *m)
 {
   RaRecipe *r = m->recipe;
-  double named, turns = AGENT_CALLS + 1;
+  double turns = AGENT_CALLS + 1;
 
-  if (!says(m, RA_STEP_CELL_ALGORITHM, "SWE") || m->mean <= 0)
+  ra_phrase_number(cell_of(m, RA_STEP_CELL_ALGORITHM), "([0-9]+) turns",
+                   &turns);
+  if (!says(m, RA_STEP_CELL_ALGORITHM, "SWE") || m->mean <= 0 || turns < 2)
     return;
-  if (ra_phrase_number(cell_of(m, RA_STEP_CELL_ALGORITHM), "([0-9]+) turns",
-                       &named))
-    turns = named;
-  m->turns = turns;
   r->turns.mean = turns;
   r->turns.spread = RA_RL_SPREAD * turns;
   r->turns.most = (uint32_t)ceil(turns * m->longest / m->mean);
@@ -766,7 +760,8 @@ try_setup(Maker *m, const RaSystemConstants *constants, GError **error)
 {
   g_autofree char *prompt = g_strdup_printf("fixed(%.0f)", m->prompt);
   g_autofree char *response =
-      m->turns > 0 ? g_strdup_printf("fixed(%.0f)", m->mean / m->turns)
+      m->recipe->turns.mean > 0
+          ? g_strdup_printf("fixed(%.0f)", m->mean / m->recipe->turns.mean)
       : m->mean > 0 && m->mean < m->longest
           ? g_strdup_printf("lognormal(%.2f, %.2f, %.0f, %g)", m->mean,
                             RA_RL_SPREAD * m->mean, m->longest,
