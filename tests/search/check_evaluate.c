@@ -419,7 +419,7 @@ draw_tail(SearchCase *c, gboolean begins, RaCallPlan *p)
   }
 }
 
-/* Of sampled lengths the bound is no more than the cost, and not nothing. */
+/* A bound of sampled lengths is no more than the cost, and not nothing. */
 static void
 check_tail_bounds(const SearchCase *c, uint32_t call, const RaPoint *points,
                   guint n)
