@@ -91,6 +91,25 @@ ra_stage_float_room(const RaStage *s, gsize n)
   return (n * sizeof(float) + step - 1) / step * step;
 }
 
+/* The next @n elements at @at, or floats, which goes on behind them. */
+static inline RaElem *
+ra_stage_cut(const RaStage *s, char **at, gsize n)
+{
+  char *begin = *at;
+
+  *at += ra_stage_elem_room(s, n);
+  return (RaElem *)(void *)begin;
+}
+
+static inline float *
+ra_stage_cut_floats(const RaStage *s, char **at, gsize n)
+{
+  char *begin = *at;
+
+  *at += ra_stage_float_room(s, n);
+  return (float *)(void *)begin;
+}
+
 /* --- ops; @t tokens --- */
 
 /* ra_stage_begin() returns the start of an op; ra_stage_record() records the op

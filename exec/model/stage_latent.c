@@ -78,39 +78,21 @@ ra_latent_kept_n(const RaStage *s, gsize t)
          ra_stage_float_room(s, t);
 }
 
-static RaElem *
-cut(const RaStage *s, char **at, gsize n)
-{
-  char *begin = *at;
-
-  *at += ra_stage_elem_room(s, n);
-  return (RaElem *)(void *)begin;
-}
-
-static float *
-cut_floats(const RaStage *s, char **at, gsize n)
-{
-  char *begin = *at;
-
-  *at += ra_stage_float_room(s, n);
-  return (float *)(void *)begin;
-}
-
 void
 ra_latent_kept(const RaStage *s, gsize t, char **at, RaLayerKept *kept)
 {
   Widths w = widths_of(s);
   RaLatentKept *k = &kept->latent;
 
-  k->q_down = cut(s, at, t * w.q_rank);
-  k->q_normed = cut(s, at, t * w.q_rank);
-  k->kv_down = cut(s, at, t * w.kv_rank);
-  k->kv_normed = cut(s, at, t * w.kv_rank);
-  k->q = cut(s, at, t * w.q);
-  k->k = cut(s, at, t * w.q);
-  k->v = cut(s, at, t * w.v);
-  k->q_inv = cut_floats(s, at, w.q_rank > 0 ? t : 0);
-  k->kv_inv = cut_floats(s, at, t);
+  k->q_down = ra_stage_cut(s, at, t * w.q_rank);
+  k->q_normed = ra_stage_cut(s, at, t * w.q_rank);
+  k->kv_down = ra_stage_cut(s, at, t * w.kv_rank);
+  k->kv_normed = ra_stage_cut(s, at, t * w.kv_rank);
+  k->q = ra_stage_cut(s, at, t * w.q);
+  k->k = ra_stage_cut(s, at, t * w.q);
+  k->v = ra_stage_cut(s, at, t * w.v);
+  k->q_inv = ra_stage_cut_floats(s, at, w.q_rank > 0 ? t : 0);
+  k->kv_inv = ra_stage_cut_floats(s, at, t);
 }
 
 /* Memory of a layer that keeps nothing, in turn; each op reads of some places
@@ -203,7 +185,7 @@ ra_latent_room(const RaStage *s, gsize t, gboolean step, void *slab,
     step_room(s, t, slab, kept);
     return;
   }
-  kept->lse = kept->inv = cut_floats(s, &at, t * s->q_heads);
+  kept->lse = kept->inv = ra_stage_cut_floats(s, &at, t * s->q_heads);
   first = (RaElem *)(void *)at;
   third = ra_stage_at(s, first, p.third);
   down = ra_stage_at(s, third, t * w.q);

@@ -68,25 +68,6 @@ ra_layer_kept_n(const RaStage *s, uint32_t layer, gsize t)
          ra_stage_elem_room(s, t * kept_ffn(s, layer));
 }
 
-/* The next @n elements at @at, or floats, which goes on behind them. */
-static RaElem *
-cut(const RaStage *s, char **at, gsize n)
-{
-  char *begin = *at;
-
-  *at += ra_stage_elem_room(s, n);
-  return (RaElem *)(void *)begin;
-}
-
-static float *
-cut_floats(const RaStage *s, char **at, gsize n)
-{
-  char *begin = *at;
-
-  *at += ra_stage_float_room(s, n);
-  return (float *)(void *)begin;
-}
-
 RaLayerKept
 ra_layer_kept(const RaStage *s, uint32_t layer, gsize t, void *slab)
 {
@@ -95,22 +76,22 @@ ra_layer_kept(const RaStage *s, uint32_t layer, gsize t, void *slab)
   char *at = slab;
   RaLayerKept k = {0};
 
-  k.normed = cut(s, &at, room * hidden);
-  k.inv = cut_floats(s, &at, room * ra_stage_norm_stats(s));
-  k.attended = cut(s, &at, t * ra_stage_attended_width(s));
-  k.lse = cut_floats(s, &at, t * s->q_heads);
-  k.middle = cut(s, &at, room * hidden);
-  k.mlp_normed = cut(s, &at, room * hidden);
-  k.mlp_inv = cut_floats(s, &at, room * ra_stage_norm_stats(s));
+  k.normed = ra_stage_cut(s, &at, room * hidden);
+  k.inv = ra_stage_cut_floats(s, &at, room * ra_stage_norm_stats(s));
+  k.attended = ra_stage_cut(s, &at, t * ra_stage_attended_width(s));
+  k.lse = ra_stage_cut_floats(s, &at, t * s->q_heads);
+  k.middle = ra_stage_cut(s, &at, room * hidden);
+  k.mlp_normed = ra_stage_cut(s, &at, room * hidden);
+  k.mlp_inv = ra_stage_cut_floats(s, &at, room * ra_stage_norm_stats(s));
   if (ra_stage_is_latent(s)) {
     ra_latent_kept(s, t, &at, &k);
   } else {
-    k.qkv = cut(s, &at, t * ra_stage_qkv_width(s));
-    k.heads = cut(s, &at, heads * s->model->head_dim);
-    k.heads_inv = cut_floats(s, &at, heads);
+    k.qkv = ra_stage_cut(s, &at, t * ra_stage_qkv_width(s));
+    k.heads = ra_stage_cut(s, &at, heads * s->model->head_dim);
+    k.heads_inv = ra_stage_cut_floats(s, &at, heads);
   }
-  k.gate_up = cut(s, &at, t * kept_up(s, layer));
-  k.active = cut(s, &at, t * kept_ffn(s, layer));
+  k.gate_up = ra_stage_cut(s, &at, t * kept_up(s, layer));
+  k.active = ra_stage_cut(s, &at, t * kept_ffn(s, layer));
   return k;
 }
 
