@@ -47,7 +47,8 @@ typedef struct {
   double block_s;       /* a block of keys, one after another */
   double tile_s;        /* start and end of a thread block */
   double s_per_byte;    /* memory */
-  double s_per_flop;    /* of the products, as in RaAttentionLaw */
+  double s_per_flop;    /* of the products, as in RaAttentionLaw; 0: they are
+                           in the rest */
   double head_dim_half; /* likewise */
   RaResidual residual;  /* first axis: length */
   RaDecodeTable *table; /* owned; NULL: no table */
@@ -132,8 +133,8 @@ double ra_attention_backward_s(const RaAttentionLaw *law, const RaOp *op);
  *
  * The rows of a tile are multiplied whether queries fill them or not: 64 where
  * five heads share keys.  GPUs of few FLOP/s for their memory (H20: 37 a byte;
- * H100: 295) then compute longer than they read.  A law with a table has no
- * products: its rows say what they take.
+ * H100: 295) then compute longer than they read.  A law fitted on a GPU's own
+ * rows has no products: the rows say what they take.
  *
  * The law holds at lengths that are powers of two and is linear between them.
  * On a processor without such a kernel it is the sum of tiles and memory, and

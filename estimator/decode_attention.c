@@ -43,12 +43,9 @@ formula_s(const RaDecodeAttentionLaw *law, const RaOp *op, double length)
   missed = CLAMP(2 * bytes / law->cache_bytes - 1, 0, 1);
   blocks = ceil(ceil(length / RA_FLASH_KEYS) / cut.n_splits);
   chain_s = blocks * law->block_s * (double)op->dim[HEAD_DIM] / RA_FLASH_WIDTH;
-  /* Tables are what is left over of a formula without them. */
-  products_s = law->residual.grid
-                   ? 0
-                   : 4 * cut.n_rows * length *
-                         ((double)op->dim[HEAD_DIM] + law->head_dim_half) *
-                         law->s_per_flop;
+  products_s = 4 * cut.n_rows * length *
+               ((double)op->dim[HEAD_DIM] + law->head_dim_half) *
+               law->s_per_flop;
   return law->floor_s +
          ((cut.copies ? 2 : 0) + (cut.n_splits > 1 ? 1 : 0)) * law->launch_s +
          (cut.n_splits > 1 ? cut.n_splits * law->split_s : 0) +
@@ -219,6 +216,7 @@ ra_decode_attention_law_init(RaDecodeAttentionLaw *law,
                              const RaProfile *profile, const RaDevice *device,
                              GError **error)
 {
+  const RaLaw *own = ra_profile_law(profile, "decode-attention");
   RaResolver r;
 
   ra_resolver_init(&r, profile, "attention", error);
@@ -241,6 +239,8 @@ ra_decode_attention_law_init(RaDecodeAttentionLaw *law,
   if (!ra_resolver_ok(&r) ||
       !ra_residual_init(&law->residual, profile, "decode-attention", error))
     return FALSE;
+  if (!own->transferred) /* the fit's rows say what products take */
+    law->s_per_flop = 0;
   if (law->residual.grid && !has_axes(&law->residual)) {
     int group =
         ra_key_file_find_group(profile->file, "table", "decode-attention");

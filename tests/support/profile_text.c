@@ -83,6 +83,9 @@ profile_text(const char *const *edits)
     }
     g_string_append(text, "source = a test\nrows = 0\nrange = all\n"
                           "error-median = -\nerror-p90 = -\n");
+    if (edited(edits, law->name, "transferred", NULL))
+      g_string_append_printf(text, "transferred = %s\n",
+                             edited(edits, law->name, "transferred", NULL));
   }
   return g_string_free(text, FALSE);
 }

@@ -15,7 +15,8 @@
 #include "traces/profile.h"
 
 /* Text of the ideal profile with @edits, NULL-terminated.  An edit is
- * "LAW.COEFFICIENT=VALUE" (the last point separates) or "device.KEY=VALUE". */
+ * "LAW.COEFFICIENT=VALUE" (the last point separates), "LAW.transferred=GPU" or
+ * "device.KEY=VALUE". */
 char *profile_text(const char *const *edits);
 
 /* Loads the ideal profile with the given edits, NULL-terminated. */
