@@ -1,7 +1,7 @@
 #!/bin/bash
 # Whether a search has found by its time what a ten times longer one finds.
 #
-#     bench/search_longer.sh [BUILD] [SECONDS] [SEEDS]
+#     bench/peer/search_longer.sh [BUILD] [SECONDS] [SEEDS]
 #       [WORKLOAD CLUSTER [CHANGE ...]]
 #
 # BUILD: build.  SECONDS: 20, of each of SEEDS (10) searches; one of ten times
