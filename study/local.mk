@@ -11,6 +11,7 @@ libstudy_a_SOURCES += %D%/sweep/answer_knee.c
 libstudy_a_SOURCES += %D%/run/gpu_profile.c %D%/run/gpu_profile.h
 libstudy_a_SOURCES += %D%/run/calibrate_host.c
 libstudy_a_SOURCES += %D%/change.c %D%/change.h
+libstudy_a_SOURCES += %D%/contest/contender.c
 libstudy_a_SOURCES += %D%/contest/contest.c %D%/contest/contest.h
 libstudy_a_SOURCES += %D%/contest/contest_descend.c
 libstudy_a_SOURCES += %D%/contest/contest_field.c

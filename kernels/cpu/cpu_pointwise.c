@@ -24,10 +24,11 @@ ra_cpu_rope_table(size_t n_positions, size_t head_dim, double theta,
   }
 }
 
-RA_CPU_KERNEL void
-ra_cpu_rope(size_t n_tokens, size_t n_heads, size_t head_dim,
-            const uint32_t *positions, const float *cos_sin, int direction,
-            float *x, size_t stride)
+/* Rotates pair i, elements @step i and @apart behind it, by angle i. */
+__attribute__((always_inline)) static inline void
+rotate(size_t n_tokens, size_t n_heads, size_t head_dim,
+       const uint32_t *positions, const float *cos_sin, int direction, float *x,
+       size_t stride, size_t step, size_t apart)
 {
   size_t half = head_dim / 2;
   float sign = direction < 0 ? -1.0f : 1.0f;
@@ -37,18 +38,27 @@ ra_cpu_rope(size_t n_tokens, size_t n_heads, size_t head_dim,
     const float *sine = cosine + half;                       /* (half) */
 
     for (size_t h = 0; h < n_heads; h++) {
-      float *a = x + t * stride + h * head_dim; /* (half) */
-      float *b = a + half;                      /* (half) */
+      float *a = x + t * stride + h * head_dim;
+      float *b = a + apart;
 
 #pragma omp simd
       for (size_t i = 0; i < half; i++) {
-        float s = sign * sine[i], first = a[i], second = b[i];
+        float s = sign * sine[i], first = a[step * i], second = b[step * i];
 
-        a[i] = first * cosine[i] - second * s;
-        b[i] = second * cosine[i] + first * s;
+        a[step * i] = first * cosine[i] - second * s;
+        b[step * i] = second * cosine[i] + first * s;
       }
     }
   }
+}
+
+RA_CPU_KERNEL void
+ra_cpu_rope(size_t n_tokens, size_t n_heads, size_t head_dim,
+            const uint32_t *positions, const float *cos_sin, int direction,
+            float *x, size_t stride)
+{
+  rotate(n_tokens, n_heads, head_dim, positions, cos_sin, direction, x, stride,
+         1, head_dim / 2);
 }
 
 void
@@ -56,24 +66,8 @@ ra_cpu_rope_pairs(size_t n_tokens, size_t n_heads, size_t head_dim,
                   const uint32_t *positions, const float *cos_sin,
                   int direction, float *x, size_t stride)
 {
-  size_t half = head_dim / 2;
-  float sign = direction < 0 ? -1.0f : 1.0f;
-
-  for (size_t t = 0; t < n_tokens; t++) {
-    const float *cosine = cos_sin + positions[t] * head_dim; /* (half) */
-    const float *sine = cosine + half;                       /* (half) */
-
-    for (size_t h = 0; h < n_heads; h++) {
-      float *a = x + t * stride + h * head_dim; /* (head_dim) */
-
-      for (size_t i = 0; i < half; i++) {
-        float s = sign * sine[i], first = a[2 * i], second = a[2 * i + 1];
-
-        a[2 * i] = first * cosine[i] - second * s;
-        a[2 * i + 1] = second * cosine[i] + first * s;
-      }
-    }
-  }
+  rotate(n_tokens, n_heads, head_dim, positions, cos_sin, direction, x, stride,
+         2, 1);
 }
 
 void

@@ -88,12 +88,6 @@ fill_call(RaSpace *space, uint32_t call, GError **error)
   }
   sink.candidates = g_array_new(FALSE, FALSE, sizeof(RaCandidate));
   ra_space_fill(&sink);
-  if (sink.candidates->len == 0 && space->options.kind == RA_SPACE_COMMON &&
-      space->workload->calls[call].kind == RA_CALL_TRAIN &&
-      !ra_until_is_over(space->options.until)) {
-    sink.on_cpu = TRUE;
-    ra_space_fill(&sink);
-  }
   out->n_tried = sink.n_tried;
   memcpy(out->n_rejected, sink.n_rejected, sizeof out->n_rejected);
   out->n = sink.candidates->len;

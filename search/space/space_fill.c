@@ -432,13 +432,38 @@ make_mesh(RaSpaceMaker *m, uint32_t n_gpus)
     make_all(m);
 }
 
-void
-ra_space_fill(RaSpaceSink *sink)
+/* The call as it is before a mesh and degrees are chosen. */
+static RaCallPlan
+plan_of(const RaSpaceSink *sink, const RaCall *call, RaDtype dtype)
+{
+  const RaSpace *space = sink->space;
+  gboolean generates = call->kind == RA_CALL_GENERATE;
+  gboolean by_tokens = space->options.kind == RA_SPACE_COMMON && !generates &&
+                       !ra_workload_is_even(space->workload);
+  RaCallPlan plan = {
+      .set = TRUE,
+      .cp = 1,
+      .ep = 1,
+      .n_virtual = 1,
+      .schedule = RA_SCHEDULE_1F1B,
+      .grad_dtype = call->kind == RA_CALL_TRAIN ? RA_DTYPE_FP32 : dtype,
+      .optimizer_residency =
+          sink->on_cpu ? RA_RESIDENCY_CPU : RA_RESIDENCY_KEEP,
+      .releases_grads = sink->on_cpu,
+      .balance = by_tokens ? RA_BALANCE_TOKENS : RA_BALANCE_SEQUENCES,
+      .launch = generates ? RA_LAUNCH_GRAPH : RA_LAUNCH_EAGER};
+
+  for (guint axis = 0; axis < RA_N_AXES; axis++)
+    plan.axis[axis] = (uint8_t)axis;
+  return plan;
+}
+
+static void
+fill(RaSpaceSink *sink)
 {
   const RaWorkload *w = sink->space->workload;
   const RaCluster *cluster = sink->space->cluster;
   const RaCall *call = &w->calls[sink->call];
-  gboolean trains = call->kind == RA_CALL_TRAIN;
   RaSpaceMaker m = {.sink = sink,
                     .call = call,
                     .model = &w->models[call->model],
@@ -450,29 +475,36 @@ ra_space_fill(RaSpaceSink *sink)
                        ? 1
                        : MIN(MAX(width / 2, 1u), n_all);
 
-  m.plan =
-      (RaCallPlan){.set = TRUE,
-                   .cp = 1,
-                   .ep = 1,
-                   .n_virtual = 1,
-                   .schedule = RA_SCHEDULE_1F1B,
-                   .grad_dtype = trains ? RA_DTYPE_FP32 : m.model->dtype,
-                   .optimizer_residency =
-                       sink->on_cpu ? RA_RESIDENCY_CPU : RA_RESIDENCY_KEEP,
-                   .releases_grads = sink->on_cpu,
-                   .balance = sink->space->options.kind == RA_SPACE_COMMON &&
-                                      call->kind != RA_CALL_GENERATE &&
-                                      !ra_workload_is_even(w)
-                                  ? RA_BALANCE_TOKENS
-                                  : RA_BALANCE_SEQUENCES,
-                   .launch = call->kind == RA_CALL_GENERATE ? RA_LAUNCH_GRAPH
-                                                            : RA_LAUNCH_EAGER};
-  for (guint axis = 0; axis < RA_N_AXES; axis++)
-    m.plan.axis[axis] = (uint8_t)axis;
+  m.plan = plan_of(sink, call, m.model->dtype);
   for (uint32_t n = least; n < width && n <= n_all; n *= 2)
     if (width % n == 0 && (n & (n - 1)) == 0)
       make_mesh(&m, n);
   for (uint32_t n = width;
        n <= n_all && !ra_until_is_over(sink->space->options.until); n += width)
     make_mesh(&m, n);
+}
+
+/* TRUE if all shapes were rejected, and some of them for memory. */
+static gboolean
+lacks_memory(const RaSpaceSink *sink)
+{
+  uint32_t n_rejected = 0;
+
+  for (guint i = 0; i < RA_N_REJECTS; i++)
+    n_rejected += sink->n_rejected[i];
+  return n_rejected == sink->n_tried && sink->n_rejected[RA_REJECT_MEMORY] > 0;
+}
+
+void
+ra_space_fill(RaSpaceSink *sink)
+{
+  const RaSpace *space = sink->space;
+
+  fill(sink);
+  if (space->options.kind != RA_SPACE_COMMON ||
+      space->workload->calls[sink->call].kind != RA_CALL_TRAIN ||
+      !lacks_memory(sink) || ra_until_is_over(space->options.until))
+    return;
+  sink->on_cpu = TRUE;
+  fill(sink);
 }

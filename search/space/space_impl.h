@@ -11,8 +11,7 @@
 typedef struct {
   const RaSpace *space;
   uint32_t call;
-  gboolean on_cpu;    /* training steps its optimizer in host memory, and
-                         has no gradients between */
+  gboolean on_cpu;    /* in the second try: no gradients between either */
   GArray *candidates; /* nullable: RaCandidate, those accepted */
   GArray *rejected;   /* nullable: RaRejection of the others */
   uint32_t n_tried;
@@ -26,7 +25,8 @@ void ra_space_number_layouts(RaSpace *space);
 gboolean ra_space_lies_alike(const RaSpace *space, const RaPoint *point,
                              uint32_t a, uint32_t b);
 
-/* Tries all shapes of the sink's call and stores the results in @sink. */
+/* Tries all shapes of the sink's call and stores the results in @sink; training
+ * that fits nowhere by itself again with its optimizer on the CPU. */
 void ra_space_fill(RaSpaceSink *sink);
 
 /* A shape for which strategies are being made. */

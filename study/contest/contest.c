@@ -27,12 +27,6 @@ now_s(void)
   return (double)g_get_monotonic_time() * 1e-6;
 }
 
-static RaContender *
-at(const RaContest *contest, uint32_t i)
-{
-  return &g_array_index(contest->contenders, RaContender, i);
-}
-
 static void
 contender_clear(gpointer data)
 {
@@ -64,7 +58,7 @@ add_starts(RaField *field, RaContest *contest, const RaContestOptions *options)
   field->starts = g_array_new(FALSE, FALSE, sizeof(RaPoint));
   field->whose = g_array_new(FALSE, FALSE, sizeof(guint));
   for (guint i = 0; !contest->limited && i < contest->contenders->len; i++) {
-    RaContender *c = at(contest, i);
+    RaContender *c = ra_contender(contest, i);
     RaPoint point;
 
     if (!c->text || c->unsaid ||
@@ -290,7 +284,8 @@ next_start(const RaContest *contest, const RaField *field, const gboolean *done)
   guint next = RA_NONE;
 
   for (guint i = 0; i < field->starts->len; i++) {
-    const RaContender *c = at(contest, g_array_index(field->whose, guint, i));
+    const RaContender *c =
+        ra_contender(contest, g_array_index(field->whose, guint, i));
 
     if (done[i] || (best && best->fits && !c->fits) ||
         (best && best->fits == c->fits &&
@@ -322,7 +317,7 @@ score_starts(RaContest *contest, RaField *field,
       return;
     done[next] = TRUE;
     ra_evaluate(evaluator, point, &score);
-    at(contest, g_array_index(field->whose, guint, next))->call_s =
+    ra_contender(contest, g_array_index(field->whose, guint, next))->call_s =
         score.iteration_s;
     if (score.over_bytes > 0 || score.run_s >= RA_COST_NO_TIME_S ||
         ra_neighbours_value_s(field->space, &score) >= field->best_s)
@@ -346,7 +341,7 @@ run_tighter(RaContest *contest, RaContestRound *round, RaField *field,
   guint n_found = 0;
 
   for (guint i = 0; i < TIGHTER_TRIES; i++) {
-    const RaContender *last = at(contest, first);
+    const RaContender *last = ra_contender(contest, first);
     g_autofree char *name = NULL;
 
     if (last->refusal || last->fits || ra_until_is_over(options->whole) ||
@@ -536,7 +531,7 @@ run(RaContest *contest, RaSetup *setup, const RaContestOptions *options,
 gboolean
 ra_contest_may_win(const RaContest *contest, uint32_t i)
 {
-  const RaContender *c = at(contest, i);
+  const RaContender *c = ra_contender(contest, i);
 
   return c->text && c->fits && !c->unsaid &&
          (c->is_found || !contest->limited) &&
@@ -550,8 +545,9 @@ choose(RaContest *contest)
   for (guint i = 0; i < contest->contenders->len; i++) {
     if (ra_contest_may_win(contest, i) &&
         (contest->winner == RA_NONE ||
-         ra_objective_better(&contest->objective, &at(contest, i)->worth,
-                             &at(contest, contest->winner)->worth)))
+         ra_objective_better(&contest->objective,
+                             &ra_contender(contest, i)->worth,
+                             &ra_contender(contest, contest->winner)->worth)))
       contest->winner = i;
   }
 }

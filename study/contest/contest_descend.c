@@ -2,77 +2,12 @@
  * better at stage fidelity. */
 #include "config.h"
 
-#include <math.h>
-
-#include "graph/input/plan_write.h"
 #include "study/contest/contest_impl.h"
-#include "study/contest/neighbour.h"
 
 /* Plans replayed at each step down at stage fidelity, and most such steps:
  * chosen, as half of the time left bounds them where a time is given. */
 #define REPLAY_NEAR 16
 #define REPLAY_STEPS 8
-
-static RaContender *
-at(const RaContest *contest, uint32_t i)
-{
-  return &g_array_index(contest->contenders, RaContender, i);
-}
-
-/* --- contenders --- */
-
-RaContender *
-ra_contest_enter(RaContest *contest, const char *name)
-{
-  RaContender c = {.name = g_strdup(name), .call_s = (double)NAN};
-
-  g_array_append_val(contest->contenders, c);
-  return at(contest, contest->contenders->len - 1);
-}
-
-gboolean
-ra_contest_enter_point(RaContest *contest, const char *name,
-                       const RaField *field, const RaPoint *point,
-                       double call_s, const RaContestOptions *options,
-                       GError **error)
-{
-  RaPlanWords words = {.workload = options->workload,
-                       .cluster = options->cluster,
-                       .system = options->system};
-  RaContender *c = ra_contest_enter(contest, name);
-  RaPlan *plan;
-
-  c->is_found = TRUE;
-  c->point = *point;
-  c->call_s = call_s;
-  if (field->says && (c->text = ra_sayable_text(field->says, point)))
-    return TRUE;
-  plan = ra_space_plan_new(field->space, point);
-  plan->cluster = field->cluster; /* whose nodes may be wider */
-  c->text = ra_plan_write(plan, &words, error);
-  ra_space_plan_free(plan);
-  return c->text != NULL;
-}
-
-gboolean
-ra_contest_enter_near(RaContest *contest, const char *from,
-                      const RaField *field, const RaPoint *point, guint n,
-                      const RaContestOptions *options, GError **error)
-{
-  g_autoptr(GArray) near =
-      field->says ? ra_sayable_near(field->says, field->costs, point, n)
-                  : ra_neighbours(field->costs, point, n);
-
-  for (guint i = 0; i < near->len; i++) {
-    const RaNeighbour *one = &g_array_index(near, RaNeighbour, i);
-    g_autofree char *name = g_strdup_printf("%s.%u", from, i + 2);
-
-    if (!ra_contest_enter_point(contest, name, field, &one->point,
-                                one->score.iteration_s, options, error))
-      return FALSE;
-  }
-  return TRUE;
-}
 
 /* --- the best of them --- */
 
@@ -82,11 +17,12 @@ static uint32_t
 best_since(const RaContest *contest, guint first, uint32_t best)
 {
   for (guint i = first; i < contest->contenders->len; i++) {
-    const RaContender *c = at(contest, i);
+    const RaContender *c = ra_contender(contest, i);
 
     if (ra_contest_may_win(contest, i) && (c->is_found || c->is_start) &&
-        (best == RA_NONE || ra_objective_better(&contest->objective, &c->worth,
-                                                &at(contest, best)->worth)))
+        (best == RA_NONE ||
+         ra_objective_better(&contest->objective, &c->worth,
+                             &ra_contender(contest, best)->worth)))
       best = i;
   }
   return best;
@@ -117,10 +53,10 @@ keep_better(RaContest *contest, guint first, uint32_t *best,
     return FALSE;
   }
   if (found != first) {
-    RaContender other = *at(contest, first);
+    RaContender other = *ra_contender(contest, first);
 
-    *at(contest, first) = *at(contest, found);
-    *at(contest, found) = other;
+    *ra_contender(contest, first) = *ra_contender(contest, found);
+    *ra_contender(contest, found) = other;
   }
   g_array_set_size(contest->contenders, first + 1);
   *best = first;
@@ -167,30 +103,8 @@ step_down(RaContest *contest, const char *name, const RaField *field,
     return FALSE;
   if (!keep_better(contest, first, best, setup, options))
     return TRUE;
-  g_free(at(contest, *best)->name);
-  at(contest, *best)->name = g_strdup(name);
-  return TRUE;
-}
-
-/* In the field, to a neighbour of one candidate each. */
-static gboolean
-descend_field(RaContest *contest, const RaField *field, const RaSetup *setup,
-              const RaContestOptions *options, uint32_t *best, GError **error)
-{
-  uint32_t last = RA_NONE;
-
-  for (guint step = 1; *best != last && step <= REPLAY_STEPS; step++) {
-    g_autofree char *name = g_strdup_printf("search-down.%u", step);
-    RaPoint point = at(contest, *best)->point;
-
-    if (ra_until_is_over(options->whole))
-      return TRUE;
-    if (at(contest, *best)->is_start && !field->says)
-      know_beside(field, &point);
-    last = *best;
-    if (!step_down(contest, name, field, &point, setup, options, best, error))
-      return FALSE;
-  }
+  g_free(ra_contender(contest, *best)->name);
+  ra_contender(contest, *best)->name = g_strdup(name);
   return TRUE;
 }
 
@@ -247,24 +161,30 @@ open_details(RaField *details, const RaField *field, const RaContender *best,
   return TRUE;
 }
 
-/* From the best to details that no rule chose, one call at a time. */
+/* From the best to neighbours in the field or, if @fine, to details that no
+ * rule chose, one call at a time. */
 static gboolean
-descend_details(RaContest *contest, const RaField *field, const RaSetup *setup,
-                const RaContestOptions *options, uint32_t *best, GError **error)
+descend(RaContest *contest, const RaField *field, gboolean fine,
+        const RaSetup *setup, const RaContestOptions *options, uint32_t *best,
+        GError **error)
 {
   uint32_t last = RA_NONE;
 
   for (guint step = 1; *best != last && step <= REPLAY_STEPS; step++) {
-    g_autofree char *name = g_strdup_printf("search-fine.%u", step);
+    g_autofree char *name =
+        g_strdup_printf(fine ? "search-fine.%u" : "search-down.%u", step);
     g_auto(RaField) details = {NULL};
-    RaPoint point;
+    RaPoint point = ra_contender(contest, *best)->point;
 
     last = *best;
     if (ra_until_is_over(options->whole) ||
-        !open_details(&details, field, at(contest, *best), options, &point))
+        (fine && !open_details(&details, field, ra_contender(contest, *best),
+                               options, &point)))
       return TRUE;
-    if (!step_down(contest, name, &details, &point, setup, options, best,
-                   error))
+    if (!fine && ra_contender(contest, *best)->is_start && !field->says)
+      know_beside(field, &point);
+    if (!step_down(contest, name, fine ? &details : field, &point, setup,
+                   options, best, error))
       return FALSE;
   }
   return TRUE;
@@ -285,10 +205,11 @@ ra_contest_descend(RaContest *contest, const RaField *field,
   best = surest_since(contest, 0, RA_NONE, setup, &timed);
   if (best == RA_NONE)
     return TRUE;
-  if (!descend_field(contest, field, setup, &timed, &best, error))
+  if (!descend(contest, field, FALSE, setup, &timed, &best, error))
     return FALSE;
+  if (options->kind != RA_SPACE_COMMON || options->prove_s > 0 ||
+      contest->limited || field->says)
+    return TRUE;
   half = half_of(options);
-  return options->kind != RA_SPACE_COMMON || options->prove_s > 0 ||
-         contest->limited || field->says ||
-         descend_details(contest, field, setup, &timed, &best, error);
+  return descend(contest, field, TRUE, setup, &timed, &best, error);
 }

@@ -58,6 +58,12 @@ double ra_field_bound_s(const RaField *field);
 void ra_field_clear(RaField *field);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(RaField, ra_field_clear)
 
+static inline RaContender *
+ra_contender(const RaContest *contest, uint32_t i)
+{
+  return &g_array_index(contest->contenders, RaContender, i);
+}
+
 /* Enters a contender without a plan; it is valid until the next enters. */
 RaContender *ra_contest_enter(RaContest *contest, const char *name);
 

@@ -118,7 +118,7 @@ gboolean
 ra_contest_confirm(RaContest *contest, guint i, const RaSetup *setup,
                    const RaContestOptions *options)
 {
-  RaContender *c = &g_array_index(contest->contenders, RaContender, i);
+  RaContender *c = ra_contender(contest, i);
   guint n = options->n_draws > 1 ? options->n_draws - 1 : 0;
   g_autofree double *peak_bytes = g_new0(double, n + 1);
   g_autofree gboolean *fits = g_new0(gboolean, n + 1);
@@ -183,7 +183,7 @@ run_one(guint index, guint thread, gpointer data)
 {
   Job *job = data;
   guint i = job->are_families ? (guint)order[index] : job->first + index;
-  RaContender *c = &g_array_index(job->contest->contenders, RaContender, i);
+  RaContender *c = ra_contender(job->contest, i);
 
   (void)thread;
   if (job->are_families &&
