@@ -321,9 +321,10 @@ count_on_cpu(const SearchCase *c, uint32_t *out_n, uint32_t *out_n_on_cpu)
 }
 
 /* 70.6e9 parameters have 18 bytes each in training: 148 GiB of each of 8 GPUs,
- * more than there are; with the optimizer's 12 in host memory 49.  Then that is
- * where it is, in all candidates, and their times and peaks are the
- * simulator's; what was rejected is listed as often as it is counted.  On 64 GPUs, 18 GiB of each, it stays, as it is faster. */
+ * more than there are; with the optimizer's 12 in host memory 49.  Then that
+ * is where it is, in all candidates, and their times and peaks are the
+ * simulator's; what was rejected is listed as often as it is counted.  On 64
+ * GPUs, 18 GiB of each, it stays, as it is faster. */
 START_TEST(on_cpu)
 {
   const char *one[] = {"cluster.nodes=1", "workload.prompts=16",
