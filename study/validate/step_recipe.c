@@ -640,7 +640,8 @@ set_turns(Maker *m)
         (uint32_t)((m->prompt - AGENT_PROMPT_TOKENS) / (turns - 1));
     m->prompt = AGENT_PROMPT_TOKENS;
   }
-  r->async = (RaRecipeAsync){0};
+  if (habits[m->habit].framework == RA_FRAMEWORK_SLIME)
+    r->async = (RaRecipeAsync){0};
 }
 
 static gboolean
