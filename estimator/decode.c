@@ -152,6 +152,7 @@ ra_estimator_decode(const RaEstimator *estimator, const RaShard *shard,
   /* Host-bound: the device's growth hides behind the launches until it has
    * caught up with them.  A list has no host ops of its own, so all of host_s
    * is waiting. */
+  out_line->compute_s_per_token = slope;
   if (shard->launch == RA_LAUNCH_EAGER && out_line->cost.host_s > 0) {
     if (slope > 0)
       until = MIN(until,
@@ -162,4 +163,47 @@ ra_estimator_decode(const RaEstimator *estimator, const RaShard *shard,
   out_line->s_per_token = slope;
   out_line->from_tokens = kv_tokens;
   out_line->until_tokens = until;
+}
+
+/* A power of two of tokens a sequence, of @n_sequences, that @kv_tokens reach.
+ * Tables of attention have their knots there. */
+static uint64_t
+anchor_tokens(uint32_t n_sequences, uint64_t kv_tokens)
+{
+  return (uint64_t)n_sequences
+         << (63 - __builtin_clzll(kv_tokens / n_sequences));
+}
+
+void
+ra_estimator_decode_line(const RaEstimator *estimator, const RaShard *shard,
+                         const RaPiece *piece, uint32_t n_sequences,
+                         uint64_t kv_tokens, RaDecodeLine *out_line)
+{
+  RaLineSubject subject = {.shard = *shard,
+                           .first_layer = piece->first_layer,
+                           .n_layers = piece->n_layers,
+                           .ends = piece->has_embedding * 2u + piece->has_head,
+                           .n_sequences = n_sequences};
+  RaKnownLines *known = NULL;
+
+  if (kv_tokens < n_sequences || shard->zero_ranks > 1 ||
+      ra_estimator_has_reuse(estimator)) {
+    ra_estimator_decode(estimator, shard, piece, n_sequences, kv_tokens,
+                        out_line);
+    return;
+  }
+  subject.anchor_tokens = anchor_tokens(n_sequences, kv_tokens);
+  out_line->until_tokens = subject.anchor_tokens - 1;
+  if (estimator->lines)
+    known = ra_lines_memo_at(estimator->lines, &subject);
+  for (guint i = 0; kv_tokens > out_line->until_tokens; i++) {
+    if (known && i < known->n) {
+      *out_line = known->lines[i];
+      continue;
+    }
+    ra_estimator_decode(estimator, shard, piece, n_sequences,
+                        out_line->until_tokens + 1, out_line);
+    if (known && i < RA_LINES_MAX)
+      known->lines[known->n++] = *out_line;
+  }
 }

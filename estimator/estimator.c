@@ -282,6 +282,7 @@ ra_estimator_fork(const RaEstimator *estimator)
   RaEstimator *fork = g_memdup2(estimator, sizeof *estimator);
 
   fork->memo = ra_op_memo_new();
+  fork->lines = ra_lines_memo_new();
   fork->is_fork = TRUE;
   for (guint k = 1; k < fork->n_kinds; k++)
     fork->kinds[k] = ra_estimator_fork(estimator->kinds[k]);
@@ -298,6 +299,7 @@ ra_estimator_free(RaEstimator *estimator)
   for (guint k = 1; k < estimator->n_kinds; k++)
     ra_estimator_free(estimator->kinds[k]);
   ra_op_memo_free(estimator->memo);
+  ra_lines_memo_free(estimator->lines);
   g_free(estimator);
 }
 

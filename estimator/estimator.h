@@ -46,11 +46,12 @@ typedef struct {
  *     for from_tokens <= K <= until_tokens
  *
  * The slope is compute.  It is zero while the host is the bound: compute_s then
- * grows as host_s shrinks, and cost is their split at from_tokens. */
+ * grows by compute_s_per_token, and host_s shrinks by as much. */
 typedef struct {
-  RaCost cost;           /* at from_tokens */
-  double s_per_token;    /* slope of total_s, >= 0 */
-  uint64_t from_tokens;  /* requested K */
+  RaCost cost;                /* at from_tokens */
+  double s_per_token;         /* slope of total_s, >= 0 */
+  double compute_s_per_token; /* of compute_s, >= s_per_token */
+  uint64_t from_tokens;
   uint64_t until_tokens; /* last K of this piece, >= from_tokens; UINT64_MAX:
                             no limit */
 } RaDecodeLine;
@@ -63,14 +64,15 @@ ra_decode_line_cost(const RaDecodeLine *line, double n_active,
                     uint64_t kv_tokens, uint64_t n_steps)
 {
   double m = (double)n_steps;
-  double grown_s =
-      line->s_per_token * (m * (double)(kv_tokens - line->from_tokens) +
-                           n_active * (m * (m - 1) / 2));
+  double tokens = m * (double)(kv_tokens - line->from_tokens) +
+                  n_active * (m * (m - 1) / 2);
+  double grown_s = line->s_per_token * tokens;
+  double computed_s = line->compute_s_per_token * tokens;
 
   return (RaCost){.total_s = m * line->cost.total_s + grown_s,
-                  .compute_s = m * line->cost.compute_s + grown_s,
+                  .compute_s = m * line->cost.compute_s + computed_s,
                   .comm_s = m * line->cost.comm_s,
-                  .host_s = m * line->cost.host_s,
+                  .host_s = m * line->cost.host_s - (computed_s - grown_s),
                   .beside_s = m * line->cost.beside_s};
 }
 
@@ -157,11 +159,14 @@ gboolean ra_estimator_is_real(const RaEstimator *estimator);
  * ra_estimator_fork:
  * @estimator: borrowed, outlives the fork; completely set up
  *
- * The same estimator for one thread alone, with a memo of the costs of ops
- * (estimator/memo.h).  Results are equal to the last bit.  It is 4 times as
- * fast if most ops repeat, as those of a task graph's works do.
+ * The same estimator for one thread alone, with a memo of the costs of ops and
+ * of the lines of decode steps (estimator/memo.h).  Results are equal to the
+ * last bit.  It is 4 times as fast if most ops repeat, as those of a task
+ * graph's works do.  Models of the shards that it is asked about outlive it.
  *
- * Cost: 0.6 MB.   Returns: (transfer full): ra_estimator_free() it
+ * Cost: at most 3.3 MB, by what is asked
+ *
+ * Returns: (transfer full): ra_estimator_free() it
  */
 RaEstimator *ra_estimator_fork(const RaEstimator *estimator);
 
@@ -253,7 +258,8 @@ void ra_estimator_work_op_s(const RaEstimator *estimator,
  * @n_sequences: sequences of the step, >= 1
  * @kv_tokens: K, total tokens attended to
  *
- * One decode step of a stage at K, and the line that it follows as K grows.
+ * One decode step of a stage at K = from_tokens of @out_line, and the line that
+ * it follows as K grows.
  *
  * Under ZeRO 3, which shards the weights, the step gathers them unit by unit
  * (embedding, each layer, head), each while the unit before it computes.  Two
@@ -271,6 +277,21 @@ void ra_estimator_work_op_s(const RaEstimator *estimator,
 void ra_estimator_decode(const RaEstimator *estimator, const RaShard *shard,
                          const RaPiece *piece, uint32_t n_sequences,
                          uint64_t kv_tokens, RaDecodeLine *out_line);
+
+/**
+ * ra_estimator_decode_line:
+ *
+ * The line of ra_estimator_decode() that holds at K, the same for all K of its
+ * piece: it begins where one would that starts from the highest power of two of
+ * tokens a sequence that K reaches.  A fork knows it the second time.  (A step
+ * that gathers its weights, or whose GEMMs depend on reuse, has one from K on.)
+ *
+ * Cost: that of some ra_estimator_decode(); 40 ns of a line that is known
+ */
+void ra_estimator_decode_line(const RaEstimator *estimator,
+                              const RaShard *shard, const RaPiece *piece,
+                              uint32_t n_sequences, uint64_t kv_tokens,
+                              RaDecodeLine *out_line);
 
 /* TRUE if the GEMMs of a decode step depend on the reuse distance of their
  * weights (graph/op/op_reuse.h): the profile has "gemm.fp32.reuse".  Steps with

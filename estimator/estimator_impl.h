@@ -58,6 +58,7 @@ struct _RaEstimator {
   gboolean is_real;                      /* calls cost what ReaL estimates */
   gboolean is_fork;                      /* memory of laws belongs to another */
   RaOpMemo *memo;                        /* memo of a fork; else NULL */
+  RaLinesMemo *lines;                     /* likewise */
   RaEstimator *kinds[RA_NODE_KINDS_MAX]; /* further kinds of nodes, from 1 on;
                                             owned */
   guint n_kinds;                         /* >= 1 */

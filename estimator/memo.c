@@ -1,4 +1,4 @@
-/* A direct-mapped cache of op costs. */
+/* Direct-mapped caches of op costs and of lines of decode steps. */
 #include "config.h"
 
 #include <string.h>
@@ -31,15 +31,13 @@ ra_op_memo_free(RaOpMemo *memo)
   g_free(memo);
 }
 
-/* The slot of an op: a multiplication a word, of which the high bits count. */
+/* A multiplication a word, of which the high @bits count. */
 static guint
-slot_of(const RaOp *op)
+slot_of(uint64_t h, const uint64_t *words, guint n_words, guint bits)
 {
-  uint64_t h = op->kind | (uint64_t)op->dtype << 8 | (uint64_t)op->flags << 16;
-
-  for (guint i = 0; i < RA_OP_DIMS; i++)
-    h = (h ^ op->dim[i]) * UINT64_C(0x9e3779b97f4a7c15);
-  return (guint)(h >> (64 - MEMO_BITS));
+  for (guint i = 0; i < n_words; i++)
+    h = (h ^ words[i]) * UINT64_C(0x9e3779b97f4a7c15);
+  return (guint)(h >> (64 - bits));
 }
 
 static gboolean
@@ -53,11 +51,49 @@ double
 ra_op_memo_s(RaOpMemo *memo, const RaEstimator *estimator, const RaOp *op,
              RaOpMemoAsk ask)
 {
-  guint slot = slot_of(op);
+  uint64_t kind =
+      op->kind | (uint64_t)op->dtype << 8 | (uint64_t)op->flags << 16;
+  guint slot = slot_of(kind, op->dim, RA_OP_DIMS, MEMO_BITS);
 
   if (same_op(&memo->ops[slot], op))
     return memo->seconds[slot];
   memo->ops[slot] = *op;
   memo->seconds[slot] = ask(estimator, op);
   return memo->seconds[slot];
+}
+
+/* Subjects kept, of 0.3 KB each: those of a call with a thousand sequences at a
+ * time are a few thousand. */
+#define LINE_BITS 13
+
+struct _RaLinesMemo {
+  RaKnownLines at[1 << LINE_BITS]; /* 0 sequences: none */
+};
+
+RaLinesMemo *
+ra_lines_memo_new(void)
+{
+  return g_new0(RaLinesMemo, 1);
+}
+
+void
+ra_lines_memo_free(RaLinesMemo *memo)
+{
+  g_free(memo);
+}
+
+RaKnownLines *
+ra_lines_memo_at(RaLinesMemo *memo, const RaLineSubject *subject)
+{
+  uint64_t words[sizeof *subject / sizeof(uint64_t)];
+  RaKnownLines *at;
+
+  G_STATIC_ASSERT(sizeof words == sizeof *subject);
+  memcpy(words, subject, sizeof words);
+  at = &memo->at[slot_of(0, words, G_N_ELEMENTS(words), LINE_BITS)];
+  if (memcmp(&at->subject, subject, sizeof *subject) != 0) {
+    at->subject = *subject;
+    at->n = 0;
+  }
+  return at;
 }

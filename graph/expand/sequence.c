@@ -319,6 +319,33 @@ compare_lengths(const void *a, const void *b)
   return x->sequence < y->sequence ? -1 : x->sequence > y->sequence;
 }
 
+/* Restores the heap of batches @heap under its root, of which the tokens grew:
+ * the fewest tokens first, of equal ones the first batch. */
+static void
+sift_fewest(uint32_t *heap, uint32_t n, const RaBatch *batches)
+{
+  uint32_t moved = heap[0], at = 0;
+  uint64_t tokens = batches[moved].q_tokens;
+
+  for (uint32_t child = 1; child < n; child = 2 * at + 1) {
+    uint64_t least = batches[heap[child]].q_tokens;
+
+    if (child + 1 < n) {
+      uint64_t right = batches[heap[child + 1]].q_tokens;
+
+      if (right < least || (right == least && heap[child + 1] < heap[child])) {
+        child++;
+        least = right;
+      }
+    }
+    if (tokens < least || (tokens == least && moved < heap[child]))
+      break;
+    heap[at] = heap[child];
+    at = child;
+  }
+  heap[at] = moved;
+}
+
 /* Each sequence, the longest first, goes to the batch with the fewest tokens,
  * of equal ones to the first; so a batch's first is its longest. */
 static void
@@ -326,26 +353,27 @@ cut_evenly(const RaSequenceSet *set, uint32_t first, uint32_t n, uint32_t m,
            RaBatch *out_batches, uint64_t *out_longest)
 {
   g_autofree RaEnding *ranked = g_new(RaEnding, n);
+  g_autofree uint32_t *heap = g_new(uint32_t, m);
 
   for (uint32_t i = 0; i < n; i++)
     ranked[i] = (RaEnding){set->tokens[first + i + 1] - set->tokens[first + i],
                            first + i};
   qsort(ranked, n, sizeof *ranked, compare_lengths);
   memset(out_batches, 0, m * sizeof *out_batches);
+  for (uint32_t k = 0; k < m; k++)
+    heap[k] = k;
   for (uint32_t i = 0; i < n; i++) {
     RaBatch one =
         ra_sequence_set_batch(set, ranked[i].sequence, ranked[i].sequence + 1);
-    RaBatch *to = out_batches;
+    RaBatch *to = &out_batches[heap[0]];
 
-    for (uint32_t k = 1; k < m; k++)
-      if (out_batches[k].q_tokens < to->q_tokens)
-        to = &out_batches[k];
     if (to->n_sequences == 0)
-      out_longest[to - out_batches] = one.q_tokens;
+      out_longest[heap[0]] = one.q_tokens;
     to->n_sequences += one.n_sequences;
     to->q_tokens += one.q_tokens;
     to->kv_tokens += one.kv_tokens;
     to->pairs += one.pairs;
+    sift_fewest(heap, m, out_batches);
   }
 }
 

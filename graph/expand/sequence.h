@@ -80,7 +80,7 @@ RaBatch ra_sequence_set_batch(const RaSequenceSet *set, uint32_t first,
  * @out_batches: (array length=m): the micro-batches, with their padding
  *
  * Cost: O(m), with RA_PADDING_MICRO_BATCH O(n); by RA_BALANCE_TOKENS
- * O(n (log n + m)).
+ * O(n log n).
  */
 void ra_sequence_set_cut(const RaSequenceSet *set, uint32_t first, uint32_t n,
                          uint32_t m, const RaCallPlan *how,

@@ -141,19 +141,23 @@ slowest_line(const Replica *replica, uint32_t stage, uint32_t n_sequences,
              uint64_t kv_tokens, RaDecodeLine *out_line)
 {
   uint64_t until_tokens = UINT64_MAX;
-  guint n = 0;
+  double most_s = -1;
 
   for (guint k = 0; k < ra_estimator_n_kinds(replica->estimator); k++) {
     RaDecodeLine line;
+    double step_s;
 
     if (!(replica->kinds[stage] >> k & 1))
       continue;
-    ra_estimator_decode(ra_estimator_kind(replica->estimator, k),
-                        replica->shard, &replica->dynamic->pieces[stage],
-                        n_sequences, kv_tokens, &line);
+    ra_estimator_decode_line(ra_estimator_kind(replica->estimator, k),
+                             replica->shard, &replica->dynamic->pieces[stage],
+                             n_sequences, kv_tokens, &line);
     until_tokens = MIN(until_tokens, line.until_tokens);
-    if (n++ == 0 || line.cost.total_s > out_line->cost.total_s)
+    step_s = ra_decode_line_cost(&line, n_sequences, kv_tokens, 1).total_s;
+    if (step_s > most_s) {
+      most_s = step_s;
       *out_line = line;
+    }
   }
   out_line->until_tokens = until_tokens;
 }
@@ -168,9 +172,9 @@ estimator_line(const void *context, uint32_t stage, uint32_t n_sequences,
     slowest_line(replica, stage, n_sequences, kv_tokens, out_line);
     return;
   }
-  ra_estimator_decode(replica->estimator, replica->shard,
-                      &replica->dynamic->pieces[stage], n_sequences, kv_tokens,
-                      out_line);
+  ra_estimator_decode_line(replica->estimator, replica->shard,
+                           &replica->dynamic->pieces[stage], n_sequences,
+                           kv_tokens, out_line);
 }
 
 static double

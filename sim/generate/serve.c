@@ -285,8 +285,8 @@ replica_line(gconstpointer context, uint32_t n_sequences, uint64_t kv_tokens,
 {
   const RaServeReplica *replica = context;
 
-  ra_estimator_decode(replica->estimator, replica->shard, replica->piece,
-                      n_sequences, kv_tokens, out_line);
+  ra_estimator_decode_line(replica->estimator, replica->shard, replica->piece,
+                           n_sequences, kv_tokens, out_line);
 }
 
 static void

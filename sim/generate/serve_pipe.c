@@ -26,21 +26,11 @@ typedef struct {
   GArray *away;        /* Return */
 } Group;
 
-#define N_KNOWN 4096 /* lengths of a long sequence, on some stages */
-
-/* A line of the source and its arguments. */
-typedef struct {
-  uint32_t stage, n_sequences; /* 0 sequences: none is known */
-  uint64_t kv_tokens;
-  RaDecodeLine line;
-} Known;
-
 typedef struct {
   const RaServePipeSource *source;
   const RaDynamic *dynamic;
   Group *groups;  /* (n_groups) */
   uint32_t *like; /* (n_stages) first stage with the same times */
-  Known *known;   /* (N_KNOWN) the last line of each hash */
   RaStageClock clock;
   RaCost *costs; /* (n_stages) of a lap */
   RaServeResult *result;
@@ -100,23 +90,6 @@ fetch(Pipe *pipe, Group *group)
   return TRUE;
 }
 
-/* The source's line, computed unless it is known. */
-static RaDecodeLine
-find_line(Pipe *pipe, uint32_t stage, uint32_t n_sequences, uint64_t kv_tokens)
-{
-  uint64_t hash = (kv_tokens * 31 + n_sequences) * 31 + stage;
-  Known *known = &pipe->known[hash % N_KNOWN];
-
-  if (known->n_sequences != n_sequences || known->kv_tokens != kv_tokens ||
-      known->stage != stage) {
-    *known = (Known){stage, n_sequences, kv_tokens, {.until_tokens = 0}};
-    pipe->source->line(pipe->source->context, stage, n_sequences, kv_tokens,
-                       &known->line);
-    pipe->result->n_evaluated++;
-  }
-  return known->line;
-}
-
 /* Cost of the step in hand on @stage. */
 static RaCost
 step_cost(Pipe *pipe, Group *group, uint32_t stage)
@@ -132,8 +105,10 @@ step_cost(Pipe *pipe, Group *group, uint32_t stage)
     pipe->result->n_evaluated++;
     return cost;
   }
-  if (kv_tokens > line->until_tokens)
-    *line = find_line(pipe, stage, stretch->n_decoding, kv_tokens);
+  if (kv_tokens > line->until_tokens) {
+    source->line(source->context, stage, stretch->n_decoding, kv_tokens, line);
+    pipe->result->n_evaluated++;
+  }
   return ra_decode_line_cost(line, stretch->n_decoding, kv_tokens, 1);
 }
 
@@ -258,12 +233,10 @@ ra_serve_pipe(const RaServePipeSource *source, const RaDynamic *dynamic,
   g_autofree Group *groups = g_new0(Group, dynamic->n_groups);
   g_autofree RaCost *costs = g_new(RaCost, dynamic->n_stages);
   g_autofree uint32_t *like = g_new(uint32_t, dynamic->n_stages);
-  g_autofree Known *known = g_new0(Known, N_KNOWN);
   Pipe pipe = {.source = source,
                .dynamic = dynamic,
                .groups = groups,
                .like = like,
-               .known = known,
                .costs = costs,
                .result = inout_result};
   Group *group;
@@ -304,19 +277,23 @@ replica_line(gconstpointer context, uint32_t stage, uint32_t n_sequences,
 {
   const RaServePipe *r = context;
   uint64_t until_tokens = UINT64_MAX;
-  guint n = 0;
+  double most_s = -1;
 
   for (guint k = 0; k < ra_estimator_n_kinds(r->estimator); k++) {
     RaDecodeLine line;
+    double step_s;
 
     if (!is_of_kind(r, stage, k))
       continue;
-    ra_estimator_decode(ra_estimator_kind(r->estimator, k), r->shard,
-                        &r->dynamic->pieces[stage], n_sequences, kv_tokens,
-                        &line);
+    ra_estimator_decode_line(ra_estimator_kind(r->estimator, k), r->shard,
+                             &r->dynamic->pieces[stage], n_sequences, kv_tokens,
+                             &line);
     until_tokens = MIN(until_tokens, line.until_tokens);
-    if (n++ == 0 || line.cost.total_s > out_line->cost.total_s)
+    step_s = ra_decode_line_cost(&line, n_sequences, kv_tokens, 1).total_s;
+    if (step_s > most_s) {
+      most_s = step_s;
       *out_line = line;
+    }
   }
   out_line->until_tokens = until_tokens;
 }

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/rng.h"
 #include "estimator/fit.h"
 #include "tests/support/check_main.h"
 #include "tests/support/estimator_fixture.h"
@@ -531,6 +532,63 @@ START_TEST(test_fork)
 }
 END_TEST
 
+/* Lines of decode steps, eager (bound by the host while they are short) and as
+ * a graph: at K a line has what the step at K costs, split alike, to rounding;
+ * its other end asks for the same line; and a fork, also one that has met more
+ * subjects than it keeps, has the same bits as its estimator, which computes
+ * each anew.  Faults: a subject without its launch; compute that does not grow
+ * while the host is the bound. */
+START_TEST(test_lines)
+{
+  g_autoptr(Bench) b = bench_new(profile_text_shipped("h100-sxm"));
+  g_autoptr(RaEstimator) fork = ra_estimator_fork(b->estimator);
+  g_autoptr(RaModel) m = NULL;
+  RaModelShape shape;
+  RaRng rng = ra_rng_init(1, 0);
+  guint n_bound = 0, n_long = 0;
+
+  ra_model_shape_init(&shape, RA_MLP_GATED);
+  shape.layers = 4;
+  shape.hidden = 1024;
+  shape.heads = 8;
+  shape.kv_heads = 2;
+  shape.ffn = 2816;
+  shape.vocab = 32000;
+  m = ra_model_from_shape(&shape, NULL);
+  for (guint i = 0; i < 40000; i++) {
+    RaShard shard = {.model = m,
+                     .tp = 1,
+                     .tp_ranks_per_node = 1,
+                     .tp_groups_per_node = 1,
+                     .dtype = RA_DTYPE_BF16,
+                     .launch = i % 2 ? RA_LAUNCH_EAGER : RA_LAUNCH_GRAPH};
+    RaPiece piece = {.n_layers = m->n_layers, .has_head = i % 3 == 0};
+    uint32_t n = 1 + (uint32_t)(ra_rng_bits(&rng) % 512);
+    uint64_t k = n + ra_rng_bits(&rng) % ((uint64_t)n * 20000);
+    RaDecodeLine line, other, exact;
+    RaCost cost;
+
+    ra_estimator_decode_line(fork, &shard, &piece, n, k, &line);
+    ck_assert(line.from_tokens <= k && k <= line.until_tokens);
+    ra_estimator_decode_line(b->estimator, &shard, &piece, n, k, &other);
+    ck_assert_mem_eq(&line, &other, sizeof line);
+    ra_estimator_decode_line(fork, &shard, &piece, n, line.from_tokens, &other);
+    ck_assert_mem_eq(&line, &other, sizeof line);
+    ra_estimator_decode(b->estimator, &shard, &piece, n, k, &exact);
+    cost = ra_decode_line_cost(&line, n, k, 1);
+    ck_assert_double_eq_tol(cost.total_s, exact.cost.total_s,
+                            1e-9 * exact.cost.total_s);
+    ck_assert_double_eq_tol(cost.compute_s, exact.cost.compute_s,
+                            1e-9 * exact.cost.total_s);
+    ck_assert_double_eq_tol(cost.host_s, exact.cost.host_s,
+                            1e-9 * exact.cost.total_s);
+    n_bound += line.compute_s_per_token > line.s_per_token;
+    n_long += k > line.from_tokens;
+  }
+  ck_assert(n_bound > 1000 && n_long > 30000);
+}
+END_TEST
+
 /* A law that is missing is said by name; fp8's may be. */
 START_TEST(test_missing_law)
 {
@@ -598,6 +656,7 @@ estimator_suite(void)
   tcase_add_test(tcase, test_fp8_cache);
   tcase_add_test(tcase, test_work);
   tcase_add_test(tcase, test_fork);
+  tcase_add_test(tcase, test_lines);
   tcase_add_test(tcase, test_missing_law);
   suite_add_tcase(suite, tcase);
   return suite;

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "base/rng.h"
 #include "graph/expand/lane.h"
 #include "graph/expand/sequence.h"
 #include "tests/support/check_main.h"
@@ -335,6 +336,10 @@ START_TEST(test_sequence_sums)
 }
 END_TEST
 
+#define EVEN_HEAD                                                              \
+  "[workload]\nformat = 1\nalgorithm = ppo\ndataset = prompts\n"               \
+  "prompts = 32\nprompt-length = fixed(4)\nresponse-length = fixed(4)\n"
+
 /* Lengths 9, 7, 6, 5, 3, 3, 2, 1 in 3 micro-batches of even tokens: the longest
  * first, to the emptiest, gives 9 + 3, 7 + 3 + 2, 6 + 5 + 1, 12 each; in their
  * order, 3 batches of 2 of the first 6 have 16, 11 and 6.  Padded to the
@@ -343,9 +348,6 @@ END_TEST
  * grows. */
 START_TEST(test_even_cut)
 {
-  static const char *const head =
-      "[workload]\nformat = 1\nalgorithm = ppo\ndataset = prompts\n"
-      "prompts = 32\nprompt-length = fixed(4)\nresponse-length = fixed(4)\n";
   const uint64_t tokens[] = {0, 9, 16, 22, 27, 30, 33, 35, 36};
   const struct {
     RaCallPlan how;
@@ -357,7 +359,7 @@ START_TEST(test_even_cut)
   const uint32_t padded[] = {18, 21, 18};
   RaCallPlan even = {.balance = RA_BALANCE_TOKENS};
   uint64_t pairs[9] = {0};
-  PlanText *t = make(head, spread_plan, 1);
+  PlanText *t = make(EVEN_HEAD, spread_plan, 1);
   g_autoptr(RaArena) arena = ra_arena_new(0);
   RaSequenceSet s = *ra_sequence_set_new(arena, t->plan, 0, 0, 7);
   RaBatch out[3];
@@ -388,6 +390,46 @@ START_TEST(test_even_cut)
     ra_sequence_set_cut(&s, 0, 6, 3, &in_order[k].how, out);
     for (guint i = 0; i < 3; i++)
       ck_assert_uint_eq(out[i].q_tokens, in_order[k].tokens[i]);
+  }
+  plan_text_free(t);
+}
+END_TEST
+
+/* 240 sequences of 1 to 40 tokens, many alike, in 2 to 60 micro-batches: as a
+ * search of all batches for the emptiest has them.  Faults: of equally empty
+ * ones another than the first; a heap restored at one child alone. */
+START_TEST(test_even_cut_search)
+{
+  enum { N = 240 };
+  PlanText *t = make(EVEN_HEAD, spread_plan, 1);
+  g_autoptr(RaArena) arena = ra_arena_new(0);
+  RaSequenceSet s = *ra_sequence_set_new(arena, t->plan, 0, 0, 7);
+  RaCallPlan even = {.balance = RA_BALANCE_TOKENS};
+  uint64_t tokens[N + 1] = {0}, pairs[N + 1] = {0};
+  RaRng rng = ra_rng_init(3, 0);
+
+  for (guint i = 0; i < N; i++)
+    tokens[i + 1] = tokens[i] + 1 + ra_rng_bits(&rng) % 40;
+  s.tokens = tokens;
+  s.pairs = pairs;
+  for (uint32_t m = 2; m <= 60; m++) {
+    RaBatch out[60];
+    uint64_t sum[60] = {0};
+
+    for (uint64_t n = 40; n > 0; n--)
+      for (guint i = 0; i < N; i++) {
+        uint32_t to = 0;
+
+        if (tokens[i + 1] - tokens[i] != n)
+          continue;
+        for (uint32_t k = 1; k < m; k++)
+          if (sum[k] < sum[to])
+            to = k;
+        sum[to] += n;
+      }
+    ra_sequence_set_cut(&s, 0, N, m, &even, out);
+    for (uint32_t k = 0; k < m; k++)
+      ck_assert_uint_eq(out[k].q_tokens, sum[k]);
   }
   plan_text_free(t);
 }
@@ -488,6 +530,7 @@ graph_suite(void)
   tcase_add_test(tcase, test_staleness);
   tcase_add_test(tcase, test_sequence_sums);
   tcase_add_test(tcase, test_even_cut);
+  tcase_add_test(tcase, test_even_cut_search);
   tcase_add_test(tcase, test_chunks);
   tcase_add_test(tcase, test_names);
   tcase_add_test(tcase, test_call_fidelity);

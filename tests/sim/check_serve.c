@@ -47,6 +47,7 @@ law_line(gconstpointer context, uint32_t n_sequences, uint64_t kv_tokens,
                .compute_s = total_s - law->base_s,
                .host_s = law->base_s},
       .s_per_token = law->slope_s[beyond],
+      .compute_s_per_token = law->slope_s[beyond],
       .from_tokens = kv_tokens,
       .until_tokens = beyond ? UINT64_MAX : law->bend,
   };

@@ -310,51 +310,6 @@ START_TEST(test_tool)
 }
 END_TEST
 
-/* A line that holds for one length alone, as tables have them. */
-static void
-short_line(gconstpointer context, uint32_t stage, uint32_t n, uint64_t kv,
-           RaDecodeLine *out)
-{
-  law_line(context, stage, n, kv, out);
-  out->until_tokens = kv;
-}
-
-/* Lines are kept by their arguments: of sequences that are decoded alone one
- * after the other, the first passes all lengths, and each further one takes an
- * evaluation a stage for its prompt.  Without that, 29 more a stage. */
-START_TEST(test_known)
-{
-  uint64_t n_evaluated[2];
-
-  for (uint32_t k = 0; k < 2; k++) {
-    Case c = {.law = {.base_s = {1, 1}}};
-    double part_s;
-    RaCost cost;
-    RaServeResult result = {
-        .n_parts = 1, .part_end_s = &part_s, .part_cost = &cost};
-    RaServePipeSource source = {short_line, law_mixed, law_send_s, &c.law,
-                                NULL};
-
-    c.dynamic = (RaDynamic){.n_stages = 2,
-                            .n_groups = 1,
-                            .n_sequences = k == 0 ? 1 : 6,
-                            .n_parts = 1,
-                            .prompt = c.prompt,
-                            .response = c.response,
-                            .batching = {.max_sequences = 1,
-                                         .step_tokens = 64,
-                                         .block_tokens = 16,
-                                         .group = 1}};
-    for (uint32_t i = 0; i < 6; i++)
-      c.prompt[i] = 5, c.response[i] = 30;
-    ra_serve_pipe(&source, &c.dynamic, &result);
-    n_evaluated[k] = result.n_evaluated;
-  }
-  ck_assert_uint_eq(n_evaluated[0], 2 * 30);
-  ck_assert_uint_eq(n_evaluated[1], n_evaluated[0] + 2 * 5);
-}
-END_TEST
-
 static Run
 run_with(const char *gen)
 {
@@ -396,7 +351,6 @@ serve_pipe_suite(void)
   tcase_add_test(tcase, test_events);
   tcase_add_test(tcase, test_closed);
   tcase_add_test(tcase, test_tool);
-  tcase_add_test(tcase, test_known);
   tcase_add_test(tcase, test_plan);
   suite_add_tcase(suite, tcase);
   return suite;

@@ -62,6 +62,7 @@ law_line(const void *context, uint32_t stage, uint32_t n_sequences,
 
   out_line->cost = law_cost(law, stage, n_sequences, kv_tokens);
   out_line->s_per_token = slope(law, stage, kv_tokens);
+  out_line->compute_s_per_token = out_line->s_per_token;
   out_line->from_tokens = kv_tokens;
   out_line->until_tokens = law->piece_tokens == UINT64_MAX
                                ? UINT64_MAX

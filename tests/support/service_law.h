@@ -22,7 +22,8 @@ line(gconstpointer context, uint32_t n, uint64_t kv, RaDecodeLine *out)
   *out = (RaDecodeLine){.cost = {.total_s = s, .compute_s = s},
                         .from_tokens = kv,
                         .until_tokens = kv / PIECE * PIECE + PIECE - 1,
-                        .s_per_token = TOKEN_S};
+                        .s_per_token = TOKEN_S,
+                        .compute_s_per_token = TOKEN_S};
 }
 
 static inline void
