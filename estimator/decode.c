@@ -180,7 +180,9 @@ ra_estimator_decode_line(const RaEstimator *estimator, const RaShard *shard,
                          uint64_t kv_tokens, RaDecodeLine *out_line)
 {
   RaLineSubject subject = {.shard = *shard,
-                           .first_layer = piece->first_layer,
+                           .first_layer = shard->model->layer_kind
+                                              ? piece->first_layer
+                                              : piece->first_layer > 0,
                            .n_layers = piece->n_layers,
                            .ends = piece->has_embedding * 2u + piece->has_head,
                            .n_sequences = n_sequences};

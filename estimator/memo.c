@@ -64,7 +64,7 @@ ra_op_memo_s(RaOpMemo *memo, const RaEstimator *estimator, const RaOp *op,
 
 /* Subjects kept, of 0.3 KB each: those of a call with a thousand sequences at a
  * time are a few thousand. */
-#define LINE_BITS 13
+#define LINE_BITS 14
 
 struct _RaLinesMemo {
   RaKnownLines at[1 << LINE_BITS]; /* 0 sequences: none */

@@ -35,7 +35,8 @@ double ra_op_memo_s(RaOpMemo *memo, const RaEstimator *estimator,
  * have equal bytes. */
 typedef struct {
   RaShard shard;
-  uint32_t first_layer, n_layers, ends; /* of a RaPiece */
+  uint32_t first_layer, n_layers, ends; /* of a RaPiece; if all layers are of
+                                           one kind, the first is 0 or 1 */
   uint32_t n_sequences;
   uint64_t anchor_tokens; /* from which the lines follow each other */
 } RaLineSubject;

@@ -241,6 +241,11 @@ typedef struct {
   uint8_t has_head;      /* the last: final norm, lm or value head, loss */
 } RaPiece;
 
+/* TRUE if the op lists of a forward pass or a decode step over @a and over @b
+ * are the same: as many layers of each kind, the same ends. */
+gboolean ra_piece_is_alike(const RaModel *model, const RaPiece *a,
+                           const RaPiece *b);
+
 /* Batch of ragged sequences as an op sees it.  All values are sums over the
  * sequences of a whole replica; the op list divides them by context
  * parallelism.

@@ -1,6 +1,8 @@
 /* Counts: parameters of a piece, FLOP of a model. */
 #include "config.h"
 
+#include <string.h>
+
 #include "graph/input/lora.h"
 #include "graph/op/op_mixer.h"
 
@@ -107,6 +109,18 @@ ends_n_params(const RaShard *shard, const RaPiece *piece)
       n += vocab * h; /* a tied head on another stage is a copy */
   }
   return n;
+}
+
+gboolean
+ra_piece_is_alike(const RaModel *model, const RaPiece *a, const RaPiece *b)
+{
+  uint32_t n_a[RA_MODEL_MAX_KINDS], n_b[RA_MODEL_MAX_KINDS];
+
+  ra_model_count_kinds(model, a->first_layer, a->n_layers, n_a);
+  ra_model_count_kinds(model, b->first_layer, b->n_layers, n_b);
+  return memcmp(n_a, n_b, sizeof n_a) == 0 &&
+         a->has_embedding == b->has_embedding && a->has_head == b->has_head &&
+         (a->first_layer == 0) == (b->first_layer == 0);
 }
 
 uint64_t

@@ -338,22 +338,15 @@ replica_send_s(gconstpointer context, uint64_t n_tokens)
   return most_s;
 }
 
-/* Stages in the middle of a dense model are alike: experts begin and end at
- * layers of their own. */
 static uint32_t
 replica_like(gconstpointer context, uint32_t stage)
 {
   const RaServePipe *r = context;
-  const RaPiece *pieces = r->dynamic->pieces, *own = &pieces[stage];
+  const RaPiece *pieces = r->dynamic->pieces;
   uint32_t s = 0;
 
-  if (r->shard->model->n_experts > 0)
-    return stage;
   while (s < stage &&
-         (pieces[s].n_layers != own->n_layers ||
-          pieces[s].has_embedding != own->has_embedding ||
-          pieces[s].has_head != own->has_head ||
-          (pieces[s].first_layer == 0) != (own->first_layer == 0) ||
+         (!ra_piece_is_alike(r->shard->model, &pieces[s], &pieces[stage]) ||
           (r->kinds && r->kinds[s] != r->kinds[stage])))
     s++;
   return s;

@@ -41,9 +41,6 @@ typedef struct {
  * @inout_result: as for ra_serve_run(), with arrays by the sequence's number in
  *   @dynamic; costs are means over the stages
  *
- * Lines are kept by their arguments: where memory holds few sequences, all pass
- * the same lengths alone, and each line is computed for the first of them.
- *
  * Cost: O(steps x stages).
  */
 void ra_serve_pipe(const RaServePipeSource *source, const RaDynamic *dynamic,

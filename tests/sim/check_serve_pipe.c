@@ -36,6 +36,7 @@ law_line(gconstpointer context, uint32_t stage, uint32_t n, uint64_t kv,
 
   *out = (RaDecodeLine){.cost = {.total_s = total_s, .compute_s = total_s},
                         .s_per_token = law->kv_s,
+                        .compute_s_per_token = law->kv_s,
                         .from_tokens = kv,
                         .until_tokens = kv + 37};
 }
@@ -340,6 +341,37 @@ START_TEST(test_plan)
 }
 END_TEST
 
+/* Stages of layers 0, 1, 2 and 1: windows alternate, so that the third is the
+ * second's kind by its number of layers alone (the fault); the first has no
+ * stage before it.  Experts of layers that are alike are. */
+START_TEST(test_like)
+{
+  static const struct {
+    const char *model;
+    uint32_t like[4];
+  } cases[] = {{"run-gpt-oss.json", {0, 1, 2, 1}},
+               {"run-mixtral.json", {0, 1, 1, 1}}};
+  static const uint32_t layers[] = {0, 1, 2, 1};
+
+  for (guint k = 0; k < G_N_ELEMENTS(cases); k++) {
+    g_autofree char *path = g_build_filename(g_getenv("srcdir"), "tests",
+                                             "data", cases[k].model, NULL);
+    g_autoptr(RaModel) m = ra_model_load(path, NULL);
+    RaPiece pieces[4];
+    RaDynamic dynamic = {.pieces = pieces, .n_stages = 4};
+    RaShard shard = {.model = m};
+    RaServePipe replica = {NULL, &shard, &dynamic, NULL};
+    RaServePipeSource source = ra_serve_pipe_source(&replica);
+
+    ck_assert_ptr_nonnull(m);
+    for (uint32_t i = 0; i < 4; i++)
+      pieces[i] = (RaPiece){.first_layer = layers[i], .n_layers = 1};
+    for (uint32_t i = 0; i < 4; i++)
+      ck_assert_uint_eq(source.like(&replica, i), cases[k].like[i]);
+  }
+}
+END_TEST
+
 static Suite *
 serve_pipe_suite(void)
 {
@@ -352,6 +384,7 @@ serve_pipe_suite(void)
   tcase_add_test(tcase, test_closed);
   tcase_add_test(tcase, test_tool);
   tcase_add_test(tcase, test_plan);
+  tcase_add_test(tcase, test_like);
   suite_add_tcase(suite, tcase);
   return suite;
 }
