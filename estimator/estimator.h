@@ -164,7 +164,7 @@ gboolean ra_estimator_is_real(const RaEstimator *estimator);
  * last bit.  It is 4 times as fast if most ops repeat, as those of a task
  * graph's works do.  Models of the shards that it is asked about outlive it.
  *
- * Cost: at most 3.3 MB, by what is asked
+ * Cost: at most 1.9 MB, by what is asked
  *
  * Returns: (transfer full): ra_estimator_free() it
  */

@@ -62,9 +62,9 @@ ra_op_memo_s(RaOpMemo *memo, const RaEstimator *estimator, const RaOp *op,
   return memo->seconds[slot];
 }
 
-/* Subjects kept, of 0.3 KB each: those of a call with a thousand sequences at a
- * time are a few thousand. */
-#define LINE_BITS 14
+/* Subjects kept, of 0.3 KB each: a call with a thousand sequences at a time has
+ * a few thousand. */
+#define LINE_BITS 12
 
 struct _RaLinesMemo {
   RaKnownLines at[1 << LINE_BITS]; /* 0 sequences: none */

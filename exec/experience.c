@@ -133,6 +133,41 @@ add_copy(RaExperience *e, uint32_t producer, uint32_t reader)
   }
 }
 
+/* Pieces, replicas and micro-batches are those of graph/expand/expand_*.c. */
+static void
+add_order(RaExperience *e, uint32_t call)
+{
+  const RaCall *c = &e->plan->workload->calls[call];
+  const RaCallPlan *p = &e->plan->calls[call];
+  RaCallOrder *order = &e->orders[call];
+  const RaSequenceSet *seqs;
+  uint32_t n_cuts, size, n = 0, *sequences, *begin;
+  g_autofree RaBatch *batches = NULL;
+
+  if (c->kind == RA_CALL_HOST)
+    return;
+  seqs = e->sets[c->set].seqs;
+  sequences = ra_arena_alloc(e->arena, seqs->n_sequences, sizeof *sequences);
+  order->sequences = sequences;
+  if (c->kind == RA_CALL_GENERATE || p->balance != RA_BALANCE_TOKENS) {
+    for (uint32_t i = 0; i < seqs->n_sequences; i++)
+      sequences[i] = c->kind == RA_CALL_GENERATE ? i : seqs->order[i];
+    return;
+  }
+  n_cuts = MAX(ra_call_plan_n_pieces(c, p), 1u) * p->dp;
+  size = c->n_sequences / n_cuts;
+  batches = g_new(RaBatch, p->n_micro_batches);
+  begin =
+      ra_arena_alloc(e->arena, n_cuts * p->n_micro_batches + 1, sizeof *begin);
+  order->begin = begin;
+  for (uint32_t i = 0; i < n_cuts; i++) {
+    ra_sequence_set_cut(seqs, i * size, size, p->n_micro_batches, p, batches,
+                        sequences + i * size);
+    for (uint32_t m = 0; m < p->n_micro_batches; m++, n++)
+      begin[n + 1] = begin[n] + batches[m].n_sequences;
+  }
+}
+
 /* As graph/augment/augment.c has it: data stay where both calls spread the same
  * replicas over the same GPUs. */
 static gboolean
@@ -155,13 +190,16 @@ ra_experience_new(const RaPlan *plan, uint32_t iteration, uint64_t seed)
   e->arena = arena;
   e->plan = plan;
   e->sets = ra_arena_alloc(arena, n, sizeof *e->sets);
+  e->orders = ra_arena_alloc(arena, n, sizeof *e->orders);
   e->columns = ra_arena_alloc(arena, 2 * (gsize)n, sizeof *e->columns);
   e->copies = ra_arena_alloc(arena, 2 * (gsize)n * n, sizeof *e->copies);
   for (guint i = 0; i < n; i++)
     if (w->calls[i].set == i)
       add_set(e, i, iteration, seed);
-  for (guint i = 0; i < n; i++)
+  for (guint i = 0; i < n; i++) {
+    add_order(e, i);
     add_numbers(e, i);
+  }
   for (guint i = 0; i < n; i++)
     for (guint k = 0; k < w->calls[i].n_inputs; k++) {
       uint32_t producer = w->calls[i].inputs[k].producer;
@@ -245,7 +283,7 @@ ra_experience_tokens(const RaExperience *experience, uint32_t reader,
   g_autofree const uint32_t **texts = g_new(const uint32_t *, n + 1);
 
   for (uint32_t i = 0; i < n; i++) {
-    uint32_t at = prompts ? first + i : s->seqs->order[first + i];
+    uint32_t at = experience->orders[reader].sequences[first + i];
 
     lengths[i] = s->seqs->prompt[at] + (prompts ? 0 : s->seqs->response[at]);
     texts[i] = text->tokens + s->text_begin[at];

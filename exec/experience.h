@@ -42,10 +42,20 @@ typedef struct {
                                 entry per response token, arena */
 } RaExperienceSet;
 
+/* The order in which a call takes the sequences of its set, one micro-batch
+ * after the other: those of (piece, replica, micro-batch) begin at the
+ * (piece dp + replica) m + micro-batch-th of begin. */
+typedef struct {
+  const uint32_t *sequences; /* (n_sequences) arena */
+  const uint32_t *begin;     /* (pieces dp m + 1) arena; NULL: m even parts of
+                                each replica's */
+} RaCallOrder;
+
 typedef struct {
   RaArena *arena;        /* owns everything below */
   const RaPlan *plan;    /* borrowed */
   RaExperienceSet *sets; /* (n_calls) by set; seqs NULL: the call has no set */
+  RaCallOrder *orders;   /* (n_calls); of generation in order of prompts */
   RaColumn *columns;     /* (2 n_calls) by call: a text or nothing, then numbers
                             or nothing */
   RaColumn *copies;      /* (2 n_calls, n_calls) by producer, then by reader */
@@ -84,9 +94,8 @@ const RaColumn *ra_experience_column(const RaExperience *experience,
 void ra_experience_transfer(RaExperience *experience, uint32_t producer,
                             uint32_t reader, uint32_t first, uint32_t last);
 
-/* (transfer full): whole texts of sequences @first to @last - 1, in order of
- * arrival, of @reader's set; @prompts: only the prompts, in order of
- * prompts. */
+/* (transfer full): whole texts of sequences @first to @last - 1, in the order
+ * in which @reader takes them; @prompts: only the prompts. */
 RaTokens *ra_experience_tokens(const RaExperience *experience, uint32_t reader,
                                uint32_t first, uint32_t last, gboolean prompts);
 

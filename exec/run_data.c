@@ -13,7 +13,7 @@ next_entries(const RaExperienceSet *set, const RaMicroBatch *micro, uint32_t i,
              RaEntries *entries)
 {
   const RaTokens *t = micro->tokens;
-  uint32_t at = set->seqs->order[micro->first + i];
+  uint32_t at = micro->sequences[i];
   uint32_t first = set->seqs->prompt[at] - 1; /* says the first token */
   uint32_t last = first + set->seqs->response[at], begin;
 
@@ -37,7 +37,7 @@ static uint32_t
 last_token(const RaExperienceSet *set, const RaMicroBatch *micro, uint32_t i)
 {
   const RaTokens *t = micro->tokens;
-  uint32_t at = set->seqs->order[micro->first + i], end = t->begin[i + 1];
+  uint32_t at = micro->sequences[i], end = t->begin[i + 1];
 
   if (end == t->begin[i] || t->positions[end - 1] + 1 !=
                                 set->seqs->prompt[at] + set->seqs->response[at])
@@ -56,7 +56,7 @@ write_sequence(RaRank *rank, const RaNode *node, const RaMicroBatch *micro,
   const RaColumn *c = ra_experience_column(e, node->call, FALSE, RA_NONE);
   const float *numbers = c->kind == RA_COLUMN_LOG_PROB ? micro->pass->log_prob
                                                        : micro->pass->values;
-  uint32_t at = set->seqs->order[micro->first + i];
+  uint32_t at = micro->sequences[i];
   uint32_t last = last_token(set, micro, i);
   RaEntries some = {0};
 
@@ -150,7 +150,7 @@ own_sides(const RaLearnInputs *in, const RaMicroBatch *micro)
   double *sides = g_new0(double, n + 1);
 
   for (uint32_t i = 0; i < n; i++) {
-    uint32_t at = set->seqs->order[micro->first + i];
+    uint32_t at = micro->sequences[i];
     uint32_t last = last_token(set, micro, i);
     RaEntries some = {0};
 
@@ -255,7 +255,7 @@ ra_rank_loss(RaRank *rank, RaTaskId task, RaMicroBatch *micro,
     RaEntries some = {0};
 
     while (next_entries(in.set, micro, i, &some))
-      entries_loss(run, c, &in, in.set->seqs->order[micro->first + i], &some,
+      entries_loss(run, c, &in, micro->sequences[i], &some,
                    micro->pass->log_prob + some.token, scale,
                    d ? d + some.token : NULL, &loss);
   }

@@ -28,10 +28,11 @@
 
 /* A micro-batch in progress on a rank. */
 typedef struct {
-  RaTokens *tokens; /* owned */
-  RaPass *pass;     /* owned */
-  uint32_t first;   /* first of its sequences, in order of arrival */
-  float *d_output;  /* gradient of the head's output, in the backward pass;
+  RaTokens *tokens;          /* owned */
+  RaPass *pass;              /* owned */
+  uint32_t first;            /* first of its sequences, in the call's order */
+  const uint32_t *sequences; /* they, borrowed from the experience */
+  float *d_output; /* gradient of the head's output, in the backward pass;
                        owned */
 } RaMicroBatch;
 

@@ -97,6 +97,13 @@ ra_learn_check(const RaPlan *plan, uint32_t call, GError **error)
                 c->name, share);
     return FALSE;
   }
+  if (ra_learn_rule_is_of_pairs(rule) && p->balance == RA_BALANCE_TOKENS) {
+    g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
+                "call '%s' has balance = tokens, which parts its pairs, "
+                "expected balance = sequences",
+                c->name);
+    return FALSE;
+  }
   if (rule == RA_TRAIN_RLOO && c->samples_per_prompt < 2) {
     g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
                 "call '%s' compares the responses to a prompt, expected "

@@ -79,8 +79,6 @@ check_call(const RaPlan *plan, uint32_t call, const RaBackend *backend,
   if (ra_tail_is_set(&p->tail) || p->service != 0)
     return refuse(plan, call, backend,
                   "sequences that are moved or over-sampled", error);
-  if (p->balance != RA_BALANCE_SEQUENCES)
-    return refuse(plan, call, backend, "balance = tokens", error);
   if (p->padding != RA_PADDING_NONE || p->padded_length > 0)
     return refuse(plan, call, backend, "padding", error);
   if (p->optimizer_residency == RA_RESIDENCY_CPU)

@@ -90,8 +90,9 @@ micro_of(const RaRank *rank, RaTaskId task)
                                   g->micro_batch[task]];
 }
 
-/* The sequences of a micro-batch, by graph/expand/expand_*.c: contiguous parts
- * of the mini-batch (train) or part (inference), replica by replica. */
+/* The sequences of a micro-batch in the call's order, by
+ * graph/expand/expand_*.c: contiguous parts of the mini-batch (train) or part
+ * (inference), replica by replica. */
 static uint32_t
 first_sequence(const RaRun *run, RaTaskId task, uint32_t *out_last)
 {
@@ -99,6 +100,8 @@ first_sequence(const RaRun *run, RaTaskId task, uint32_t *out_last)
   const RaNode *node = ra_run_node(run, task);
   const RaCall *c = &run->workload->calls[node->call];
   const RaCallPlan *p = &run->plan->calls[node->call];
+  const uint32_t *begin =
+      run->experience[node->iteration]->orders[node->call].begin;
   uint32_t n = p->n_micro_batches, d = g->replica[task];
   uint32_t m = g->micro_batch[task], pieces, index, share, first;
 
@@ -111,6 +114,11 @@ first_sequence(const RaRun *run, RaTaskId task, uint32_t *out_last)
   pieces =
       c->kind == RA_CALL_TRAIN ? ra_call_plan_n_pieces(c, p) : node->n_parts;
   index = c->kind == RA_CALL_TRAIN ? g->mini_batch[task] % pieces : node->part;
+  if (begin) {
+    begin += (index * p->dp + d) * n + m;
+    *out_last = begin[1];
+    return begin[0];
+  }
   share = c->n_sequences / pieces;
   first = index * share + (d * n + m) * (share / p->dp / n);
   *out_last = first + share / p->dp / n;
@@ -143,6 +151,9 @@ begin_micro_batch(RaRank *rank, RaTaskId task, const RaPiece *piece)
 
   ra_micro_batch_clear(micro);
   micro->first = first_sequence(run, task, &last);
+  micro->sequences =
+      run->experience[node->iteration]->orders[node->call].sequences +
+      micro->first;
   micro->tokens = tokens_of(rank, node, micro->first, last);
   micro->pass = ra_pass_new(ra_rank_stage(rank, node->call, node->iteration),
                             piece, micro->tokens, kind == RA_CALL_TRAIN);

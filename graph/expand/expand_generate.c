@@ -73,7 +73,7 @@ ra_expand_inference(RaCallContext *x, const RaNodeEnds *ends)
     if (ra_replica_weight(x, d) == 0)
       continue;
     ra_sequence_set_cut(set, node->part * share + d * size, size,
-                        p->n_micro_batches, p, batches);
+                        p->n_micro_batches, p, batches, NULL);
     add_forwards(&f, d, batches);
     g_array_append_val(ends->exits, f.pipelines[d]->last[p->pp - 1]);
   }

@@ -352,7 +352,7 @@ add_pipelines(RaMiniBatch *b, uint32_t index, gboolean is_first)
     if (ra_replica_weight(x, d) == 0)
       continue;
     ra_sequence_set_cut(set, index * share + d * size, size, p->n_micro_batches,
-                        p, batches);
+                        p, batches, NULL);
     b->pipelines[d] = ra_expand_pipeline(x, &spec);
     for (guint e = 0; is_first && e < b->ends->n_entries; e++)
       ra_builder_edge(x->builder, b->ends->entries[e],

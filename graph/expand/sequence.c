@@ -347,10 +347,11 @@ sift_fewest(uint32_t *heap, uint32_t n, const RaBatch *batches)
 }
 
 /* Each sequence, the longest first, goes to the batch with the fewest tokens,
- * of equal ones to the first; so a batch's first is its longest. */
+ * of equal ones to the first; so a batch's first is its longest.  @out_to:
+ * (nullable) (n): the batch of each. */
 static void
 cut_evenly(const RaSequenceSet *set, uint32_t first, uint32_t n, uint32_t m,
-           RaBatch *out_batches, uint64_t *out_longest)
+           RaBatch *out_batches, uint64_t *out_longest, uint32_t *out_to)
 {
   g_autofree RaEnding *ranked = g_new(RaEnding, n);
   g_autofree uint32_t *heap = g_new(uint32_t, m);
@@ -373,6 +374,8 @@ cut_evenly(const RaSequenceSet *set, uint32_t first, uint32_t n, uint32_t m,
     to->q_tokens += one.q_tokens;
     to->kv_tokens += one.kv_tokens;
     to->pairs += one.pairs;
+    if (out_to)
+      out_to[ranked[i].sequence - first] = heap[0];
     sift_fewest(heap, m, out_batches);
   }
 }
@@ -396,25 +399,45 @@ pad(RaBatch *batch, uint64_t longest)
   batch->pairs = batch->n_sequences * (longest * (longest + 1) / 2);
 }
 
+/* Batch by batch, in the order of the set; @to (n) has the batch of each, or is
+ * NULL: they are in order already. */
+static void
+list_sequences(const RaSequenceSet *set, uint32_t first, uint32_t n, uint32_t m,
+               const uint32_t *to, const RaBatch *batches, uint32_t *out)
+{
+  g_autofree uint32_t *next = g_new0(uint32_t, m);
+
+  for (uint32_t k = 1; k < m; k++)
+    next[k] = next[k - 1] + batches[k - 1].n_sequences;
+  for (uint32_t i = 0; i < n; i++)
+    out[to ? next[to[i]]++ : i] = set->order[first + i];
+}
+
 void
 ra_sequence_set_cut(const RaSequenceSet *set, uint32_t first, uint32_t n,
-                    uint32_t m, const RaCallPlan *how, RaBatch *out_batches)
+                    uint32_t m, const RaCallPlan *how, RaBatch *out_batches,
+                    uint32_t *out_sequences)
 {
   gboolean pads = how->padding != RA_PADDING_NONE || how->padded_length > 0;
+  gboolean is_even = how->balance == RA_BALANCE_TOKENS;
   g_autofree uint64_t *longest = NULL;
+  g_autofree uint32_t *to =
+      is_even && out_sequences ? g_new(uint32_t, n) : NULL;
   uint32_t share;
 
   g_return_if_fail(m > 0 && n >= m);
   share = n / m;
   longest = g_new0(uint64_t, m);
-  if (how->balance == RA_BALANCE_TOKENS)
-    cut_evenly(set, first, n, m, out_batches, longest);
-  for (uint32_t i = 0; i < m && how->balance != RA_BALANCE_TOKENS; i++) {
+  if (is_even)
+    cut_evenly(set, first, n, m, out_batches, longest, to);
+  for (uint32_t i = 0; i < m && !is_even; i++) {
     uint32_t begin = first + i * share, end = begin + share;
 
     out_batches[i] = ra_sequence_set_batch(set, begin, end);
     longest[i] = pads ? longest_of(set, begin, end) : 0;
   }
+  if (out_sequences)
+    list_sequences(set, first, n, m, to, out_batches, out_sequences);
   for (uint32_t i = 0; i < m && pads; i++) {
     if (how->padding == RA_PADDING_BATCH)
       longest[i] = set->longest;

@@ -78,13 +78,15 @@ RaBatch ra_sequence_set_batch(const RaSequenceSet *set, uint32_t first,
  * @m: number of micro-batches, at most @n; by RA_BALANCE_SEQUENCES a divisor
  * @how: its balance and its padding count
  * @out_batches: (array length=m): the micro-batches, with their padding
+ * @out_sequences: (nullable) (array length=n): the sequences of one micro-batch
+ *   after the other; a micro-batch has n_sequences of @out_batches
  *
  * Cost: O(m), with RA_PADDING_MICRO_BATCH O(n); by RA_BALANCE_TOKENS
  * O(n log n).
  */
 void ra_sequence_set_cut(const RaSequenceSet *set, uint32_t first, uint32_t n,
                          uint32_t m, const RaCallPlan *how,
-                         RaBatch *out_batches);
+                         RaBatch *out_batches, uint32_t *out_sequences);
 
 /* Batch of the prompts [@first, @last). */
 RaBatch ra_sequence_set_prompts(const RaSequenceSet *set, uint32_t first,

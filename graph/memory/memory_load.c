@@ -87,7 +87,8 @@ add_micro_batches(const RaPlan *plan, uint32_t call, const RaSequenceSet *set,
   g_autofree RaBatch *batches = g_new(RaBatch, p->n_micro_batches);
 
   for (uint32_t i = 0; i < n; i++) {
-    ra_sequence_set_cut(set, i * size, size, p->n_micro_batches, p, batches);
+    ra_sequence_set_cut(set, i * size, size, p->n_micro_batches, p, batches,
+                        NULL);
     for (uint32_t k = 0; k < p->n_micro_batches; k++)
       ra_batch_raise(&load->batch, batches[k]);
   }

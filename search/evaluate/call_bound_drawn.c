@@ -88,7 +88,7 @@ range_s(RaBoundSubject *s, const RaSequenceSet *set, uint32_t first, uint32_t n,
   Passes passes;
   double sum_s;
 
-  ra_sequence_set_cut(set, first, n, n_batches, s->plan, batches);
+  ra_sequence_set_cut(set, first, n, n_batches, s->plan, batches, NULL);
   passes_init(&passes, s->plan->pp);
   for (uint32_t i = 0; i < n_batches; i++) {
     s->batch = batches[i];

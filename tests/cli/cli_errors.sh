@@ -233,6 +233,8 @@ fails "--beta: 'x' is not a number from 0 to 100" run dpo-tiny-4.plan --beta=x
 fails "--show: 'x' is not a whole number" run dpo-tiny-4.plan --show=x
 fails "has micro-batches of 1 sequences, expected whole pairs" \
   run dpo-tiny-4.plan --set 'call actor_train.micro-batches=8'
+fails "has balance = tokens, which parts its pairs, expected balance = sequences" \
+  run dpo-tiny-4.plan --set 'call actor_train.balance=tokens'
 fails "text 5 of the data has 6 tokens, expected at most 5, the maximum of its length distribution" \
   run sft-tiny-4.plan --set 'workload.prompt-length=uniform(2, 5)'
 fails "the data has 1 responses per prompt, expected 2 for call 'ref_inference'" \

@@ -51,6 +51,9 @@ static const struct {
         "sequence-parallel = true\n"},
     {4, "micro-batches = 4\nsequence-parallel = true\n"},
     {4, "micro-batches = 4\nschedule = gpipe\n"},
+    {1, "micro-batches = 1\nbalance = tokens\n"},
+    {2, "micro-batches = 2\nbalance = tokens\n"},
+    {4, "micro-batches = 4\nbalance = tokens\n"},
 };
 
 /* Layouts of ranks that share sequences. */
@@ -66,6 +69,7 @@ static const Layout rings[] = {
     {1, 2, 1, 4, "selective", ""},
     {1, 2, 1, 4, "none", "sequence-parallel = true\n"},
     {1, 1, 2, 2, "none", "micro-batches = 2\n"},
+    {2, 1, 1, 2, "none", "micro-batches = 2\nbalance = tokens\n"},
     {1, 1, 2, 4, "full", "micro-batches = 2\n"},
     {1, 1, 2, 4, "none", "micro-batches = 2\nschedule = interleaved:2\n"},
     {1, 2, 2, 2, "selective", "micro-batches = 2\n"},

@@ -44,6 +44,8 @@ random_plan(RaRng *rng, gboolean train, gboolean generates)
                   first, first + n - 1, dp, tp, pp, cp, micro);
   if (tp > 1 && pick(rng, 2))
     g_string_append(text, "sequence-parallel = true\n");
+  if (!generates && pick(rng, 2))
+    g_string_append(text, "balance = tokens\n");
   if (pick(rng, 2))
     g_string_append(text, "rank-order = dp-pp-cp-tp\n");
   if (pp == 2 && pick(rng, 2))

@@ -18,6 +18,12 @@ static const char even[] =
     "prompts = 16\nprompt-length = fixed(8)\nresponse-length = fixed(8)\n"
     "mini-batches = 2\n";
 
+/* Lengths of which no two micro-batches have as many in their order. */
+static const char ragged[] =
+    "[workload]\nformat = 1\nalgorithm = test\ndataset = prompts\n"
+    "prompts = 16\nprompt-length = uniform(2, 9)\n"
+    "response-length = uniform(1, 30)\nmini-batches = 2\n";
+
 /* clang-format off */
 static const RunSpec specs[] = {
     {"ppo", "run.json", GPUS("0"), NULL, NULL, 2, 6, NULL, 0, NULL, FALSE,
@@ -73,6 +79,11 @@ static const RunSpec specs[] = {
      ALL "cp = 2\ndp = 2\ntp = 2\nsequence-parallel = true\n",
      ALL "dp = 2\ntp = 4\n", "zero = 1\n", 1, 6, NULL, 0, even, FALSE, FALSE,
      NULL, NULL, NULL},
+    /* dealt by tokens: in an order of their own (the fault: the set's) */
+    {"ppo", "run.json", GPUS("0-3") "dp = 2\npp = 2\nmicro-batches = 2\n"
+     "balance = tokens\n", GPUS("0-3") "dp = 4\n",
+     "recompute = full\n", 1, 6, NULL, 0, ragged, FALSE, FALSE, NULL, NULL,
+     NULL},
     /* experts: enough tokens that all are met */
     {"sft", "run-mixtral.json", GPUS("0"), NULL, NULL, 1, 6, NULL, 0, even,
      FALSE, FALSE, NULL, NULL, NULL},

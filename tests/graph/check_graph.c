@@ -373,7 +373,7 @@ START_TEST(test_even_cut)
   s.tokens = tokens;
   s.pairs = pairs;
   s.longest = 9;
-  ra_sequence_set_cut(&s, 0, 8, 3, &even, out);
+  ra_sequence_set_cut(&s, 0, 8, 3, &even, out, NULL);
   for (guint i = 0; i < 3; i++) {
     ck_assert_uint_eq(out[i].q_tokens, 12);
     n_pairs += out[i].pairs;
@@ -382,12 +382,12 @@ START_TEST(test_even_cut)
   ck_assert_uint_eq(out[1].n_sequences, 3);
   ck_assert_uint_eq(n_pairs, pairs[8]); /* nothing is lost */
   even.padding = RA_PADDING_MICRO_BATCH;
-  ra_sequence_set_cut(&s, 0, 8, 3, &even, out);
+  ra_sequence_set_cut(&s, 0, 8, 3, &even, out, NULL);
   for (guint i = 0; i < 3; i++)
     ck_assert_uint_eq(out[i].q_tokens, padded[i]);
   ck_assert_uint_eq(out[1].pairs, 3 * 28); /* of 7 tokens, with themselves */
   for (guint k = 0; k < G_N_ELEMENTS(in_order); k++) {
-    ra_sequence_set_cut(&s, 0, 6, 3, &in_order[k].how, out);
+    ra_sequence_set_cut(&s, 0, 6, 3, &in_order[k].how, out, NULL);
     for (guint i = 0; i < 3; i++)
       ck_assert_uint_eq(out[i].q_tokens, in_order[k].tokens[i]);
   }
@@ -427,7 +427,7 @@ START_TEST(test_even_cut_search)
             to = k;
         sum[to] += n;
       }
-    ra_sequence_set_cut(&s, 0, N, m, &even, out);
+    ra_sequence_set_cut(&s, 0, N, m, &even, out, NULL);
     for (uint32_t k = 0; k < m; k++)
       ck_assert_uint_eq(out[k].q_tokens, sum[k]);
   }
