@@ -53,9 +53,9 @@ op_s(const RaBoundSubject *s, const RaOp *op)
 gboolean
 ra_bound_is_like_before(const RaBoundSubject *s, uint32_t piece)
 {
-  return piece >= 2 && piece + 1 < s->c->n_pieces &&
-         s->c->shard.model->n_experts == 0 &&
-         s->c->pieces[piece].n_layers == s->c->pieces[piece - 1].n_layers;
+  return piece > 0 &&
+         ra_piece_is_alike(s->c->shard.model, &s->c->pieces[piece],
+                           &s->c->pieces[piece - 1]);
 }
 
 /* --- pipelines --- */

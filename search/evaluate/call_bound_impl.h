@@ -29,8 +29,7 @@ typedef struct {
 double ra_bound_pass_s(const RaBoundSubject *s, const RaPiece *piece,
                        RaPhase phase);
 
-/* TRUE if @piece is like the one before: pieces between the first and the last
- * are alike if they have as many layers of a dense model. */
+/* TRUE if @piece has the op lists of the one before. */
 gboolean ra_bound_is_like_before(const RaBoundSubject *s, uint32_t piece);
 
 /* Sends of the batch from each stage to the next, one way. */

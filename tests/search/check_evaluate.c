@@ -584,6 +584,22 @@ START_TEST(bounds_of_all)
 }
 END_TEST
 
+/* Of every sixth of Gemma's layers all is attended to, of the others 1,024
+ * tokens: pipeline stages of as many layers differ (the fault: they do not). */
+START_TEST(bounds_of_windows)
+{
+  const char *sets[] = {"cluster.nodes=2",
+                        "workload.prompts=8",
+                        "workload.prompt-length=fixed(512)",
+                        "workload.response-length=fixed(16384)",
+                        "model actor.config=gemma-3-27b.json",
+                        "model ref.config=gemma-3-27b.json",
+                        NULL};
+
+  compare_bounds("grpo-qwen2.5-7b.workload", sets, RA_SPACE_FULL, 2);
+}
+END_TEST
+
 START_TEST(bounds)
 {
   const char *sets[] = {"cluster.nodes=2", "workload.prompts=128", NULL};
@@ -705,6 +721,7 @@ evaluate_suite(void)
   tcase_add_test(same, relabelled);
   tcase_add_test(same, bounds);
   tcase_add_test(same, bounds_of_all);
+  tcase_add_test(same, bounds_of_windows);
   tcase_add_test(moved, moves);
   tcase_add_test(moved, moves_grpo);
   tcase_add_test(moved, moves_sets);
