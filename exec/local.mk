@@ -109,6 +109,7 @@ libexec_a_SOURCES += %D%/model/tokens.c %D%/model/tokens.h
 libexec_a_SOURCES += %D%/comm/failure_detector.c %D%/comm/failure_detector.h
 libexec_a_SOURCES += %D%/weights/weights.c %D%/weights/weights.h
 libexec_a_SOURCES += %D%/weights/weights_family.c
+libexec_a_SOURCES += %D%/weights/weights_rope.c
 libexec_a_SOURCES += %D%/weights/weights_config.c %D%/weights/weights_impl.h
 libexec_a_SOURCES += %D%/weights/weights_write.c
 libexec_a_SOURCES += %D%/comm/world.c %D%/comm/world.h

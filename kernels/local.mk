@@ -18,6 +18,7 @@ libkernels_a_SOURCES += %D%/cpu/cpu_gemm_avx512.c %D%/cpu/cpu_gemm_avx512.h
 libkernels_a_SOURCES += %D%/cpu/cpu_logprob.c %D%/cpu/cpu_logprob.h
 libkernels_a_SOURCES += %D%/cpu/cpu_norm.c %D%/cpu/cpu_norm.h
 libkernels_a_SOURCES += %D%/cpu/cpu_pointwise.c %D%/cpu/cpu_pointwise.h
+libkernels_a_SOURCES += %D%/cpu/cpu_rope.c %D%/cpu/cpu_rope.h
 libkernels_a_SOURCES += %D%/cpu/cpu_policy.c %D%/cpu/cpu_policy.h
 libkernels_a_SOURCES += %D%/cpu/cpu_preference.c %D%/cpu/cpu_preference.h
 libkernels_a_SOURCES += %D%/cpu/cpu_sample.c %D%/cpu/cpu_sample.h

@@ -88,8 +88,7 @@ new_rope_table(const RaStage *s)
   g_autofree float *made = g_new(float, n + 1);
   float *table = s->backend->alloc(n * sizeof *table);
 
-  ra_cpu_rope_table(s->n_positions, s->rotary_dim, s->numerics.rope_theta,
-                    made);
+  ra_cpu_rope_table(s->n_positions, s->rotary_dim, &s->numerics.rope, made);
   s->backend->write(table, made, n * sizeof *table);
   return table;
 }

@@ -39,11 +39,14 @@
 #include "exec/model/slabs.h"
 #include "exec/model/tokens.h"
 #include "graph/expand/op_program.h"
+#include "kernels/cpu/cpu_rope.h"
 
 /* Numbers that the shape of a model does not determine. */
 typedef struct {
   float norm_eps;          /* epsilon of every norm */
-  double rope_theta;       /* base of the rotary frequencies */
+  RaCpuRope rope;          /* rotary frequencies */
+  double score_scale;      /* of attention; 0: 1 / sqrt(elements of a query
+                              head) */
   gboolean rope_pairs;     /* neighbours of a head rotate, not halves */
   gboolean clamped_swiglu; /* of an MLP with a gate: ra_cpu_clamped_swiglu() */
   gboolean raw_top_k;      /* weights of a token's experts are not normalised to
@@ -62,7 +65,7 @@ typedef struct {
 /* Llama 2's: 1e-5 and 10000. */
 #define RA_NUMERICS_DEFAULT                                                    \
   ((RaNumerics){.norm_eps = 1e-5f,                                             \
-                .rope_theta = 10000,                                           \
+                .rope = {.theta = 10000},                                      \
                 .activation = RA_ACTIVATION_FAMILY})
 
 /* Experts of a layer in progress: exec/model/stage_experts.h. */

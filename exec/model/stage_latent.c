@@ -351,7 +351,8 @@ shape_of(const RaStage *s, const RaTokens *tokens)
                           .head_dim = (uint32_t)w.qk,
                           .value_dim = (uint32_t)w.value,
                           .stride = w.q,
-                          .v_stride = w.v};
+                          .v_stride = w.v,
+                          .scale = (float)s->numerics.score_scale};
 }
 
 /* With the widths that graph/op/op.h has behind the heads. */
@@ -457,7 +458,8 @@ step_forward(RaStage *s, gint32 layer, RaLayerKept *kept, const RaCache *cache,
   shape.kv_heads = 1;
   shape.head_dim = (uint32_t)w.cached;
   shape.value_dim = (uint32_t)w.kv_rank;
-  shape.scale = (float)(1 / sqrt((double)w.qk));
+  shape.scale = (float)(s->numerics.score_scale > 0 ? s->numerics.score_scale
+                                                    : 1 / sqrt((double)w.qk));
   shape.stride = w.heads * w.cached;
   start = ra_stage_begin(s);
   workspace = ra_stage_take_bytes(s, s->backend->decode_workspace(&shape) *

@@ -133,7 +133,8 @@ attention_shape(const RaStage *s, gint32 layer, const RaTokens *tokens)
                           .stride = ra_stage_qkv_width(s),
                           .slopes = s->slopes,
                           .window = window_of(s, layer),
-                          .sinks = sinks_of(s, layer)};
+                          .sinks = sinks_of(s, layer),
+                          .scale = (float)s->numerics.score_scale};
 }
 
 void
@@ -230,7 +231,8 @@ ra_stage_decode_shape(const RaStage *s, const RaCache *cache, uint32_t window,
                     .head_dim = s->model->head_dim,
                     .stride = ra_stage_qkv_width(s),
                     .slopes = step->slopes,
-                    .window = window};
+                    .window = window,
+                    .scale = (float)s->numerics.score_scale};
 }
 
 void

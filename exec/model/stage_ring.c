@@ -136,7 +136,8 @@ step_shape(const Way *w, uint32_t i)
                           .d_q_stride = w->q,
                           .slopes = w->s->slopes,
                           .q_places = ra_ring_places(w->ring, w->ring->rank),
-                          .kv_places = ra_ring_places(w->ring, owner(w, i))};
+                          .kv_places = ra_ring_places(w->ring, owner(w, i)),
+                          .scale = (float)w->s->numerics.score_scale};
 }
 
 static void

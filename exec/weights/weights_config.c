@@ -32,24 +32,6 @@ ra_weights_read_number(RaConfigReader *reader, const char *key, double fallback)
   return fallback;
 }
 
-void
-ra_weights_read_rope(RaConfigReader *reader, const char *key, RaNumerics *out,
-                     double *inout_part)
-{
-  static const char *const plain[] = {"default", NULL};
-  RaConfigReader saved;
-
-  if (!ra_config_reader_enter(reader, key, &saved))
-    return;
-  ra_config_reader_word(reader, "rope_type|type", plain, 0);
-  out->rope_theta =
-      ra_weights_read_number(reader, "rope_theta", out->rope_theta);
-  if (inout_part)
-    *inout_part =
-        ra_weights_read_number(reader, "partial_rotary_factor", *inout_part);
-  ra_config_reader_leave(reader, &saved);
-}
-
 /* configuration_qwen3_moe.py of transformers 4.52: norm_topk_prob False;
  * Mixtral has no such key and always divides. */
 static gboolean
@@ -78,10 +60,10 @@ read_llama(RaConfigReader *reader, const RaModel *model, RaNumerics *out)
                           "this family attend to all tokens");
   out->norm_eps = (float)ra_weights_read_number(reader, "rms_norm_eps",
                                                 mixtral ? 1e-5 : 1e-6);
-  out->rope_theta =
+  out->rope.theta =
       ra_weights_read_number(reader, "rope_theta", mixtral ? 1e6 : 10000);
-  ra_weights_read_rope(reader, "rope_scaling", out, NULL);
-  ra_weights_read_rope(reader, "rope_parameters", out, NULL);
+  ra_weights_read_rope(reader, "rope_scaling", model, out, NULL);
+  ra_weights_read_rope(reader, "rope_parameters", model, out, NULL);
 }
 
 /* Requires the default of the class. */
@@ -349,7 +331,7 @@ add_llama(JsonBuilder *b, const RaModel *m, const RaNumerics *numerics)
     add_flag(b, "mlp_bias", TRUE);
   add_word(b, "hidden_act", "silu");
   add_real(b, "rms_norm_eps", decimal(numerics->norm_eps));
-  add_real(b, "rope_theta", numerics->rope_theta);
+  ra_weights_add_rope(b, &numerics->rope);
 }
 
 static const char *

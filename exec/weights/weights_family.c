@@ -74,19 +74,22 @@ read_rotary(RaConfigReader *reader, const Family *family, const RaModel *model,
   uint32_t width = model->kv_rank > 0 ? model->rope_dim : model->head_dim;
   double part;
 
-  out->rope_theta = ra_weights_read_number(reader, "rope_theta", family->theta);
-  if (family->scaled &&
+  out->rope.theta = ra_weights_read_number(reader, "rope_theta", family->theta);
+  if (family->scaled && /* configuration_gpt_oss.py */
       !json_object_has_member(reader->object, "rope_scaling") &&
       !json_object_has_member(reader->object, "rope_parameters"))
-    ra_config_reader_fail(reader, "rope_scaling",
-                          "there is no 'rope_scaling', which in a %s scales "
-                          "rotary frequencies (yarn), expected rope_type "
-                          "'default': the executor scales none",
-                          family->type);
+    out->rope = (RaCpuRope){.theta = out->rope.theta,
+                            .kind = RA_CPU_ROPE_YARN,
+                            .factor = 32,
+                            .length = 4096,
+                            .low = 1,
+                            .high = 32,
+                            .amplitude = ra_cpu_rope_magnitude(32, 1),
+                            .exact_pairs = TRUE};
   part =
       ra_weights_read_number(reader, "partial_rotary_factor", family->rotates);
-  ra_weights_read_rope(reader, "rope_scaling", out, &part);
-  ra_weights_read_rope(reader, "rope_parameters", out, &part);
+  ra_weights_read_rope(reader, "rope_scaling", model, out, &part);
+  ra_weights_read_rope(reader, "rope_parameters", model, out, &part);
   out->rope_pairs = model->kv_rank > 0 &&
                     ra_config_reader_flag(reader, "rope_interleave", TRUE);
   out->rotary_dim = (uint32_t)((double)width * part);

@@ -25,10 +25,15 @@ gboolean ra_weights_read_config(const char *path, const RaModel *model,
 /* A number above 0; @fallback where there is none. */
 double ra_weights_read_number(RaConfigReader *reader, const char *key,
                               double fallback);
-/* Reads `rope_scaling` or `rope_parameters`: only unscaled frequencies.
- * @inout_part (nullable): `partial_rotary_factor`. */
+/* Reads the object @key, `rope_scaling` or `rope_parameters`, if it is there:
+ * the kind of frequencies and its numbers, with latent attention the scale of
+ * scores too (`mscale_all_dim`).  @inout_part (nullable):
+ * `partial_rotary_factor`. */
 void ra_weights_read_rope(RaConfigReader *reader, const char *key,
-                          RaNumerics *out, double *inout_part);
+                          const RaModel *model, RaNumerics *out,
+                          double *inout_part);
+/* Adds `rope_theta` and, of frequencies that are scaled, `rope_scaling`. */
+void ra_weights_add_rope(JsonBuilder *builder, const RaCpuRope *rope);
 
 /* The numerics of a family that is one table of features, and its config.json,
  * which is that of the model but for class and type of numbers. */

@@ -98,7 +98,9 @@ head_at(const RaCpuAttention *shape, uint32_t sequence, uint32_t q_head,
                 .n = shape->begin[sequence + 1] - first,
                 .n_kv = kv[1] - kv[0],
                 .seen = shape->seen ? shape->seen + first : NULL,
-                .scale = (float)(1.0 / sqrt((double)shape->head_dim)),
+                .scale = shape->scale > 0
+                             ? shape->scale
+                             : (float)(1.0 / sqrt((double)shape->head_dim)),
                 .slope = shape->slopes ? shape->slopes[q_head] : 0,
                 .q_places = shape->q_places ? shape->q_places + first : NULL,
                 .kv_places = shape->kv_places ? shape->kv_places + kv[0] : NULL,

@@ -4,7 +4,7 @@
  * Sequences follow one another: sequence s has tokens begin[s] to
  * begin[s + 1] - 1.  Query head h reads key head h / (q_heads / kv_heads).
  *
- *     p_ij = exp(scale q_i k_j - lse_i)  j <= i,  scale = 1 / sqrt(head_dim)
+ *     p_ij = exp(scale q_i k_j - lse_i)  j <= i
  *     lse_i = log sum_j exp(scale q_i k_j)        o_i = sum_j p_ij v_j
  *
  * With a window of w keys, j > i - w: the query's own key and w - 1 before it.
@@ -53,6 +53,7 @@ typedef struct {
   const float *sinks; /* (q_heads) scores of sinks; NULL: none */
   uint32_t value_dim; /* elements of a value, and of an output; 0: head_dim */
   size_t v_stride;    /* floats between values; 0: as between keys */
+  float scale;        /* of scores; 0: 1 / sqrt(head_dim) */
 } RaCpuAttention;
 
 /**

@@ -6,24 +6,6 @@
 #include "kernels/cpu/cpu.h"
 #include "kernels/cpu/cpu_pointwise.h"
 
-void
-ra_cpu_rope_table(size_t n_positions, size_t head_dim, double theta,
-                  float *out_cos_sin)
-{
-  size_t half = head_dim / 2;
-
-  for (size_t i = 0; i < half; i++) {
-    double frequency = pow(theta, -2.0 * (double)i / (double)head_dim);
-
-    for (size_t p = 0; p < n_positions; p++) {
-      float *row = out_cos_sin + p * head_dim; /* (head_dim) */
-
-      row[i] = (float)cos((double)p * frequency);
-      row[half + i] = (float)sin((double)p * frequency);
-    }
-  }
-}
-
 /* Rotates pair i, elements @step i and @apart behind it, by angle i. */
 __attribute__((always_inline)) static inline void
 rotate(size_t n_tokens, size_t n_heads, size_t head_dim,

@@ -2,7 +2,7 @@
  *
  * Rotary positions (arXiv 2104.09864) have the order of Hugging Face's Llama:
  * element i of the first half of a head and element i of the second rotate by
- * the angle position x theta^(-2 i / head_dim).
+ * the angle position x frequency i (cpu_rope.h).
  * SwiGLU (arXiv 2002.05202): silu(gate) up, silu(x) = x / (1 + e^-x).
  */
 #ifndef RA_KERNELS_CPU_CPU_POINTWISE_H
@@ -12,19 +12,7 @@
 #include <stdint.h>
 
 #include "kernels/cpu/activation.h"
-
-/**
- * ra_cpu_rope_table:
- * @n_positions: rows
- * @head_dim: even
- * @theta: base of the frequencies, 10000 for Llama 2
- * @out_cos_sin: (n_positions, head_dim): head_dim / 2 cosines, then as many
- *   sines
- *
- * Error: 2^-24 of each value: computed in double.
- */
-void ra_cpu_rope_table(size_t n_positions, size_t head_dim, double theta,
-                       float *out_cos_sin);
+#include "kernels/cpu/cpu_rope.h"
 
 /**
  * ra_cpu_rope:
@@ -33,7 +21,8 @@ void ra_cpu_rope_table(size_t n_positions, size_t head_dim, double theta,
  * @head_dim: even
  * @positions: (n_tokens) row of the table
  * @cos_sin: from ra_cpu_rope_table()
- * @direction: 1: rotate; -1: rotate back, which is also the gradient
+ * @direction: 1: rotate; -1: rotate back, which is also the gradient; each
+ *   multiplies by the amplitude of the table
  * @x: (n_tokens) rows @stride floats apart, rotated in place
  *
  * Error: 3 u (|a| + |b|) of each element, a and b the two that rotate.

@@ -96,9 +96,15 @@ within reward 0.4 0.65 0.9 1
 result $? "a model with sinks learns even tokens"
 works run grpo-tiny-gpt-oss-4.plan -n 2 --check --save actor=sinks
 works run grpo-tiny-gpt-oss-4.plan -n 1 --weights actor=sinks --weights ref=sinks
+# A gpt_oss without the key has the yarn of its class, which is another model:
+# a plain rotation (the fault) would give the log-probabilities of the plan.
 sed '/"rope_scaling"/d' "$srcdir/share/models/tiny-gpt-oss.json" >scaled.json
-fails "there is no 'rope_scaling', which in a gpt_oss" run \
-  grpo-tiny-gpt-oss-4.plan --set "model actor.config=$PWD/scaled.json"
+works run grpo-tiny-gpt-oss-4.plan -n 1 --check --format=tsv
+cp out plain.tsv
+works run grpo-tiny-gpt-oss-4.plan -n 1 --check --format=tsv \
+  --set "model actor.config=$PWD/scaled.json"
+! cmp -s out plain.tsv
+result $? "yarn is a rotation of its own"
 sed 's/"rope_theta"/"swiglu_limit": 5, "rope_theta"/' \
   "$srcdir/share/models/tiny-gpt-oss.json" >limit.json
 fails "'swiglu_limit' is not 7" run grpo-tiny-gpt-oss-4.plan \
@@ -109,6 +115,15 @@ within reward 0.4 0.65 0.9 1
 result $? "a model with latent attention learns even tokens"
 works run grpo-tiny-deepseek-v3-4.plan -n 2 --check --save actor=latent
 works run grpo-tiny-deepseek-v3-4.plan -n 1 --weights actor=latent
+sed 's/"rope_theta"/"rope_scaling": {"type": "yarn", "factor": 4, "mscale": 1,\
+  "mscale_all_dim": 1, "original_max_position_embeddings": 64}, "rope_theta"/' \
+  "$srcdir/share/models/tiny-deepseek-v3.json" >yarn.json
+works run grpo-tiny-deepseek-v3-4.plan -n 1 --save actor=long \
+  --set "model actor.config=$PWD/yarn.json"
+grep -q '"mscale_all_dim" *: *1' long/config.json
+result $? "a save has the scaling of its frequencies"
+works run grpo-tiny-deepseek-v3-4.plan -n 1 --weights actor=long \
+  --set "model actor.config=$PWD/yarn.json"
 fails "cp > 1 and latent attention, which the host back end" run \
   grpo-tiny-deepseek-v3-4.plan --set 'call actor_train.ep=1' \
   --set 'call actor_train.dp=1' --set 'call actor_train.cp=2'
@@ -126,7 +141,7 @@ fails "'n_group' is 3, expected a divisor of 8 experts" run \
   grpo-tiny-glm4-moe-4.plan --set "model actor.config=$PWD/groups.json"
 sed 's/"rope_theta"/"rope_scaling": {"rope_type": "yarn"}, "rope_theta"/' \
   "$srcdir/share/models/tiny-glm4-moe.json" >yarn.json
-fails "'rope_type' is 'yarn'" run grpo-tiny-glm4-moe-4.plan \
+fails "there is no 'factor', which rope_type 'yarn' needs" run grpo-tiny-glm4-moe-4.plan \
   --set "model actor.config=$PWD/yarn.json"
 # RLOO and GRPO of one plan are two losses.
 learn rloo 4 2 0.003

@@ -165,7 +165,7 @@ side_new(const Rank *r, const RaBackend *backend, const RaTensorTable *table,
   RaNumerics numerics = RA_NUMERICS_DEFAULT;
   Side s;
 
-  numerics.rope_theta = theta;
+  numerics.rope.theta = theta;
   s.params = ra_params_new_on(backend, table, &plan, r->rank);
   s.comm = ra_local_comm_new(group, r->rank);
   fill(s.params);

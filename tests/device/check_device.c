@@ -125,7 +125,7 @@ START_TEST(test_rope)
   int direction = _i == 0 ? 1 : -1;
 
   memcpy(in, x, N * STRIDE * 2);
-  ra_cpu_rope_table(POSITIONS, HD, 10000, table);
+  ra_cpu_rope_table(POSITIONS, HD, &(RaCpuRope){.theta = 10000}, table);
   ck_assert_int_eq(device_done(ra_k_rope(N, HEADS, HD, positions, table,
                                          direction, x, STRIDE, NULL)),
                    0);
@@ -174,7 +174,7 @@ START_TEST(test_rope_rows)
   float *table = device_poisoned(POSITIONS * HD * sizeof(float));
 
   memcpy(expected, x, N * STRIDE * 2);
-  ra_cpu_rope_table(POSITIONS, HD, 10000, table);
+  ra_cpu_rope_table(POSITIONS, HD, &(RaCpuRope){.theta = 10000}, table);
   ck_assert_int_eq(device_done(ra_k_rope(N, Q + KV, HD, positions, table, 1,
                                          expected, STRIDE, NULL)),
                    0);

@@ -2,6 +2,7 @@
 
 #include <math.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "exec/comm/comm_local.h"
@@ -367,6 +368,12 @@ static const Case cases[] = {
     {TORCH_DEEPSEEK, 4, 1, RA_RECOMPUTE_SELECTIVE, FALSE, NULL},
     {TORCH_DEEPSEEK_WHOLE, 1, 1, RA_RECOMPUTE_NONE, FALSE, NULL},
     {TORCH_DEEPSEEK_WHOLE, 2, 1, RA_RECOMPUTE_FULL, FALSE, NULL},
+    {TORCH_LLAMA3, 1, 1, RA_RECOMPUTE_SELECTIVE, FALSE, NULL},
+    {TORCH_LLAMA3, 2, 2, RA_RECOMPUTE_FULL, FALSE, NULL},
+    {TORCH_GPT_OSS_YARN, 1, 1, RA_RECOMPUTE_FULL, FALSE, NULL},
+    {TORCH_GPT_OSS_YARN, 2, 2, RA_RECOMPUTE_NONE, FALSE, NULL},
+    {TORCH_DEEPSEEK_YARN, 1, 1, RA_RECOMPUTE_FULL, FALSE, NULL},
+    {TORCH_DEEPSEEK_YARN, 2, 2, RA_RECOMPUTE_NONE, FALSE, NULL},
     {TORCH_PLAIN, 1, 1, RA_RECOMPUTE_NONE, FALSE, "sft.txt"},
     {TORCH_PLAIN, 2, 2, RA_RECOMPUTE_NONE, FALSE, "sft.txt"},
     {TORCH_PLAIN, 1, 1, RA_RECOMPUTE_NONE, FALSE, "dpo.txt"},
@@ -380,6 +387,7 @@ START_TEST(test_layout)
 {
   double worst = worst_of(&cases[_i]);
 
+  printf("# %d: %.3g\n", _i, worst);
   ck_assert_msg(worst < BAR, "case %d: off by %g", _i, worst);
 }
 END_TEST
@@ -398,11 +406,22 @@ END_TEST
  * prefill of the first three tokens and two steps from the cache. */
 START_TEST(test_generate)
 {
-  static const TorchModel generators[] = {
-      TORCH_PLAIN,         TORCH_QWEN3,     TORCH_MIXTRAL, TORCH_QWEN3_MOE,
-      TORCH_GPT2,          TORCH_BLOOM,     TORCH_MPT,     TORCH_QWEN2_MOE,
-      TORCH_GLM4_MOE,      TORCH_MINISTRAL, TORCH_GPT_OSS, TORCH_DEEPSEEK,
-      TORCH_DEEPSEEK_WHOLE};
+  static const TorchModel generators[] = {TORCH_PLAIN,
+                                          TORCH_QWEN3,
+                                          TORCH_MIXTRAL,
+                                          TORCH_QWEN3_MOE,
+                                          TORCH_GPT2,
+                                          TORCH_BLOOM,
+                                          TORCH_MPT,
+                                          TORCH_QWEN2_MOE,
+                                          TORCH_GLM4_MOE,
+                                          TORCH_MINISTRAL,
+                                          TORCH_GPT_OSS,
+                                          TORCH_DEEPSEEK,
+                                          TORCH_DEEPSEEK_WHOLE,
+                                          TORCH_LLAMA3,
+                                          TORCH_GPT_OSS_YARN,
+                                          TORCH_DEEPSEEK_YARN};
   const Case c = {generators[_i], 1, 1, RA_RECOMPUTE_NONE, FALSE, NULL};
   g_autoptr(RaModel) model = torch_model(c.kind);
   g_autoptr(RaTensorTable) table = ra_tensor_table_new(model);
@@ -504,7 +523,7 @@ exec_torch_suite(void)
 
   tcase_add_loop_test(tcase, test_layout, 0, G_N_ELEMENTS(cases));
   tcase_add_test(tcase, test_fault);
-  tcase_add_loop_test(tcase, test_generate, 0, 13);
+  tcase_add_loop_test(tcase, test_generate, 0, 16);
   tcase_add_test(tcase, test_without_critic);
   tcase_add_test(tcase, test_scalars);
   suite_add_tcase(suite, tcase);

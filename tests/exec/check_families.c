@@ -315,7 +315,7 @@ static const struct {
     {"glm-5", "an indexer of keys ('index_topk')"},
     {"qwen3-next-80b-a3b", "gated delta nets ('layer_types')"},
     {"nemotron-nano-9b-v2", "Mamba-2 ('layer_types', "},
-    {"gpt-oss-20b", "'rope_scaling'"},
+    {"gpt-oss-20b", NULL},
     {"gemma-3-1b", "layers of a family for plans alone ('model_type')"},
     {"minimax-m2", "layers of a family for plans alone ('model_type')"},
     {"pythia-1b", "layers of a family for plans alone ('model_type')"},

@@ -230,7 +230,7 @@ check_written(const char *name, uint32_t tp, uint32_t pp, uint64_t max_bytes,
   ck_assert_uint_eq(again->files->len, n_files);
   ck_assert(ra_weights_check(again, w->model, NULL));
   ck_assert(again->numerics.norm_eps == w->numerics.norm_eps);
-  ck_assert(again->numerics.rope_theta == w->numerics.rope_theta);
+  ck_assert(again->numerics.rope.theta == w->numerics.rope.theta);
   ck_assert(again->numerics.raw_top_k == w->numerics.raw_top_k);
   ck_assert(again->numerics.activation == w->numerics.activation);
   assert_same(w, again);
@@ -372,7 +372,7 @@ START_TEST(test_config)
       {"llama-half", "\"hidden_act\": \"silu\"", "\"hidden_act\": \"gelu\"",
        "hidden_act"},
       {"llama-half", "\"rope_scaling\": null",
-       "\"rope_scaling\": {\"rope_type\": \"llama3\", \"factor\": 8}",
+       "\"rope_scaling\": {\"rope_type\": \"dynamic\", \"factor\": 8}",
        "rope_type"},
       {"llama-half", "\"rms_norm_eps\": 1e-06", "\"rms_norm_eps\": 0",
        "not a number above 0"},

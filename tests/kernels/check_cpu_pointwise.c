@@ -242,7 +242,7 @@ START_TEST(test_rope)
   float table[3 * 4], x[4] = {1, 2, 3, 4};
   uint32_t position = 2;
 
-  ra_cpu_rope_table(3, 4, 100, table);
+  ra_cpu_rope_table(3, 4, &(RaCpuRope){.theta = 100}, table);
   ra_cpu_rope(1, 1, 4, &position, table, 1, x, 4);
   ck_assert_double_eq_tol((double)x[0], cos(2.0) - 3 * sin(2.0), 1e-6);
   ck_assert_double_eq_tol((double)x[1], 2 * cos(0.2) - 4 * sin(0.2), 1e-6);
@@ -262,7 +262,7 @@ START_TEST(test_rope_pairs)
   float table[3 * 4], x[4] = {1, 2, 3, 4};
   uint32_t position = 2;
 
-  ra_cpu_rope_table(3, 4, 100, table);
+  ra_cpu_rope_table(3, 4, &(RaCpuRope){.theta = 100}, table);
   ra_cpu_rope_pairs(1, 1, 4, &position, table, 1, x, 4);
   ck_assert_double_eq_tol((double)x[0], cos(2.0) - 2 * sin(2.0), 1e-6);
   ck_assert_double_eq_tol((double)x[1], 2 * cos(2.0) + sin(2.0), 1e-6);
@@ -271,6 +271,43 @@ START_TEST(test_rope_pairs)
   ra_cpu_rope_pairs(1, 1, 4, &position, table, -1, x, 4);
   for (int i = 0; i < 4; i++)
     ck_assert_double_eq_tol((double)x[i], i + 1.0, 1e-6);
+}
+END_TEST
+
+/* Plain frequencies 1 and 0.1 as above, scaled by 4.  Linear: 1/4 and 1/40.
+ * llama3 of length 20 pi: 10 rounds and 1; the first is above 2.5, the second a
+ * quarter of the way from 0.5 to 2.5: 0.1 (0.75 / 4 + 0.25) = 0.04375.  yarn of
+ * length 2000 pi: pair i goes round 1000 / 10^i times, so 500 times would be
+ * pair log10 2 and 10 times pair 2; rounded outwards 0 and 2, pair 1 half way:
+ * 0.1 (0.5 / 4 + 0.5) = 0.0625; not rounded it keeps 1 / (2 - log10 2).  At
+ * position 0 cosines are the amplitude. */
+START_TEST(test_rope_scaled)
+{
+  const double pi = acos(-1);
+  RaCpuRope rope = {.theta = 100, .kind = RA_CPU_ROPE_LINEAR, .factor = 4};
+  double part = 1 / (2 - log10(2));
+  float table[4];
+
+  ck_assert_double_eq_tol(ra_cpu_rope_frequency(&rope, 4, 0), 0.25, 1e-15);
+  ck_assert_double_eq_tol(ra_cpu_rope_frequency(&rope, 4, 1), 0.025, 1e-15);
+  rope.kind = RA_CPU_ROPE_LLAMA3;
+  rope.length = 20 * pi;
+  rope.low = 0.5;
+  rope.high = 2.5;
+  ck_assert_double_eq_tol(ra_cpu_rope_frequency(&rope, 4, 0), 1, 1e-15);
+  ck_assert_double_eq_tol(ra_cpu_rope_frequency(&rope, 4, 1), 0.04375, 1e-15);
+  rope.kind = RA_CPU_ROPE_YARN;
+  rope.length = 2000 * pi;
+  rope.low = 10;
+  rope.high = 500;
+  ck_assert_double_eq_tol(ra_cpu_rope_frequency(&rope, 4, 0), 1, 1e-15);
+  ck_assert_double_eq_tol(ra_cpu_rope_frequency(&rope, 4, 1), 0.0625, 1e-15);
+  rope.exact_pairs = true;
+  ck_assert_double_eq_tol(ra_cpu_rope_frequency(&rope, 4, 1),
+                          0.1 * ((1 - part) / 4 + part), 1e-15);
+  rope.amplitude = 2;
+  ra_cpu_rope_table(1, 4, &rope, table);
+  ck_assert(table[0] == 2 && table[1] == 2 && table[2] == 0 && table[3] == 0);
 }
 END_TEST
 
@@ -428,6 +465,7 @@ cpu_pointwise_suite(void)
   tcase_add_test(tcase, test_norm_backward);
   tcase_add_test(tcase, test_rope);
   tcase_add_test(tcase, test_rope_pairs);
+  tcase_add_test(tcase, test_rope_scaled);
   tcase_add_loop_test(tcase, test_layer_norm, 0, 2);
   tcase_add_loop_test(tcase, test_activation, 0, 3);
   tcase_add_test(tcase, test_swiglu);

@@ -14,11 +14,19 @@
 #define DEEPSEEK                                                               \
   " \"model_type\": \"deepseek_v3\", \"hidden_size\": 16,"                     \
   " \"num_hidden_layers\": 2, \"num_attention_heads\": 4,"                     \
-  " \"kv_lora_rank\": 6, \"qk_nope_head_dim\": 3, \"qk_rope_head_dim\": 4,"    \
+  " \"kv_lora_rank\": 6, \"qk_nope_head_dim\": 3,"                             \
   " \"v_head_dim\": 5, \"intermediate_size\": 24, \"vocab_size\": 29,"         \
   " \"max_position_embeddings\": 128, \"n_routed_experts\": 8,"                \
   " \"num_experts_per_tok\": 2, \"moe_intermediate_size\": 12,"                \
   " \"first_k_dense_replace\": 1, \"n_shared_experts\": 2}"
+#define GPT_OSS                                                                \
+  " \"model_type\": \"gpt_oss\", \"hidden_size\": 16,"                         \
+  " \"num_hidden_layers\": 2, \"num_attention_heads\": 4,"                     \
+  " \"num_key_value_heads\": 2, \"intermediate_size\": 12,"                    \
+  " \"vocab_size\": 29, \"max_position_embeddings\": 128,"                     \
+  " \"num_local_experts\": 4, \"num_experts_per_tok\": 2,"                     \
+  " \"sliding_window\": 3, \"layer_types\":"                                   \
+  " [\"sliding_attention\", \"full_attention\"]}"
 
 static const struct {
   const char *type, *file;
@@ -56,21 +64,25 @@ static const struct {
     [TORCH_MINISTRAL] = {"ministral", "ministral.txt",
                          ", \"sliding_window\": 3, \"layer_types\":"
                          " [\"sliding_attention\", \"full_attention\"]"},
-    [TORCH_GPT_OSS] = {NULL, "gpt_oss.txt",
-                       "{\"model_type\": \"gpt_oss\", \"hidden_size\": 16,"
-                       " \"num_hidden_layers\": 2,"
-                       " \"num_attention_heads\": 4,"
-                       " \"num_key_value_heads\": 2, \"head_dim\": 4,"
-                       " \"intermediate_size\": 12, \"vocab_size\": 29,"
-                       " \"max_position_embeddings\": 128,"
-                       " \"num_local_experts\": 4,"
-                       " \"num_experts_per_tok\": 2, \"sliding_window\": 3,"
-                       " \"layer_types\":"
-                       " [\"sliding_attention\", \"full_attention\"]}"},
-    [TORCH_DEEPSEEK] = {NULL, "deepseek_v3.txt",
-                        "{\"q_lora_rank\": 7," DEEPSEEK},
+    [TORCH_GPT_OSS] = {NULL, "gpt_oss.txt", "{\"head_dim\": 4," GPT_OSS},
+    [TORCH_GPT_OSS_YARN] = {NULL, "gpt_oss_yarn.txt",
+                            "{\"head_dim\": 8," GPT_OSS},
+    [TORCH_DEEPSEEK] =
+        {NULL, "deepseek_v3.txt",
+         "{\"q_lora_rank\": 7, \"qk_rope_head_dim\": 4," DEEPSEEK},
     [TORCH_DEEPSEEK_WHOLE] = {NULL, "deepseek_v3_whole.txt",
-                              "{\"q_lora_rank\": null," DEEPSEEK},
+                              "{\"q_lora_rank\": null,"
+                              " \"qk_rope_head_dim\": 4," DEEPSEEK},
+    [TORCH_DEEPSEEK_YARN] = {NULL, "deepseek_v3_yarn.txt",
+                             "{\"q_lora_rank\": 7,"
+                             " \"qk_rope_head_dim\": 8," DEEPSEEK},
+    [TORCH_LLAMA3] = {NULL, "llama3.txt",
+                      "{\"model_type\": \"llama\", \"hidden_size\": 16,"
+                      " \"num_hidden_layers\": 2,"
+                      " \"num_attention_heads\": 4,"
+                      " \"num_key_value_heads\": 2, \"head_dim\": 8,"
+                      " \"intermediate_size\": 24, \"vocab_size\": 29,"
+                      " \"max_position_embeddings\": 128}"},
     [TORCH_GLM4_MOE] =
         {NULL, "glm4_moe.txt",
          "{\"model_type\": \"glm4_moe\", \"hidden_size\": 16,"
@@ -110,27 +122,68 @@ torch_file(TorchModel kind)
   return kinds[kind].file;
 }
 
+/* Those of families.py, where they are keys of config.json; what follows from
+ * these is in tests/exec/check_rope.c. */
+static void
+set_rope(TorchModel kind, RaNumerics *numerics)
+{
+  RaCpuRope *rope = &numerics->rope;
+
+  if (kind == TORCH_LLAMA3)
+    *rope = (RaCpuRope){.theta = 10000,
+                        .kind = RA_CPU_ROPE_LLAMA3,
+                        .factor = 8,
+                        .length = 128,
+                        .low = 1,
+                        .high = 4};
+  if (kind != TORCH_GPT_OSS_YARN && kind != TORCH_DEEPSEEK_YARN)
+    return;
+  *rope = (RaCpuRope){.theta = 100,
+                      .kind = RA_CPU_ROPE_YARN,
+                      .factor = 32,
+                      .length = 64,
+                      .low = 0.5,
+                      .high = 4,
+                      .amplitude = 0.1 * log(32) + 1,
+                      .exact_pairs = TRUE};
+  if (kind == TORCH_GPT_OSS_YARN)
+    return;
+  rope->factor = 40;
+  rope->exact_pairs = FALSE;
+  rope->amplitude = (0.07 * log(40) + 1) / (0.13 * log(40) + 1);
+  numerics->score_scale = pow(0.13 * log(40) + 1, 2) / sqrt(3 + 8);
+}
+
+/* The router of DeepSeek-V3 and GLM-4.5. */
+static void
+set_router(TorchModel kind, RaNumerics *numerics)
+{
+  static float bias[2][8];
+
+  for (uint32_t i = 0; i < 8; i++)
+    bias[1][i] = torch_value(951, i, 0.2); /* layer 0 is dense */
+  numerics->sigmoid_router = TRUE;
+  numerics->router_scale = kind == TORCH_DEEPSEEK ? 1.5f : 2.5f;
+  numerics->router_groups = 4;
+  numerics->open_groups = 2;
+  numerics->router_bias = bias[0];
+}
+
 RaNumerics
 torch_numerics(TorchModel kind)
 {
   RaNumerics numerics = RA_NUMERICS_DEFAULT;
+  gboolean deepseek = kind == TORCH_DEEPSEEK || kind == TORCH_DEEPSEEK_WHOLE ||
+                      kind == TORCH_DEEPSEEK_YARN;
 
   numerics.raw_top_k = kind == TORCH_QWEN3_MOE || kind == TORCH_QWEN2_MOE;
-  numerics.clamped_swiglu = kind == TORCH_GPT_OSS;
-  numerics.rope_pairs = kind == TORCH_DEEPSEEK;
-  if (kind == TORCH_GLM4_MOE || kind == TORCH_DEEPSEEK ||
-      kind == TORCH_DEEPSEEK_WHOLE) {
-    static float bias[2][8];
-
-    for (uint32_t i = 0; i < 8; i++)
-      bias[1][i] = torch_value(951, i, 0.2); /* layer 0 is dense */
-    numerics.rotary_dim = 4;
-    numerics.sigmoid_router = TRUE;
-    numerics.router_scale = kind == TORCH_DEEPSEEK ? 1.5f : 2.5f;
-    numerics.router_groups = 4;
-    numerics.open_groups = 2;
-    numerics.router_bias = bias[0];
-  }
+  numerics.clamped_swiglu = kind == TORCH_GPT_OSS || kind == TORCH_GPT_OSS_YARN;
+  numerics.rope_pairs = deepseek && kind != TORCH_DEEPSEEK_WHOLE;
+  if (kind == TORCH_GLM4_MOE)
+    numerics.rotary_dim = 4; /* of 8 */
+  if (kind == TORCH_GLM4_MOE || deepseek)
+    set_router(kind, &numerics);
+  set_rope(kind, &numerics);
   return numerics;
 }
 

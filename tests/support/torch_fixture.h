@@ -31,7 +31,10 @@ typedef enum {
   TORCH_GPT_OSS,   /* the same, sinks, experts and a router with biases, a
                       clamped SwiGLU */
   TORCH_DEEPSEEK,  /* latent attention, neighbours that rotate, GLM's experts */
-  TORCH_DEEPSEEK_WHOLE /* the same without latent queries; halves that rotate */
+  TORCH_DEEPSEEK_WHOLE, /* without latent queries; halves that rotate */
+  TORCH_LLAMA3,         /* the first with frequencies of kind llama3 */
+  TORCH_GPT_OSS_YARN,   /* frequencies of kind yarn */
+  TORCH_DEEPSEEK_YARN   /* likewise, and scores that are scaled */
 } TorchModel;
 
 /* (transfer full) */

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Makes tests/data/torch/{qwen2_moe,glm4_moe,ministral,gpt_oss,deepseek_v3,
-deepseek_v3_whole}.txt: what the classes of Hugging Face transformers compute of
-small models of these families.
+deepseek_v3_whole,llama3,gpt_oss_yarn,deepseek_v3_yarn}.txt: what the classes of
+Hugging Face transformers compute of small models of these families.
 
     python3 -m venv V && V/bin/pip install torch 'transformers==4.57.1' numpy
     V/bin/python tests/torch/families.py tests/data/torch [FAMILY...]
@@ -21,7 +21,8 @@ torch.set_default_dtype(torch.float64)
 
 from transformers import (DeepseekV3Config,  # noqa: E402
                           DeepseekV3ForCausalLM, Glm4MoeConfig,
-                          Glm4MoeForCausalLM, GptOssConfig, GptOssForCausalLM, MinistralConfig,
+                          Glm4MoeForCausalLM, GptOssConfig, GptOssForCausalLM,
+                          LlamaConfig, LlamaForCausalLM, MinistralConfig,
                           MinistralForCausalLM, Qwen2MoeConfig,
                           Qwen2MoeForCausalLM)
 
@@ -65,16 +66,31 @@ def models():
     yield "ministral", MinistralForCausalLM(MinistralConfig(
         **SIZES, head_dim=4, sliding_window=3,
         layer_types=["sliding_attention", "full_attention"]))
-    yield "gpt_oss", GptOssForCausalLM(GptOssConfig(
-        **dict(SIZES, intermediate_size=12), head_dim=4, num_local_experts=4,
+    gpt_oss = dict(
+        SIZES, intermediate_size=12, num_local_experts=4,
         num_experts_per_tok=2, sliding_window=3, attention_bias=True,
-        rope_theta=10000, rope_scaling=None,
-        layer_types=["sliding_attention", "full_attention"]))
+        layer_types=["sliding_attention", "full_attention"])
+    yield "gpt_oss", GptOssForCausalLM(GptOssConfig(
+        **gpt_oss, head_dim=4, rope_theta=10000, rope_scaling=None))
+    # scaled frequencies: of four pairs some stay, some are between and some
+    # are scaled
+    yarn = dict(rope_type="yarn", beta_fast=4.0, beta_slow=0.5,
+                original_max_position_embeddings=64)
+    yield "llama3", LlamaForCausalLM(LlamaConfig(
+        **SIZES, head_dim=8, rope_theta=10000, rope_scaling=dict(
+            rope_type="llama3", factor=8.0, low_freq_factor=1.0,
+            high_freq_factor=4.0, original_max_position_embeddings=128)))
+    yield "gpt_oss_yarn", GptOssForCausalLM(GptOssConfig(
+        **gpt_oss, head_dim=8, rope_theta=100,
+        rope_scaling=dict(yarn, factor=32.0, truncate=False)))
     latent = dict(
         {k: SIZES[k] for k in SIZES if k != "num_key_value_heads"}, **EXPERTS,
         kv_lora_rank=6, qk_nope_head_dim=3, qk_rope_head_dim=4, v_head_dim=5,
         n_routed_experts=8, n_group=4, topk_group=2, first_k_dense_replace=1,
         n_shared_experts=2, num_key_value_heads=4)
+    yield "deepseek_v3_yarn", DeepseekV3ForCausalLM(DeepseekV3Config(
+        **dict(latent, qk_rope_head_dim=8), q_lora_rank=7, rope_theta=100,
+        rope_scaling=dict(yarn, factor=40.0, mscale=0.7, mscale_all_dim=1.3)))
     yield "deepseek_v3", DeepseekV3ForCausalLM(DeepseekV3Config(
         **latent, q_lora_rank=7, routed_scaling_factor=1.5))
     yield "deepseek_v3_whole", DeepseekV3ForCausalLM(DeepseekV3Config(
