@@ -43,8 +43,9 @@ foreign_layers(const RaModel *m)
 static gboolean
 is_known(const RaModel *model)
 {
-  static const char *const types[] = {"qwen2_moe", "glm4_moe", "gpt_oss",
-                                      "deepseek_v3", NULL};
+  static const char *const types[] = {"qwen2_moe",     "glm4_moe",    "gpt_oss",
+                                      "deepseek_v2",   "deepseek_v3", "kimi_k2",
+                                      "glm4_moe_lite", NULL};
 
   return model->family != RA_FAMILY_OTHER ||
          g_strv_contains(types, ra_model_type(model));

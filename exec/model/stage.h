@@ -58,7 +58,8 @@ typedef struct {
   gboolean sigmoid_router;
   float router_scale;                  /* 0: 1 */
   uint32_t router_groups, open_groups; /* 0: one group */
-  const float *router_bias;            /* (n_layers, n_experts) borrowed; NULL:
+  gboolean groups_by_largest;
+  const float *router_bias; /* (n_layers, n_experts) borrowed; NULL:
                                           none */
 } RaNumerics;
 

@@ -504,6 +504,7 @@ routing_of(const RaStage *s, gint32 layer)
                         .sigmoid = n->sigmoid_router,
                         .n_groups = n->router_groups,
                         .top_groups = n->open_groups,
+                        .by_largest = n->groups_by_largest,
                         .scale = n->router_scale,
                         .bias = n->router_bias ? n->router_bias +
                                                      (gsize)layer * m->n_experts

@@ -17,7 +17,7 @@ typedef struct {
   double theta;     /* rope_theta */
   gboolean scaled;  /* rotary frequencies are, if no key says otherwise */
   gboolean clamped; /* RaNumerics.clamped_swiglu */
-  double scale;     /* routed_scaling_factor, of sigmoids */
+  double scale;     /* routed_scaling_factor, of sigmoids and deepseek_v2 */
   uint32_t groups;  /* n_group, likewise */
   uint32_t open;    /* topk_group, likewise */
 } Family;
@@ -28,8 +28,14 @@ static const Family families[] = {
     {"glm4_moe", "Glm4Moe", 1e-5, TRUE, TRUE, 0.5, 10000, FALSE, FALSE, 1, 1,
      1},
     {"gpt_oss", "GptOss", 1e-5, FALSE, TRUE, 1, 150000, TRUE, TRUE, 1, 1, 1},
+    {"deepseek_v2", "DeepseekV2", 1e-6, FALSE, FALSE, 1, 10000, FALSE, FALSE, 1,
+     1, 1},
     {"deepseek_v3", "DeepseekV3", 1e-6, TRUE, TRUE, 1, 10000, FALSE, FALSE, 2.5,
      8, 4},
+    {"kimi_k2", "DeepseekV3", 1e-6, TRUE, TRUE, 1, 10000, FALSE, FALSE, 2.5, 8,
+     4}, /* configuration_deepseek.py beside its weights */
+    {"glm4_moe_lite", "Glm4MoeLite", 1e-5, TRUE, TRUE, 1, 10000, FALSE, FALSE,
+     1.8, 1, 1}, /* of transformers 5 */
 };
 
 static const Family *
@@ -65,6 +71,42 @@ read_groups(RaConfigReader *reader, const Family *family, const RaModel *model,
                           "the %u of a token",
                           open * (model->n_experts / n),
                           model->experts_per_token);
+}
+
+/* The router of deepseek_v2: weights are scaled and never divided, and groups
+ * count if `topk_method` says so. */
+static void
+read_v2_router(RaConfigReader *reader, const Family *family,
+               const RaModel *model, RaNumerics *out)
+{
+  static const char *const methods[] = {"greedy", "group_limited_greedy", NULL};
+  static const char *const scores[] = {"softmax", NULL};
+
+  ra_config_reader_word(reader, "scoring_func", scores, 0);
+  if (ra_config_reader_flag(reader, "norm_topk_prob", FALSE))
+    ra_config_reader_fail(reader, "norm_topk_prob",
+                          "'norm_topk_prob' of a deepseek_v2 is true, expected "
+                          "false: its class divides no weights");
+  out->router_scale = (float)ra_weights_read_number(
+      reader, "routed_scaling_factor", family->scale);
+  out->groups_by_largest = TRUE;
+  if (ra_config_reader_word(reader, "topk_method", methods, 0) == 1)
+    read_groups(reader, family, model, out);
+}
+
+/* That of the others of DeepSeek's; no key chooses another. */
+static void
+read_sigmoids(RaConfigReader *reader, const Family *family,
+              const RaModel *model, RaNumerics *out)
+{
+  static const char *const methods[] = {"noaux_tc", NULL};
+  static const char *const scores[] = {"sigmoid", NULL};
+
+  ra_config_reader_word(reader, "scoring_func", scores, 0);
+  ra_config_reader_word(reader, "topk_method", methods, 0);
+  out->router_scale = (float)ra_weights_read_number(
+      reader, "routed_scaling_factor", family->scale);
+  read_groups(reader, family, model, out);
 }
 
 static void
@@ -131,11 +173,10 @@ ra_weights_read_family(RaConfigReader *reader, const RaModel *model,
   if (family->clamped && ra_weights_read_number(reader, "swiglu_limit", 7) != 7)
     ra_config_reader_fail(reader, "swiglu_limit",
                           "'swiglu_limit' is not 7, which the executor has");
-  if (!out->sigmoid_router)
-    return;
-  out->router_scale = (float)ra_weights_read_number(
-      reader, "routed_scaling_factor", family->scale);
-  read_groups(reader, family, model, out);
+  if (out->sigmoid_router)
+    read_sigmoids(reader, family, model, out);
+  else if (g_str_equal(family->type, "deepseek_v2") && model->n_experts > 0)
+    read_v2_router(reader, family, model, out);
 }
 
 /* The class with its head. */

@@ -41,7 +41,7 @@ score_of(const RaCpuRouting *r, const float *probs, uint32_t i)
   return r->bias ? probs[i] + r->bias[i] : probs[i];
 }
 
-/* Sum of the two largest scores of a group. */
+/* Sum of the two largest scores of a group, or the largest. */
 static float
 group_score(const RaCpuRouting *r, const float *probs, uint32_t group)
 {
@@ -58,7 +58,7 @@ group_score(const RaCpuRouting *r, const float *probs, uint32_t group)
       second = score;
     }
   }
-  return n > 1 ? first + second : first;
+  return n > 1 && !r->by_largest ? first + second : first;
 }
 
 /* TRUE if a token may have experts of @group. */

@@ -5,7 +5,8 @@
  * undivided (Mixtral, arXiv 2401.04088, section 2.1; norm_topk_prob of
  * Qwen3-MoE's config.json).  DeepSeek-V3 (arXiv 2412.19437, section 2.1.2) has
  * sigmoids instead, adds a bias to them for the choice, keeps the groups whose
- * two largest have the largest sum, and scales the weights.
+ * two largest have the largest sum, and scales the weights.  DeepSeek-V2 (arXiv
+ * 2405.04434, section 2.2.2) keeps those of a softmax whose largest is largest.
  *
  * Each choice is a row; rows are sorted by expert, and within an expert in the
  * order of the tokens.
@@ -26,6 +27,8 @@ typedef struct {
   bool sigmoid;      /* scores are sigmoids of the logits, not their softmax */
   uint32_t n_groups; /* equal groups of neighbours; 0: one */
   uint32_t top_groups; /* of which a token's experts are */
+  bool by_largest;     /* groups compare by their largest score, not by the sum
+                          of their two largest */
   float scale;         /* factor on the weights; 0: 1 */
   const float *bias;   /* (n_experts) added to the scores for the choice alone;
                           NULL: none */

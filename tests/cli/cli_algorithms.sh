@@ -133,6 +133,8 @@ sed 's/"q_lora_rank"/"attention_bias": true, "q_lora_rank"/' \
   "$srcdir/share/models/tiny-deepseek-v3.json" >biases.json
 fails "biases of latents ('attention_bias')" run grpo-tiny-deepseek-v3-4.plan \
   --set "model actor.config=$PWD/biases.json"
+works run grpo-tiny-deepseek-v2-4.plan -n 2 --check --save actor=v2
+works run grpo-tiny-deepseek-v2-4.plan -n 1 --weights actor=v2 --weights ref=v2
 works run grpo-tiny-glm4-moe-4.plan -n 2 --check --save actor=glm
 works run grpo-tiny-glm4-moe-4.plan -n 1 --weights actor=glm --weights ref=glm
 sed 's/"n_group": 4/"n_group": 3/' \

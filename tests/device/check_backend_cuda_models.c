@@ -49,6 +49,7 @@ static const Shipped models[] = {
     {"tiny-ministral", WINDOWS},
     {"tiny-gpt-oss", FAMILY},
     {"tiny-deepseek-v3", FAMILY},
+    {"tiny-deepseek-v2", FAMILY},
     {"gpt2", NULL},               {"gpt2-xl", NULL},
     {"nemotron-4-15b", NORMS},
     {"deepseek-v3", FAMILY},

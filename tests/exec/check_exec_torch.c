@@ -374,6 +374,14 @@ static const Case cases[] = {
     {TORCH_GPT_OSS_YARN, 2, 2, RA_RECOMPUTE_NONE, FALSE, NULL},
     {TORCH_DEEPSEEK_YARN, 1, 1, RA_RECOMPUTE_FULL, FALSE, NULL},
     {TORCH_DEEPSEEK_YARN, 2, 2, RA_RECOMPUTE_NONE, FALSE, NULL},
+    {TORCH_DEEPSEEK_V2, 1, 1, RA_RECOMPUTE_NONE, FALSE, NULL},
+    {TORCH_DEEPSEEK_V2, 2, 2, RA_RECOMPUTE_FULL, FALSE, NULL},
+    {TORCH_DEEPSEEK_V2_LITE, 1, 1, RA_RECOMPUTE_FULL, FALSE, NULL},
+    {TORCH_DEEPSEEK_V2_LITE, 4, 1, RA_RECOMPUTE_SELECTIVE, FALSE, NULL},
+    {TORCH_KIMI, 1, 1, RA_RECOMPUTE_NONE, FALSE, NULL},
+    {TORCH_KIMI, 2, 2, RA_RECOMPUTE_FULL, FALSE, NULL},
+    {TORCH_GLM_LITE, 1, 1, RA_RECOMPUTE_SELECTIVE, FALSE, NULL},
+    {TORCH_GLM_LITE, 2, 2, RA_RECOMPUTE_NONE, FALSE, NULL},
     {TORCH_PLAIN, 1, 1, RA_RECOMPUTE_NONE, FALSE, "sft.txt"},
     {TORCH_PLAIN, 2, 2, RA_RECOMPUTE_NONE, FALSE, "sft.txt"},
     {TORCH_PLAIN, 1, 1, RA_RECOMPUTE_NONE, FALSE, "dpo.txt"},
@@ -421,7 +429,11 @@ START_TEST(test_generate)
                                           TORCH_DEEPSEEK_WHOLE,
                                           TORCH_LLAMA3,
                                           TORCH_GPT_OSS_YARN,
-                                          TORCH_DEEPSEEK_YARN};
+                                          TORCH_DEEPSEEK_YARN,
+                                          TORCH_DEEPSEEK_V2,
+                                          TORCH_DEEPSEEK_V2_LITE,
+                                          TORCH_KIMI,
+                                          TORCH_GLM_LITE};
   const Case c = {generators[_i], 1, 1, RA_RECOMPUTE_NONE, FALSE, NULL};
   g_autoptr(RaModel) model = torch_model(c.kind);
   g_autoptr(RaTensorTable) table = ra_tensor_table_new(model);
@@ -523,7 +535,7 @@ exec_torch_suite(void)
 
   tcase_add_loop_test(tcase, test_layout, 0, G_N_ELEMENTS(cases));
   tcase_add_test(tcase, test_fault);
-  tcase_add_loop_test(tcase, test_generate, 0, 16);
+  tcase_add_loop_test(tcase, test_generate, 0, 20);
   tcase_add_test(tcase, test_without_critic);
   tcase_add_test(tcase, test_scalars);
   suite_add_tcase(suite, tcase);

@@ -40,7 +40,8 @@ cluster = h100-1n.cluster\n[call train]\nmesh = node0:gpu[0-1]\ntp = 2\n' \
 
 failed=0
 for name in llama-half llama-sharded llama-biases qwen2-tied qwen3 mixtral \
-  qwen3-moe qwen3-moe-normed qwen2-moe glm4-moe ministral deepseek-v3 gpt-oss \
+  qwen3-moe qwen3-moe-normed qwen2-moe glm4-moe ministral deepseek-v3 \
+  deepseek-v2 gpt-oss \
   gpt2 gpt2-bare bloom mpt; do
   folder=$here/data/checkpoints/$name
   save "$folder" 0

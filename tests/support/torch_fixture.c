@@ -11,14 +11,15 @@
 #define VOCAB 29
 #define N_TEXTS 4
 
-#define DEEPSEEK                                                               \
-  " \"model_type\": \"deepseek_v3\", \"hidden_size\": 16,"                     \
+#define LATENT(type, q_rank, nope, rope, shared)                               \
+  "{\"model_type\": \"" type "\", \"q_lora_rank\": " q_rank                    \
+  ", \"qk_nope_head_dim\": " nope ", \"qk_rope_head_dim\": " rope              \
+  ", \"n_shared_experts\": " shared ", \"hidden_size\": 16,"                   \
   " \"num_hidden_layers\": 2, \"num_attention_heads\": 4,"                     \
-  " \"kv_lora_rank\": 6, \"qk_nope_head_dim\": 3,"                             \
-  " \"v_head_dim\": 5, \"intermediate_size\": 24, \"vocab_size\": 29,"         \
-  " \"max_position_embeddings\": 128, \"n_routed_experts\": 8,"                \
-  " \"num_experts_per_tok\": 2, \"moe_intermediate_size\": 12,"                \
-  " \"first_k_dense_replace\": 1, \"n_shared_experts\": 2}"
+  " \"kv_lora_rank\": 6, \"v_head_dim\": 5, \"intermediate_size\": 24,"        \
+  " \"vocab_size\": 29, \"max_position_embeddings\": 128,"                     \
+  " \"n_routed_experts\": 8, \"num_experts_per_tok\": 2,"                      \
+  " \"moe_intermediate_size\": 12, \"first_k_dense_replace\": 1}"
 #define GPT_OSS                                                                \
   " \"model_type\": \"gpt_oss\", \"hidden_size\": 16,"                         \
   " \"num_hidden_layers\": 2, \"num_attention_heads\": 4,"                     \
@@ -67,15 +68,19 @@ static const struct {
     [TORCH_GPT_OSS] = {NULL, "gpt_oss.txt", "{\"head_dim\": 4," GPT_OSS},
     [TORCH_GPT_OSS_YARN] = {NULL, "gpt_oss_yarn.txt",
                             "{\"head_dim\": 8," GPT_OSS},
-    [TORCH_DEEPSEEK] =
-        {NULL, "deepseek_v3.txt",
-         "{\"q_lora_rank\": 7, \"qk_rope_head_dim\": 4," DEEPSEEK},
+    [TORCH_DEEPSEEK] = {NULL, "deepseek_v3.txt",
+                        LATENT("deepseek_v3", "7", "3", "4", "2")},
     [TORCH_DEEPSEEK_WHOLE] = {NULL, "deepseek_v3_whole.txt",
-                              "{\"q_lora_rank\": null,"
-                              " \"qk_rope_head_dim\": 4," DEEPSEEK},
+                              LATENT("deepseek_v3", "null", "3", "4", "2")},
     [TORCH_DEEPSEEK_YARN] = {NULL, "deepseek_v3_yarn.txt",
-                             "{\"q_lora_rank\": 7,"
-                             " \"qk_rope_head_dim\": 8," DEEPSEEK},
+                             LATENT("deepseek_v3", "7", "3", "8", "2")},
+    [TORCH_DEEPSEEK_V2] = {NULL, "deepseek_v2.txt",
+                           LATENT("deepseek_v2", "7", "4", "4", "2")},
+    [TORCH_DEEPSEEK_V2_LITE] = {NULL, "deepseek_v2_lite.txt",
+                                LATENT("deepseek_v2", "null", "4", "8", "2")},
+    [TORCH_KIMI] = {NULL, "kimi_k2.txt", LATENT("kimi_k2", "7", "3", "4", "2")},
+    [TORCH_GLM_LITE] = {NULL, "glm4_moe_lite.txt",
+                        LATENT("glm4_moe_lite", "7", "3", "4", "1")},
     [TORCH_LLAMA3] = {NULL, "llama3.txt",
                       "{\"model_type\": \"llama\", \"hidden_size\": 16,"
                       " \"num_hidden_layers\": 2,"
@@ -122,68 +127,107 @@ torch_file(TorchModel kind)
   return kinds[kind].file;
 }
 
-/* Those of families.py, where they are keys of config.json; what follows from
+/* Numbers of families.py, where they are keys of config.json; what follows from
  * these is in tests/exec/check_rope.c. */
-static void
-set_rope(TorchModel kind, RaNumerics *numerics)
+static RaCpuRope
+rope_of(TorchModel kind)
 {
-  RaCpuRope *rope = &numerics->rope;
+  RaCpuRope rope = {.theta = kind == TORCH_GLM_LITE ? 1000 : 10000};
 
   if (kind == TORCH_LLAMA3)
-    *rope = (RaCpuRope){.theta = 10000,
-                        .kind = RA_CPU_ROPE_LLAMA3,
-                        .factor = 8,
-                        .length = 128,
-                        .low = 1,
-                        .high = 4};
-  if (kind != TORCH_GPT_OSS_YARN && kind != TORCH_DEEPSEEK_YARN)
-    return;
-  *rope = (RaCpuRope){.theta = 100,
-                      .kind = RA_CPU_ROPE_YARN,
-                      .factor = 32,
-                      .length = 64,
-                      .low = 0.5,
-                      .high = 4,
-                      .amplitude = 0.1 * log(32) + 1,
-                      .exact_pairs = TRUE};
-  if (kind == TORCH_GPT_OSS_YARN)
-    return;
-  rope->factor = 40;
-  rope->exact_pairs = FALSE;
-  rope->amplitude = (0.07 * log(40) + 1) / (0.13 * log(40) + 1);
-  numerics->score_scale = pow(0.13 * log(40) + 1, 2) / sqrt(3 + 8);
+    return (RaCpuRope){.theta = 10000,
+                       .kind = RA_CPU_ROPE_LLAMA3,
+                       .factor = 8,
+                       .length = 128,
+                       .low = 1,
+                       .high = 4};
+  if (kind != TORCH_GPT_OSS_YARN && kind != TORCH_DEEPSEEK_YARN &&
+      kind != TORCH_DEEPSEEK_V2_LITE && kind != TORCH_KIMI)
+    return rope;
+  rope = (RaCpuRope){.theta = 100,
+                     .kind = RA_CPU_ROPE_YARN,
+                     .factor = 40,
+                     .length = 64,
+                     .low = 0.5,
+                     .high = 4};
+  if (kind == TORCH_GPT_OSS_YARN) {
+    rope.factor = 32;
+    rope.exact_pairs = TRUE;
+    rope.amplitude = 0.1 * log(32) + 1;
+  } else if (kind == TORCH_DEEPSEEK_YARN) {
+    rope.amplitude = (0.07 * log(40) + 1) / (0.13 * log(40) + 1);
+  } else if (kind == TORCH_KIMI) {
+    rope.theta = 50000;
+    rope.factor = 32;
+    rope.low = rope.high = 1;
+  }
+  return rope;
 }
 
-/* The router of DeepSeek-V3 and GLM-4.5. */
+/* With `mscale_all_dim` of 1.3, 0.707 and 1; of nope and rope elements. */
+static double
+score_scale_of(TorchModel kind)
+{
+  return kind == TORCH_DEEPSEEK_YARN ? pow(0.13 * log(40) + 1, 2) / sqrt(3 + 8)
+         : kind == TORCH_DEEPSEEK_V2_LITE
+             ? pow(0.0707 * log(40) + 1, 2) / sqrt(4 + 8)
+         : kind == TORCH_KIMI ? pow(0.1 * log(32) + 1, 2) / sqrt(3 + 4)
+                              : 0;
+}
+
+/* Softmax, one group or four that compare by their largest. */
 static void
-set_router(TorchModel kind, RaNumerics *numerics)
+set_v2_router(TorchModel kind, RaNumerics *numerics)
+{
+  numerics->raw_top_k = TRUE;
+  if (kind == TORCH_DEEPSEEK_V2_LITE)
+    return;
+  numerics->router_scale = 3;
+  numerics->router_groups = 4;
+  numerics->open_groups = 2;
+  numerics->groups_by_largest = TRUE;
+}
+
+/* Sigmoids, and a bias of the choice. */
+static void
+set_sigmoids(TorchModel kind, RaNumerics *numerics)
 {
   static float bias[2][8];
 
   for (uint32_t i = 0; i < 8; i++)
     bias[1][i] = torch_value(951, i, 0.2); /* layer 0 is dense */
   numerics->sigmoid_router = TRUE;
-  numerics->router_scale = kind == TORCH_DEEPSEEK ? 1.5f : 2.5f;
+  numerics->router_scale = kind == TORCH_DEEPSEEK   ? 1.5f
+                           : kind == TORCH_KIMI     ? 2.827f
+                           : kind == TORCH_GLM_LITE ? 1.8f
+                                                    : 2.5f;
+  numerics->router_bias = bias[0];
+  if (kind == TORCH_KIMI || kind == TORCH_GLM_LITE)
+    return;
   numerics->router_groups = 4;
   numerics->open_groups = 2;
-  numerics->router_bias = bias[0];
 }
 
 RaNumerics
 torch_numerics(TorchModel kind)
 {
   RaNumerics numerics = RA_NUMERICS_DEFAULT;
-  gboolean deepseek = kind == TORCH_DEEPSEEK || kind == TORCH_DEEPSEEK_WHOLE ||
-                      kind == TORCH_DEEPSEEK_YARN;
+  gboolean v2 = kind == TORCH_DEEPSEEK_V2 || kind == TORCH_DEEPSEEK_V2_LITE;
+  gboolean v3 = kind == TORCH_DEEPSEEK || kind == TORCH_DEEPSEEK_WHOLE ||
+                kind == TORCH_DEEPSEEK_YARN || kind == TORCH_KIMI ||
+                kind == TORCH_GLM_LITE;
 
   numerics.raw_top_k = kind == TORCH_QWEN3_MOE || kind == TORCH_QWEN2_MOE;
   numerics.clamped_swiglu = kind == TORCH_GPT_OSS || kind == TORCH_GPT_OSS_YARN;
-  numerics.rope_pairs = deepseek && kind != TORCH_DEEPSEEK_WHOLE;
+  numerics.rope_pairs = (v2 || v3) && kind != TORCH_DEEPSEEK_WHOLE;
   if (kind == TORCH_GLM4_MOE)
     numerics.rotary_dim = 4; /* of 8 */
-  if (kind == TORCH_GLM4_MOE || deepseek)
-    set_router(kind, &numerics);
-  set_rope(kind, &numerics);
+  if (v2)
+    set_v2_router(kind, &numerics);
+  else if (kind == TORCH_GLM4_MOE || v3)
+    set_sigmoids(kind, &numerics);
+  numerics.rope = rope_of(kind);
+  numerics.score_scale = score_scale_of(kind);
   return numerics;
 }
 

@@ -34,7 +34,11 @@ typedef enum {
   TORCH_DEEPSEEK_WHOLE, /* without latent queries; halves that rotate */
   TORCH_LLAMA3,         /* the first with frequencies of kind llama3 */
   TORCH_GPT_OSS_YARN,   /* frequencies of kind yarn */
-  TORCH_DEEPSEEK_YARN   /* likewise, and scores that are scaled */
+  TORCH_DEEPSEEK_YARN,  /* likewise, and scores that are scaled */
+  TORCH_DEEPSEEK_V2, /* weights of a softmax, scaled; groups by their largest */
+  TORCH_DEEPSEEK_V2_LITE, /* without groups and latent queries; yarn */
+  TORCH_KIMI,    /* DeepSeek-V3 with one group and a yarn of one step */
+  TORCH_GLM_LITE /* latent attention, one group by sigmoids */
 } TorchModel;
 
 /* (transfer full) */

@@ -7,8 +7,9 @@
 NAME: only these.  Qwen3 needs transformers 4.51 or later; what is committed of
 it, of Mixtral and of Qwen3-MoE was made by 4.52.4 with PyTorch 2.5.1, of
 llama-biases, gpt2, bloom and mpt by 4.51.3 with 2.3.1, of qwen2-moe,
-glm4-moe, ministral, gpt-oss and deepseek-v3 by 4.57.1 with 2.15.0 (logits of glm4-moe
-and deepseek-v3 in float32: their classes mix the two).
+glm4-moe, ministral, gpt-oss, deepseek-v3 and deepseek-v2 by 4.57.1 with 2.15.0
+(logits of glm4-moe and deepseek-v3 in float32: their classes mix the two), of
+glm4-moe-lite by 5.24.0.
 Each folder has config.json, safetensors and logits.txt: a line a position of
 TEXT, the logits that transformers computes in float64 from the weights as they
 were written.  With --open FOLDER it only prints the logits of the checkpoint
@@ -98,7 +99,19 @@ def newer(out, wanted):
                 qk_nope_head_dim=6, qk_rope_head_dim=4, v_head_dim=5,
                 n_routed_experts=8, moe_intermediate_size=8, n_group=4,
                 topk_group=2, first_k_dense_replace=1, n_shared_experts=2,
-                **moe))):
+                **moe)),
+            ("deepseek-v2", "DeepseekV2", dict(
+                SIZES, num_key_value_heads=4, q_lora_rank=None, kv_lora_rank=6,
+                qk_nope_head_dim=4, qk_rope_head_dim=4, v_head_dim=5,
+                n_routed_experts=8, moe_intermediate_size=8, n_group=4,
+                topk_group=2, topk_method="group_limited_greedy",
+                routed_scaling_factor=3.0, first_k_dense_replace=1,
+                n_shared_experts=2, num_experts_per_tok=2)),
+            ("glm4-moe-lite", "Glm4MoeLite", dict(
+                SIZES, num_key_value_heads=4, q_lora_rank=10, kv_lora_rank=6,
+                qk_nope_head_dim=6, qk_rope_head_dim=4, v_head_dim=5,
+                n_routed_experts=8, moe_intermediate_size=8, n_group=1,
+                topk_group=1, n_shared_experts=1, **moe))):
         if wanted and name not in wanted:
             continue
         torch.manual_seed(20261122)

@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
-"""Makes tests/data/torch/{qwen2_moe,glm4_moe,ministral,gpt_oss,deepseek_v3,
-deepseek_v3_whole,llama3,gpt_oss_yarn,deepseek_v3_yarn}.txt: what the classes of
-Hugging Face transformers compute of small models of these families.
+"""Makes files of tests/data/torch/: what the classes of Hugging Face transformers
+compute of small models of the families below.
 
     python3 -m venv V && V/bin/pip install torch 'transformers==4.57.1' numpy
     V/bin/python tests/torch/families.py tests/data/torch [FAMILY...]
 
-FAMILY: only these; what is committed was made with PyTorch 2.15.0.
+FAMILY: only these; what is committed was made with PyTorch 2.15.0.  Those of
+NEWER were made by transformers 5.24.0, which has classes of theirs or, of
+deepseek_v2, a scale of scores that DeepSeek's own code has too.
 Weights, texts, loss and files are those of fixtures.py beside it.  Where the
 classes ask for float32 they get float64.
 """
@@ -19,13 +20,10 @@ torch.float = torch.float32 = torch.float64
 torch.Tensor.float = torch.Tensor.double
 torch.set_default_dtype(torch.float64)
 
-from transformers import (DeepseekV3Config,  # noqa: E402
-                          DeepseekV3ForCausalLM, Glm4MoeConfig,
-                          Glm4MoeForCausalLM, GptOssConfig, GptOssForCausalLM,
-                          LlamaConfig, LlamaForCausalLM, MinistralConfig,
-                          MinistralForCausalLM, Qwen2MoeConfig,
-                          Qwen2MoeForCausalLM)
+import transformers as tf  # noqa: E402
 
+OLDER = int(tf.__version__.split(".")[0]) < 5
+NEWER = ["deepseek_v2_lite", "glm4_moe_lite"]
 LENGTHS, VOCAB = [5, 70, 1, 12], 29
 SIZES = dict(hidden_size=16, num_hidden_layers=2, num_attention_heads=4,
              num_key_value_heads=2, intermediate_size=24, vocab_size=VOCAB,
@@ -56,45 +54,66 @@ def texts():
 
 
 def models():
-    yield "qwen2_moe", Qwen2MoeForCausalLM(Qwen2MoeConfig(
-        **SIZES, **EXPERTS, num_experts=4, mlp_only_layers=[0],
-        shared_expert_intermediate_size=20))
-    yield "glm4_moe", Glm4MoeForCausalLM(Glm4MoeConfig(
-        **SIZES, **EXPERTS, n_routed_experts=8, n_group=4, topk_group=2,
+    """Name, class, keys."""
+    yield "qwen2_moe", "Qwen2Moe", dict(
+        SIZES, **EXPERTS, num_experts=4, mlp_only_layers=[0],
+        shared_expert_intermediate_size=20)
+    yield "glm4_moe", "Glm4Moe", dict(
+        SIZES, **EXPERTS, n_routed_experts=8, n_group=4, topk_group=2,
         first_k_dense_replace=1, n_shared_experts=2, head_dim=8,
-        routed_scaling_factor=2.5, use_qk_norm=True, attention_bias=True))
-    yield "ministral", MinistralForCausalLM(MinistralConfig(
-        **SIZES, head_dim=4, sliding_window=3,
-        layer_types=["sliding_attention", "full_attention"]))
+        routed_scaling_factor=2.5, use_qk_norm=True, attention_bias=True)
+    yield "ministral", "Ministral", dict(
+        SIZES, head_dim=4, sliding_window=3,
+        layer_types=["sliding_attention", "full_attention"])
     gpt_oss = dict(
         SIZES, intermediate_size=12, num_local_experts=4,
         num_experts_per_tok=2, sliding_window=3, attention_bias=True,
         layer_types=["sliding_attention", "full_attention"])
-    yield "gpt_oss", GptOssForCausalLM(GptOssConfig(
-        **gpt_oss, head_dim=4, rope_theta=10000, rope_scaling=None))
+    yield "gpt_oss", "GptOss", dict(
+        gpt_oss, head_dim=4, rope_theta=10000, rope_scaling=None)
     # scaled frequencies: of four pairs some stay, some are between and some
     # are scaled
     yarn = dict(rope_type="yarn", beta_fast=4.0, beta_slow=0.5,
                 original_max_position_embeddings=64)
-    yield "llama3", LlamaForCausalLM(LlamaConfig(
-        **SIZES, head_dim=8, rope_theta=10000, rope_scaling=dict(
+    yield "llama3", "Llama", dict(
+        SIZES, head_dim=8, rope_theta=10000, rope_scaling=dict(
             rope_type="llama3", factor=8.0, low_freq_factor=1.0,
-            high_freq_factor=4.0, original_max_position_embeddings=128)))
-    yield "gpt_oss_yarn", GptOssForCausalLM(GptOssConfig(
-        **gpt_oss, head_dim=8, rope_theta=100,
-        rope_scaling=dict(yarn, factor=32.0, truncate=False)))
+            high_freq_factor=4.0, original_max_position_embeddings=128))
+    yield "gpt_oss_yarn", "GptOss", dict(
+        gpt_oss, head_dim=8, rope_theta=100,
+        rope_scaling=dict(yarn, factor=32.0, truncate=False))
     latent = dict(
         {k: SIZES[k] for k in SIZES if k != "num_key_value_heads"}, **EXPERTS,
         kv_lora_rank=6, qk_nope_head_dim=3, qk_rope_head_dim=4, v_head_dim=5,
         n_routed_experts=8, n_group=4, topk_group=2, first_k_dense_replace=1,
         n_shared_experts=2, num_key_value_heads=4)
-    yield "deepseek_v3_yarn", DeepseekV3ForCausalLM(DeepseekV3Config(
-        **dict(latent, qk_rope_head_dim=8), q_lora_rank=7, rope_theta=100,
-        rope_scaling=dict(yarn, factor=40.0, mscale=0.7, mscale_all_dim=1.3)))
-    yield "deepseek_v3", DeepseekV3ForCausalLM(DeepseekV3Config(
-        **latent, q_lora_rank=7, routed_scaling_factor=1.5))
-    yield "deepseek_v3_whole", DeepseekV3ForCausalLM(DeepseekV3Config(
-        **latent, q_lora_rank=None, rope_interleave=False))
+    yield "deepseek_v3_yarn", "DeepseekV3", dict(
+        latent, qk_rope_head_dim=8, q_lora_rank=7, rope_theta=100,
+        rope_scaling=dict(yarn, factor=40.0, mscale=0.7, mscale_all_dim=1.3))
+    yield "deepseek_v3", "DeepseekV3", dict(
+        latent, q_lora_rank=7, routed_scaling_factor=1.5)
+    yield "deepseek_v3_whole", "DeepseekV3", dict(
+        latent, q_lora_rank=None, rope_interleave=False)
+    # complex numbers: heads of an even size
+    yield "deepseek_v2", "DeepseekV2", dict(
+        latent, qk_nope_head_dim=4, q_lora_rank=7, routed_scaling_factor=3.0,
+        topk_method="group_limited_greedy")
+    yield "deepseek_v2_lite", "DeepseekV2", dict(
+        latent, qk_nope_head_dim=4, qk_rope_head_dim=8, q_lora_rank=None, topk_method="greedy",
+        n_group=1, topk_group=1, rope_theta=100,
+        rope_scaling=dict(yarn, factor=40.0, mscale=0.707,
+                          mscale_all_dim=0.707))
+    # Kimi-K2 is in DeepSeek-V3's class: its numbers
+    yield "kimi_k2", "DeepseekV3", dict(
+        latent, q_lora_rank=7, n_group=1, topk_group=1, rope_theta=50000,
+        routed_scaling_factor=2.827, rope_scaling=dict(
+            rope_type="yarn", factor=32.0, beta_fast=1.0, beta_slow=1.0,
+            mscale=1.0, mscale_all_dim=1.0,
+            original_max_position_embeddings=64))
+    yield "glm4_moe_lite", "Glm4MoeLite", dict(
+        {k: latent[k] for k in latent if k != "first_k_dense_replace"},
+        q_lora_rank=7, n_group=1, topk_group=1, rope_theta=1000,
+        mlp_layer_types=["dense", "sparse"], n_shared_experts=1)
 
 
 # the order of graph/input/model_row.c in a layer
@@ -118,17 +137,19 @@ def known(name):
 
 def parts(name, shape):
     """Reallot's names and shapes of a parameter: gpt_oss has the experts in
-    one, inputs first, where gates and ups take turns."""
+    one, inputs first, where gates and ups take turns; transformers 5 all of
+    them, outputs first, gates before ups."""
     if not name.endswith(("_proj", "_proj_bias")):
         return [(known(name), shape)]
     stem, proj = name.rsplit(".", 1)
     kind = "bias" if proj.endswith("_bias") else "weight"
+    cols = shape[1 if OLDER else -1]
     out = []
     for expert in range(shape[0]):
         for part in (["gate", "up"] if "gate" in proj else ["down"]):
-            rows = shape[-1] // 2 if "gate" in proj else shape[-1]
+            rows = shape[-1 if OLDER else 1] // (2 if "gate" in proj else 1)
             out.append((f"{stem}.{expert}.{part}_proj.{kind}",
-                        (rows,) if kind == "bias" else (rows, shape[1])))
+                        (rows,) if kind == "bias" else (rows, cols)))
     return out
 
 
@@ -137,6 +158,9 @@ def whole(name, shape, leaves):
     mine = [leaves[n] for n, _ in parts(name, shape)]
     if not name.endswith(("_proj", "_proj_bias")):
         return mine[0]
+    if not OLDER:
+        return torch.stack(mine if "gate_up" not in name else
+                           [torch.cat(x) for x in zip(mine[::2], mine[1::2])])
     mine = [x.mT if x.dim() > 1 else x for x in mine]
     if "gate_up" not in name:
         return torch.stack(mine)
@@ -181,10 +205,12 @@ def make(model):
 
 
 def main(folder, *wanted):
-    for kind, model in models():
-        if wanted and kind not in wanted:
+    for kind, name, keys in models():
+        if kind not in wanted if wanted else OLDER == (kind in NEWER):
             continue
-        model = model.double().train()
+        config = getattr(tf, name + "Config")(**keys)
+        config._experts_implementation = "eager"  # others take no float64
+        model = getattr(tf, name + "ForCausalLM")(config).double().train()
         leaves = make(model)
         given = {name: whole(name, tuple(x.shape), leaves)
                  for name, x in model.named_parameters()}
