@@ -370,6 +370,9 @@ ra_estimator_roof(const RaEstimator *estimator, const RaOp *op)
 {
   RaRoof roof = ra_roof_of(op);
 
+  if (op->kind == RA_OP_LATENT_BACKWARD &&
+      estimator->roofs[RA_ROOF_LATENT_BACKWARD].is_there)
+    roof = RA_ROOF_LATENT_BACKWARD;
   return roof < RA_N_ROOFS && estimator->roofs[roof].is_there
              ? &estimator->roofs[roof]
              : NULL;
@@ -393,9 +396,9 @@ nearest_s(const RaEstimator *estimator, const RaOp *op)
               : law_s(estimator, &near);
 }
 
-/* Latent and linear attention, and convolutions.  No table has their backward
- * passes: each takes as much longer than its forward as that of the op nearest
- * to it. */
+/* Latent and linear attention, and convolutions.  No table of GPUs has their
+ * backward passes: each takes as much longer than its forward as that of the op
+ * nearest to it. */
 static double
 roof_s(const RaEstimator *estimator, const RaOp *op)
 {
@@ -405,7 +408,7 @@ roof_s(const RaEstimator *estimator, const RaOp *op)
 
   if (!law)
     return nearest_s(estimator, op);
-  if (!ra_roof_is_backward(op))
+  if (!ra_roof_is_backward(op) || law->roof == RA_ROOF_LATENT_BACKWARD)
     return ra_roof_s(law, op);
   forward.kind--; /* each stands behind its forward */
   near_s = nearest_s(estimator, &forward);

@@ -100,9 +100,10 @@ gboolean
 ra_estimator_has_law(const RaEstimator *estimator, const RaOp *op)
 {
   gboolean mixer = op->kind >= RA_OP_LATENT && op->kind <= RA_OP_SCAN_STEP;
+  const RaRoofLaw *roof = ra_estimator_roof(estimator, op);
 
-  return !mixer ||
-         (!ra_roof_is_backward(op) && ra_estimator_roof(estimator, op));
+  return !mixer || (roof && (!ra_roof_is_backward(op) ||
+                             roof->roof == RA_ROOF_LATENT_BACKWARD));
 }
 
 gboolean

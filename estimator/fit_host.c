@@ -25,6 +25,17 @@ static const RaFitCoefficient decode[] = {
     {"tile-s", 1e-7, 1e-12, 1e-4},
     {"bandwidth-frac", 0.5, 0.01, 30},
 };
+static const RaFitCoefficient latent[] = {
+    {"floor-s", 5e-7, 1e-9, 1e-4},   {"peak-frac", 0.3, 0.005, 1.2},
+    {"step-s", 1e-7, 1e-12, 1e-4},   {"serial-frac", 0.2, 0.001, 1},
+    {"bandwidth-frac", 1, 0.05, 30},
+};
+static const RaFitCoefficient latent_decode[] = {
+    {"floor-s", 1e-7, 1e-10, 1e-4},
+    {"peak-frac", 0.1, 0.005, 1.2},
+    {"serial-frac", 0.2, 0.001, 1},
+    {"bandwidth-frac", 0.5, 0.01, 30},
+};
 static const RaFitCoefficient memory_op[] = {
     {"floor-s", 1e-7, 1e-10, 1e-4},
     {"base-s", 1e-7, 1e-10, 1e-4},
@@ -58,6 +69,11 @@ static const RaFitAxes attention_tables[] = {
 static const RaFitAxes decode_tables[] = {
     {RA_FEATURE_LENGTH, RA_FEATURE_SEQUENCES, RA_FEATURE_GROUP,
      RA_FEATURE_KV_HEADS, RA_FEATURE_WIDTH, RA_N_FEATURES}};
+static const RaFitAxes latent_tables[] = {
+    {RA_FEATURE_LENGTH, RA_FEATURE_Q_HEADS, RA_FEATURE_WIDTH, RA_N_FEATURES}};
+static const RaFitAxes latent_decode_tables[] = {
+    {RA_FEATURE_LENGTH, RA_FEATURE_SEQUENCES, RA_FEATURE_Q_HEADS,
+     RA_FEATURE_WIDTH, RA_N_FEATURES}};
 static const RaFitAxes memory_tables[] = {
     {RA_FEATURE_BYTES, RA_N_FEATURES},
     {RA_FEATURE_BYTES, RA_FEATURE_TOKENS, RA_N_FEATURES}};
@@ -91,12 +107,19 @@ static const RaFitLaw laws[] = {
         "each number of query heads left out in turn"),
     LAW("decode-attention", decode, decode_tables, 1, 1, "cache from memory",
         "each number of query heads left out in turn"),
+    LAW("latent-attention", latent, latent_tables, 1, 1, "causal",
+        "each number of heads left out in turn"),
+    LAW("latent-backward", latent, latent_tables, 1, 1, "causal",
+        "each number of heads left out in turn"),
+    LAW("latent-decode", latent_decode, latent_decode_tables, 1, 1,
+        "cache from memory", "each number of heads left out in turn"),
     MEMORY("norm", "RMSNorm"),
     MEMORY("rope", "rotary positions"),
     MEMORY("activation", "SwiGLU"),
     MEMORY("add", "sums"),
     MEMORY("embedding", "look-ups"),
-    MEMORY("other", "pooled: stands for ops that the host does not run"),
+    MEMORY("other", "routers, rows to experts and back; stands for ops that "
+                    "the host does not run"),
     MEMORY("norm-backward", "gradient of RMSNorm"),
     MEMORY("activation-backward", "gradient of SwiGLU"),
     MEMORY("embedding-backward", "gradient of look-ups"),

@@ -406,6 +406,8 @@ static const RaFitLaw of_traces[] = {
      .held_out = ""},
     {OF_TRACE("attention-backward", backward), .lines = 1,
      .tables = prefill_tables, .n_tables = G_N_ELEMENTS(prefill_tables)},
+    {OF_TRACE("latent-backward", roof), .lines = 1, .tables = roof_tables,
+     .n_tables = G_N_ELEMENTS(roof_tables)},
     MEMORY_OF_TRACE("other"),
     MEMORY_OF_TRACE("norm-backward"),
     MEMORY_OF_TRACE("activation-backward"),

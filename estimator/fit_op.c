@@ -28,6 +28,7 @@ static const char *const compute_laws[RA_N_OPS] = {
     [RA_OP_LOSS] = "memory.loss",
     [RA_OP_OPTIMIZER] = "memory.optimizer",
     [RA_OP_LATENT] = "latent-attention",
+    [RA_OP_LATENT_BACKWARD] = "latent-backward",
     [RA_OP_LATENT_DECODE] = "latent-decode",
     [RA_OP_CONV] = "conv",
     [RA_OP_SCAN] = "scan",

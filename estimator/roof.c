@@ -9,7 +9,8 @@
                          (FlashAttention, FlashMLA) */
 
 static const char *const names[RA_N_ROOFS] = {
-    "latent-attention", "latent-decode", "scan", "scan-step", "conv"};
+    "latent-attention", "latent-decode", "latent-backward", "scan",
+    "scan-step",        "conv"};
 
 /* Names of dim[]: of latent attention, and of scans. */
 enum { SEQUENCES, TOKENS, KV_TOKENS, PAIRS, CHUNK = 6 };
@@ -48,7 +49,8 @@ ra_roof_law_init(RaRoofLaw *law, const RaProfile *profile,
                  const RaDevice *device, RaRoof roof, GError **error)
 {
   const char *name = names[roof];
-  gboolean steps = roof == RA_ROOF_LATENT || roof == RA_ROOF_SCAN;
+  gboolean steps = roof == RA_ROOF_LATENT || roof == RA_ROOF_LATENT_BACKWARD ||
+                   roof == RA_ROOF_SCAN;
   RaResolver r;
 
   *law = (RaRoofLaw){.roof = roof};
@@ -75,7 +77,7 @@ steps_of(const RaRoofLaw *law, const RaOp *op)
 {
   uint64_t n = MAX(op->dim[SEQUENCES], 1);
 
-  if (law->roof == RA_ROOF_LATENT)
+  if (law->roof == RA_ROOF_LATENT || law->roof == RA_ROOF_LATENT_BACKWARD)
     return (double)((op->dim[KV_TOKENS] / n + KEY_BLOCK - 1) / KEY_BLOCK);
   if (law->roof == RA_ROOF_SCAN)
     return (double)((op->dim[TOKENS] / n + op->dim[CHUNK] - 1) /

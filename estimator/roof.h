@@ -15,11 +15,13 @@
 #include "traces/profile.h"
 
 typedef enum {
-  RA_ROOF_LATENT,        /* "latent-attention" */
-  RA_ROOF_LATENT_DECODE, /* "latent-decode" */
-  RA_ROOF_SCAN,          /* "scan" */
-  RA_ROOF_SCAN_STEP,     /* "scan-step" */
-  RA_ROOF_CONV,          /* "conv" */
+  RA_ROOF_LATENT,          /* "latent-attention" */
+  RA_ROOF_LATENT_DECODE,   /* "latent-decode" */
+  RA_ROOF_LATENT_BACKWARD, /* "latent-backward"; without it a multiple of the
+                              first */
+  RA_ROOF_SCAN,            /* "scan" */
+  RA_ROOF_SCAN_STEP,       /* "scan-step" */
+  RA_ROOF_CONV,            /* "conv" */
   RA_N_ROOFS
 } RaRoof;
 

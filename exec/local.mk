@@ -47,6 +47,7 @@ libexec_a_SOURCES += %D%/measure/probe_impl.h
 libexec_a_SOURCES += %D%/measure/probe_machine.h
 libexec_a_SOURCES += %D%/measure/probe_decode.c
 libexec_a_SOURCES += %D%/measure/probe_experts.c
+libexec_a_SOURCES += %D%/measure/probe_latent.c
 libexec_a_SOURCES += %D%/measure/probe_ops.c
 libexec_a_SOURCES += %D%/measure/probe_plan.c %D%/measure/probe_plan.h
 libexec_a_SOURCES += %D%/measure/probe_world.c

@@ -281,6 +281,9 @@ static const RaLawSpec laws[] = {
    "ra_estimator_ops", "launching kernels"},
   {"overlap", TRUE, NULL, COEFFICIENTS(overlap),
    "ra_overlap_frac", "overlap of computation and communication"},
+  {"latent-backward", TRUE, "attention-backward", COEFFICIENTS(roof),
+   "ra_roof_s", "gradient of latent attention; default: as much longer than "
+   "its forward as attention's is"},
 };
 /* clang-format on */
 

@@ -339,7 +339,9 @@ set_lines(RaMeasured *row)
   if (op->kind == RA_OP_GEMM) {
     row->line[0] = d[1];
     row->line[1] = d[2];
-  } else if (op->kind >= RA_OP_ATTENTION && op->kind <= RA_OP_DECODE_ATTENTION)
+  } else if ((op->kind >= RA_OP_ATTENTION &&
+              op->kind <= RA_OP_DECODE_ATTENTION) ||
+             (op->kind >= RA_OP_LATENT && op->kind <= RA_OP_LATENT_DECODE))
     row->line[0] = d[4]; /* query heads */
   else if (op->kind >= RA_OP_ALL_REDUCE && op->kind <= RA_OP_BROADCAST) {
     row->line[0] = d[0];

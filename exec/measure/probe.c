@@ -397,7 +397,8 @@ ra_probe_run(RaProbe *probe, const RaProbePoint *point,
   g_autoptr(GArray) times = g_array_new(FALSE, FALSE, sizeof(double));
   const double *s;
 
-  g_return_if_fail(ra_probe_has((RaOpKind)point->op.kind));
+  g_return_if_fail(
+      ra_probe_has((RaOpKind)point->op.kind, probe->machine.backend->is_host));
   probe->group = ra_local_group_new(
       n_ranks, n_ranks <= (uint32_t)sysconf(_SC_NPROCESSORS_ONLN));
   run_all(probe, point);

@@ -99,9 +99,9 @@ RaProbe *ra_probe_new(const RaProbeOptions *options, GError **error);
 void ra_probe_free(RaProbe *probe);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(RaProbe, ra_probe_free)
 
-/* TRUE if back ends run ops of @kind; other kinds (scores in memory, host work)
- * have no point, nor has latent attention, which the host alone runs. */
-gboolean ra_probe_has(RaOpKind kind);
+/* TRUE if a device, or the host, runs ops of @kind: latent attention the host
+ * alone; other kinds (scores in memory, host work) have no point. */
+gboolean ra_probe_has(RaOpKind kind, gboolean on_host);
 
 /**
  * ra_probe_run:

@@ -1,4 +1,4 @@
-/* Ops of experts on a device, as a probe runs them. */
+/* Ops of experts, as a probe runs them. */
 #include "config.h"
 
 #include "exec/measure/probe_impl.h"

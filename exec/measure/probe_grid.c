@@ -148,6 +148,62 @@ add_decode_attention(Grid *g)
           }
 }
 
+/* Keys a half wider than values, as DeepSeek-V3's (128 + 64 and 128), down to
+ * the tiny models' 12 and 8; latents four or eight times what rotates. */
+static void
+add_latent(Grid *g)
+{
+  static const uint64_t widths[][2] = {{12, 8}, {24, 16}, {96, 64}, {192, 128}};
+  static const uint64_t latents[][2] = {
+      {16, 4}, {64, 16}, {256, 32}, {512, 64}};
+
+  for (uint64_t length = 8; length <= 1024; length *= g->quick ? 4 : 2)
+    for (guint w = 0; w < G_N_ELEMENTS(widths); w++)
+      for (uint64_t heads = 2; heads <= 8; heads *= g->quick ? 4 : 2) {
+        uint64_t n = length < 128 ? 8 : 1;
+        uint64_t d[RA_OP_DIMS] = {
+            n,     n * length,   n * length,  n * length * (length + 1) / 2,
+            heads, widths[w][0], widths[w][1]};
+
+        add(g, RA_OP_LATENT, RA_PROBE_FORWARD, d);
+        add(g, RA_OP_LATENT_BACKWARD, RA_PROBE_FORWARD, d);
+      }
+  for (uint64_t length = 8; length <= 1024; length *= g->quick ? 8 : 4)
+    for (uint64_t n = 1; n <= 32; n *= g->quick ? 32 : 4)
+      for (guint w = 0; w < G_N_ELEMENTS(latents); w++)
+        for (uint64_t heads = 2; heads <= 32; heads *= g->quick ? 4 : 2) {
+          uint64_t d[RA_OP_DIMS] = {n,
+                                    n,
+                                    n * length,
+                                    n * length,
+                                    heads,
+                                    latents[w][0],
+                                    latents[w][1]};
+
+          add(g, RA_OP_LATENT_DECODE, RA_PROBE_FORWARD, d);
+        }
+}
+
+/* Routers of the tiny models' 8 experts and of 64, and rows to experts and
+ * back. */
+static void
+add_experts(Grid *g)
+{
+  for (uint64_t t = 1; t <= 2048; t *= g->quick ? 8 : 4)
+    for (uint64_t n = 8; n <= 64; n *= 8) {
+      uint64_t router[RA_OP_DIMS] = {t, n, n / 4};
+
+      add(g, RA_OP_ROUTER, RA_PROBE_FORWARD, router);
+    }
+  for (uint64_t t = 1; t <= 2048; t *= g->quick ? 8 : 4)
+    for (uint64_t width = 64; width <= 2048; width *= g->quick ? 8 : 2) {
+      uint64_t permute[RA_OP_DIMS] = {2 * t, width, 2};
+
+      add(g, RA_OP_PERMUTE, RA_PROBE_FORWARD, permute);
+      add(g, RA_OP_PERMUTE, RA_PROBE_INPUT, permute);
+    }
+}
+
 /* Ops of tokens and a width: @kind and @back (RA_N_OPS: none). */
 static void
 add_rows(Grid *g, RaOpKind kind, RaOpKind back, uint64_t widest, uint64_t third)
@@ -195,6 +251,8 @@ ra_probe_grid(uint32_t n_ranks, gboolean quick)
   add_products(&g);
   add_attention(&g);
   add_decode_attention(&g);
+  add_latent(&g);
+  add_experts(&g);
   add_rows(&g, RA_OP_NORM, RA_OP_NORM_BACKWARD, 2048, 0);
   add_rows(&g, RA_OP_ROPE, RA_N_OPS, 2048, 64);
   add_rows(&g, RA_OP_ACTIVATION, RA_OP_ACTIVATION_BACKWARD, 8192, 1);

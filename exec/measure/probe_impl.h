@@ -105,7 +105,9 @@ void ra_probe_compute(RaProbeRank *rank);
 void ra_probe_communicate(RaProbeRank *rank);
 /* @d: the dimensions of RA_OP_DECODE_ATTENTION */
 void ra_probe_decode_attention(RaProbeRank *rank, const uint64_t *d);
-/* Ops of experts on a device: the router, moves of rows to experts and back,
+/* Latent attention: whole, its gradient, or a decode step. */
+void ra_probe_latent(RaProbeRank *rank, const uint64_t *d);
+/* Ops of experts: the router, moves of rows to experts and back,
  * GEMMs of several experts. */
 void ra_probe_experts(RaProbeRank *rank, const uint64_t *d);
 

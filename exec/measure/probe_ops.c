@@ -6,15 +6,16 @@
 #include "kernels/cpu/cpu_policy.h"
 
 gboolean
-ra_probe_has(RaOpKind kind)
+ra_probe_has(RaOpKind kind, gboolean on_host)
 {
   switch (kind) {
+  case RA_OP_LATENT:
+  case RA_OP_LATENT_BACKWARD:
+  case RA_OP_LATENT_DECODE:
+    return on_host;
   case RA_OP_ATTENTION_CORE:
   case RA_OP_ATTENTION_CORE_BACKWARD:
   case RA_OP_HOST:
-  case RA_OP_LATENT: /* the host alone; costed as attention there */
-  case RA_OP_LATENT_BACKWARD:
-  case RA_OP_LATENT_DECODE:
   case RA_OP_INDEXER: /* no back end runs the mixers of these models */
   case RA_OP_CONV:
   case RA_OP_CONV_BACKWARD:
@@ -428,10 +429,7 @@ ra_probe_compute(RaProbeRank *r)
 
   switch ((RaOpKind)r->point->op.kind) {
   case RA_OP_GEMM:
-    if (d[3] > 1)
-      ra_probe_experts(r, d);
-    else
-      gemm(r, d);
+    (d[3] > 1 ? ra_probe_experts : gemm)(r, d);
     break;
   case RA_OP_ROUTER:
   case RA_OP_PERMUTE:
@@ -443,6 +441,11 @@ ra_probe_compute(RaProbeRank *r)
     break;
   case RA_OP_DECODE_ATTENTION:
     ra_probe_decode_attention(r, d);
+    break;
+  case RA_OP_LATENT:
+  case RA_OP_LATENT_BACKWARD:
+  case RA_OP_LATENT_DECODE:
+    ra_probe_latent(r, d);
     break;
   case RA_OP_NORM:
   case RA_OP_NORM_BACKWARD:

@@ -164,12 +164,24 @@ start(const Work *w)
   return profile;
 }
 
-/* Rows of @law's kinds; "memory.other" is fitted on all memory-bound ones. */
+/* TRUE if a row is of a kind of @law. */
+static gboolean
+is_measured(const Work *w, const char *law)
+{
+  for (guint i = 0; i < w->rows->len; i++)
+    if (g_strcmp0(ra_fit_law_of(&g_array_index(w->rows, RaMeasured, i).op),
+                  law) == 0)
+      return TRUE;
+  return FALSE;
+}
+
+/* Rows of @law's kinds; "memory.other" is fitted on all memory-bound ones where
+ * none is of its own, as samples of older probes. */
 static GArray *
 rows_of(const Work *w, const char *law)
 {
   GArray *out = g_array_new(FALSE, FALSE, sizeof(RaMeasured));
-  gboolean pooled = strcmp(law, "memory.other") == 0;
+  gboolean pooled = strcmp(law, "memory.other") == 0 && !is_measured(w, law);
 
   for (guint i = 0; i < w->rows->len; i++) {
     const RaMeasured *row = &g_array_index(w->rows, RaMeasured, i);
@@ -289,7 +301,9 @@ add_reuse(const Work *w, GString *out, GError **error)
   return TRUE;
 }
 
-/* Fits one law and appends it. */
+/* Fits one law and appends it.  One that a profile may lack, and that no row is
+ * of, stays away: the estimator has a law that stands for it, or the parts of
+ * the op. */
 static void
 add_law(Work *w, const RaLawSpec *spec, GString *out)
 {
@@ -300,6 +314,8 @@ add_law(Work *w, const RaLawSpec *spec, GString *out)
   RaFitResult result;
   guint table = 0;
 
+  if (spec->optional && (!fit || rows->len == 0))
+    return;
   if (!fit || rows->len == 0) {
     append_coefficients(w, spec, out);
     g_string_append_printf(

@@ -148,7 +148,7 @@ START_TEST(test_kinds)
   for (guint kind = 0; kind < RA_N_OPS; kind++) {
     gboolean there = FALSE;
 
-    if (!ra_probe_has((RaOpKind)kind) ||
+    if (!ra_probe_has((RaOpKind)kind, FALSE) ||
         ra_op_class((RaOpKind)kind) == RA_OP_CLASS_COMM)
       continue;
     for (guint i = 0; i < G_N_ELEMENTS(points) && !there; i++)

@@ -156,6 +156,25 @@ START_TEST(test_backward)
 }
 END_TEST
 
+/* A profile with the law of the gradient: FLOP of test_latent 5 GEMMs, three of
+ * keys' and two of values' width: 2 * 65792 * 4 * (3 * 192 + 2 * 128), bytes
+ * twice the forward's; memory binds.  2.5 times the forward (the fault) is
+ * another. */
+START_TEST(test_backward_law)
+{
+  g_autoptr(Bench) b = bench_new(profile_text_load(
+      "latent-backward.floor-s=0.5", "latent-backward.step-s=0.07",
+      "latent-backward.serial-frac=0.25", NULL));
+  const uint64_t dim[] = {2, 512, 512, 65792, 4, 192, 128};
+  double compute = 2.0 * 65792 * 4 * 832 / 1e12, memory = 2 * 2621440 / 1e9;
+
+  bench_check(roof_s(b, RA_OP_LATENT_BACKWARD, dim),
+              0.5 + 2 * 0.07 + memory + 0.25 * compute);
+  bench_check_differs(roof_s(b, RA_OP_LATENT_BACKWARD, dim),
+                      2.5 * roof_s(b, RA_OP_LATENT, dim));
+}
+END_TEST
+
 static Suite *
 roof_suite(void)
 {
@@ -168,6 +187,7 @@ roof_suite(void)
   tcase_add_test(tcase, test_scan);
   tcase_add_test(tcase, test_conv);
   tcase_add_test(tcase, test_backward);
+  tcase_add_test(tcase, test_backward_law);
   suite_add_tcase(suite, tcase);
   return suite;
 }

@@ -196,7 +196,7 @@ START_TEST(test_plan)
     ck_assert(i == 0 || s < before_s);
     before_s = s;
     for (guint kind = 0; kind < RA_N_OPS; kind++)
-      if (ra_probe_has((RaOpKind)kind) &&
+      if (ra_probe_has((RaOpKind)kind, FALSE) &&
           ra_op_class((RaOpKind)kind) != RA_OP_CLASS_COMM)
         ck_assert_msg(kinds >> kind & 1, "%s", ra_op_name((RaOpKind)kind));
   }
