@@ -12,7 +12,7 @@
 #include "tests/support/torch_fixture.h"
 
 /* A gradient near zero is a sum that cancels, so it is taken relative to a
- * hundredth of the largest of its tensor.
+ * fortieth of the largest of its tensor.  The references are float64.
  *
  * Bound.  fp32 rounds by 2^-24 of a number at most.  On the longest way forward
  * a layer rounds some 265 times: norm 18, product 16, head norm 6, rotation 2,
@@ -21,9 +21,11 @@
  * of 29 are 575; a gradient goes that way and twice as many back, then over 88
  * tokens: 1813.  In which direction one rounds is chance, and depends on the
  * order of sums, which is the BLAS's, so their squares add up: sqrt(1813) 2^-24
- * = 2.5e-6 of the largest, 2.5e-4 of its hundredth.  (OPENBLAS_CORETYPE of
- * Prescott has 1.1e-4, Haswell 0.7e-4, SkylakeX 0.6e-4; the fault has 0.25.) */
-#define BAR 2.5e-4
+ * = 2.5e-6 of the largest, 1e-4 of its fortieth.  No op loses more than the
+ * others: norms and D_i in double leave the worst where they are.  The fault
+ * has 0.1. */
+#define BAR 1e-4
+#define SMALL (1.0 / 40)
 
 /* A layout and what is run of it. */
 typedef struct {
@@ -158,7 +160,7 @@ worst_gradient(const Case *c, const RaParams *params)
     const RaParam *param = &params->params[i];
     g_autofree char *name = g_strdup_printf("grad:%s", param->tensor.name);
     g_autoptr(GArray) wanted = torch_read(file_of(c), name);
-    double floor = 1e-2 * floor_of(c, params, param, wanted);
+    double floor = SMALL * floor_of(c, params, param, wanted);
     gsize cols = param->rect.n_cols;
 
     for (gsize row = 0; row < param->rect.n_rows; row++)
