@@ -15,8 +15,12 @@ static double
 read_or(RaConfigReader *reader, const char *key, double fallback)
 {
   JsonNode *node = json_object_get_member(reader->object, key);
+  GType type = node && JSON_NODE_HOLDS_VALUE(node)
+                   ? json_node_get_value_type(node)
+                   : G_TYPE_NONE;
 
-  if (node && JSON_NODE_HOLDS_VALUE(node) && json_node_get_double(node) == 0)
+  if ((type == G_TYPE_INT64 || type == G_TYPE_DOUBLE) &&
+      json_node_get_double(node) == 0)
     return fallback;
   return ra_weights_read_number(reader, key, fallback);
 }

@@ -146,6 +146,9 @@ START_TEST(test_refused)
       {"\"rope_type\": \"yarn\", \"factor\": 8, \"beta_fast\": 1,"
        " \"beta_slow\": 2}, \"max_position_embeddings\": 64}",
        "'beta_fast' is 1, expected more rounds"},
+      {"\"rope_type\": \"yarn\", \"factor\": 8, \"mscale\": \"1\"},"
+       " \"max_position_embeddings\": 64}",
+       "'mscale' is not a number above 0"}, /* a text is no 0 */
       {"\"rope_type\": \"yarn\", \"factor\": 8}, \"rope_theta\": 1,"
        " \"max_position_embeddings\": 64}",
        "'rope_theta' is 1, expected more than 1"},
