@@ -1,8 +1,10 @@
 #include "config.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "kernels/cpu/cpu.h"
+#include "kernels/cpu/cpu_experts.h"
 #include "kernels/cpu/cpu_gemm.h"
 #include "kernels/cpu/cpu_norm.h"
 #include "kernels/cpu/cpu_pointwise.h"
@@ -274,6 +276,32 @@ START_TEST(test_rope_pairs)
 }
 END_TEST
 
+/* Probabilities 0.35 and 0.05, 0.3 and 0.3: the first group has the largest,
+ * the second the larger sum.  Weights are twice the chosen one's, 0.7 and 0.6;
+ * the fault is the other rule's group. */
+START_TEST(test_groups)
+{
+  RaCpuRouting routing = {.n_experts = 4,
+                          .top_k = 1,
+                          .raw = true,
+                          .n_groups = 2,
+                          .top_groups = 1,
+                          .scale = 2};
+  const float logits[] = {logf(0.35f), logf(0.05f), logf(0.3f), logf(0.3f)};
+
+  for (int by_largest = 0; by_largest < 2; by_largest++) {
+    float probs[4], gate;
+    uint32_t choice;
+
+    memcpy(probs, logits, sizeof probs);
+    routing.by_largest = by_largest;
+    ra_cpu_route(&routing, 1, probs, &choice, &gate);
+    ck_assert_uint_eq(choice, by_largest ? 0 : 2);
+    ck_assert_double_eq_tol((double)gate, by_largest ? 0.7 : 0.6, 1e-6);
+  }
+}
+END_TEST
+
 /* Plain frequencies 1 and 0.1 as above, scaled by 4.  Linear: 1/4 and 1/40.
  * llama3 of length 20 pi: 10 rounds and 1; the first is above 2.5, the second a
  * quarter of the way from 0.5 to 2.5: 0.1 (0.75 / 4 + 0.25) = 0.04375.  yarn of
@@ -466,6 +494,7 @@ cpu_pointwise_suite(void)
   tcase_add_test(tcase, test_rope);
   tcase_add_test(tcase, test_rope_pairs);
   tcase_add_test(tcase, test_rope_scaled);
+  tcase_add_test(tcase, test_groups);
   tcase_add_loop_test(tcase, test_layer_norm, 0, 2);
   tcase_add_loop_test(tcase, test_activation, 0, 3);
   tcase_add_test(tcase, test_swiglu);
