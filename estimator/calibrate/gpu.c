@@ -29,6 +29,10 @@
 #define BLACKWELL "blackwell"
 #define BLACKWELL_RTX "blackwell-rtx"
 
+/* Bytes/s each way of a Grace's NVLink-C2C, 900 GB/s both ways, for each of the
+ * two GPUs of a superchip. */
+#define C2C_OF_TWO (450e9 / 2)
+
 /* misc/hardware_specs.csv has the sheet. */
 #define IN_MISC                                                                \
   NULL, { 0, 0, 0, 0, 0, 0, 0 }
@@ -63,9 +67,15 @@ static const RaGpu gpus[] = {
   {"b300-sxm", "b300", "b300", "h100-sxm", BLACKWELL, 148, 1965e6, 128, 126, 3,
    1100, TRUE, "b300-288gb", IN_MISC},
   {"gb200", "gb200", "gb200", "h100-sxm", BLACKWELL, 152, 1965e6, 128, 126, 3,
-   1200, TRUE, "gb200-sxm gb200-nvl72", IN_MISC},
+   1200, TRUE, "gb200-sxm gb200-nvl72",
+   "NVIDIA GB200 NVL72 data sheet, 2025: NVLink-C2C to the host, shared by 2 "
+   "GPUs; memory: misc/hardware_specs.csv",
+   {198674743296.0, 8e12, 2500e12, 5000e12, 900e9, C2C_OF_TWO, LATENCY_S}},
   {"gb300", "gb300", "gb300", "gb200 b300-sxm h100-sxm", BLACKWELL, 152,
-   1965e6, 128, 126, 3, 1400, TRUE, "gb300-sxm gb300-nvl72", IN_MISC},
+   1965e6, 128, 126, 3, 1400, TRUE, "gb300-sxm gb300-nvl72",
+   "NVIDIA GB300 NVL72 data sheet, 2025: NVLink-C2C to the host, shared by 2 "
+   "GPUs; memory: misc/hardware_specs.csv",
+   {298013687808.0, 8e12, 2500e12, 5000e12, 900e9, C2C_OF_TWO, LATENCY_S}},
   {"l40s", "l40s", "l40s",
    "a40 a100-sxm h100-sxm", ADA, 142, 2520e6, 128, 96, 2, 350, FALSE,
    "l40s-48gb", IN_MISC},

@@ -1,6 +1,6 @@
 # Made by `reallot calibrate --from DATA --transfer h100-sxm.profile -o gb200.profile`; do not edit.
-# Fits are on short runs at full clocks: under a power limit sustained matrix
-# products reach about 0.80 of the H100's and 0.87 of the A100's peak
+# Fits are on short runs at full clocks: under a power limit sustained GEMMs
+# reach about 0.80 of the H100's and 0.87 of the A100's peak
 # (misc/mamf_best_matmul_tflops.csv).
 [profile]
 format = 1
@@ -14,8 +14,8 @@ memory-bandwidth = 8000 GB/s
 bf16 = 2500 TFLOP/s
 fp8 = 5000 TFLOP/s
 intra-node = 900 GB/s
-host = 64 GB/s
-source = misc/hardware_specs.csv, row gb200: data sheet, one direction
+host = 225 GB/s
+source = NVIDIA GB200 NVL72 data sheet, 2025: NVLink-C2C to the host, shared by 2 GPUs; memory: misc/hardware_specs.csv; links in one direction
 
 [law gemm.bf16]
 sms = 152 # NVIDIA's architecture whitepaper of the GPU
@@ -1285,7 +1285,7 @@ bandwidth-frac = 0.9238
 row-bytes = 5.172
 serial-frac = 0.6422
 skew-frac = 1.336
-source = kernels_moe/moe_gb200_bf16*.csv, routing, permutation, grouped products and the weighted sum, loads even and by power laws; robust fit
+source = kernels_moe/moe_gb200_bf16*.csv, routing, permutation, grouped GEMMs and the weighted sum, loads even and by power laws; robust fit
 range = tokens 1..16384; 8..512 experts; ep 1..256; tp 1..32
 rows = 7455
 outliers = 42
@@ -1508,7 +1508,7 @@ bandwidth-frac = 0.9362
 row-bytes = 7.821
 serial-frac = 0.6624
 skew-frac = 1.7
-source = kernels_moe/moe_gb200_fp8*.csv, routing, permutation, grouped products and the weighted sum, loads even and by power laws; robust fit
+source = kernels_moe/moe_gb200_fp8*.csv, routing, permutation, grouped GEMMs and the weighted sum, loads even and by power laws; robust fit
 range = tokens 1..16384; 8..512 experts; ep 1..256; tp 1..32
 rows = 7896
 outliers = 111
@@ -1747,7 +1747,7 @@ bandwidth-frac = 1.006
 row-bytes = 10.7
 serial-frac = 1
 skew-frac = 3.257
-source = kernels_moe/moe_gb200_fp8block*.csv, routing, permutation, grouped products and the weighted sum, loads even and by power laws; robust fit
+source = kernels_moe/moe_gb200_fp8block*.csv, routing, permutation, grouped GEMMs and the weighted sum, loads even and by power laws; robust fit
 range = tokens 1..16384; 8..512 experts; ep 1..256; tp 1..32
 rows = 6698
 outliers = 137
@@ -1932,7 +1932,7 @@ bandwidth-frac = 0.9627
 row-bytes = 9.191
 serial-frac = 1
 skew-frac = 2.967
-source = kernels_moe/moe_gb200_nvfp4*.csv, routing, permutation, grouped products and the weighted sum, loads even and by power laws; robust fit
+source = kernels_moe/moe_gb200_nvfp4*.csv, routing, permutation, grouped GEMMs and the weighted sum, loads even and by power laws; robust fit
 range = tokens 1..16384; 8..512 experts; ep 1..256; tp 1..32
 rows = 7663
 outliers = 106
@@ -2153,7 +2153,7 @@ bandwidth-frac = 0.9421
 row-bytes = 20.92
 serial-frac = 1
 skew-frac = 1.506
-source = kernels_moe_trtllm/moe_gb200_bf16*.csv, routing, permutation, grouped products and the weighted sum, loads even and by power laws; robust fit
+source = kernels_moe_trtllm/moe_gb200_bf16*.csv, routing, permutation, grouped GEMMs and the weighted sum, loads even and by power laws; robust fit
 range = tokens 1..16384; 8..512 experts; ep 1..256; tp 1..32
 rows = 4401
 outliers = 102
@@ -2416,7 +2416,7 @@ bandwidth-frac = 0.9355
 row-bytes = 23.19
 serial-frac = 1
 skew-frac = 1.701
-source = kernels_moe_trtllm/moe_gb200_fp8*.csv, routing, permutation, grouped products and the weighted sum, loads even and by power laws; robust fit
+source = kernels_moe_trtllm/moe_gb200_fp8*.csv, routing, permutation, grouped GEMMs and the weighted sum, loads even and by power laws; robust fit
 range = tokens 1..16384; 8..512 experts; ep 1..256; tp 1..32
 rows = 4482
 outliers = 74
@@ -2659,7 +2659,7 @@ bandwidth-frac = 0.7976
 row-bytes = 21.99
 serial-frac = 0.00517
 skew-frac = 1.669
-source = kernels_moe_trtllm/moe_gb200_fp8block*.csv, routing, permutation, grouped products and the weighted sum, loads even and by power laws; robust fit
+source = kernels_moe_trtllm/moe_gb200_fp8block*.csv, routing, permutation, grouped GEMMs and the weighted sum, loads even and by power laws; robust fit
 range = tokens 1..16384; 8..512 experts; ep 1..256; tp 1..32
 rows = 3807
 outliers = 94
@@ -2844,7 +2844,7 @@ bandwidth-frac = 0.8138
 row-bytes = 24.86
 serial-frac = 1
 skew-frac = 1.608
-source = kernels_moe_trtllm/moe_gb200_nvfp4*.csv, routing, permutation, grouped products and the weighted sum, loads even and by power laws; robust fit
+source = kernels_moe_trtllm/moe_gb200_nvfp4*.csv, routing, permutation, grouped GEMMs and the weighted sum, loads even and by power laws; robust fit
 range = tokens 1..16384; 8..512 experts; ep 1..256; tp 1..32
 rows = 2538
 outliers = 16
@@ -4470,7 +4470,7 @@ low-bandwidth-8-frac = 0.4211
 high-latency-8-s = 0.0002131
 high-bandwidth-8-frac = 0.4521
 transferred = h100-sxm
-source = comm_deepep/expert_alltoall*.csv, BF16 combine and its notification, the quickest number of SMs; a token goes once to each node that it visits, experts chosen evenly; robust fit
+source = comm_deepep/expert_alltoall*.csv, BF16 combine and its notification, the fastest number of SMs; a token goes once to each node that it visits, experts chosen evenly; robust fit
 range = 2 and 8 nodes of 8; 1 to 131072 tokens of 7168 a GPU
 rows = 46
 held-out = not measured: no second GPU has rows of it; law inter-node, carried likewise from the h100-sxm to the a100-sxm, is off its rows by 0.207 median, 0.531 p90

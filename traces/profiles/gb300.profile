@@ -1,6 +1,6 @@
 # Made by `reallot calibrate --from DATA --transfer gb200.profile --transfer b300-sxm.profile --transfer h100-sxm.profile -o gb300.profile`; do not edit.
-# Fits are on short runs at full clocks: under a power limit sustained matrix
-# products reach about 0.80 of the H100's and 0.87 of the A100's peak
+# Fits are on short runs at full clocks: under a power limit sustained GEMMs
+# reach about 0.80 of the H100's and 0.87 of the A100's peak
 # (misc/mamf_best_matmul_tflops.csv).
 [profile]
 format = 1
@@ -14,8 +14,8 @@ memory-bandwidth = 8000 GB/s
 bf16 = 2500 TFLOP/s
 fp8 = 5000 TFLOP/s
 intra-node = 900 GB/s
-host = 64 GB/s
-source = misc/hardware_specs.csv, row gb300: data sheet, one direction
+host = 225 GB/s
+source = NVIDIA GB300 NVL72 data sheet, 2025: NVLink-C2C to the host, shared by 2 GPUs; memory: misc/hardware_specs.csv; links in one direction
 
 [law gemm.bf16]
 sms = 152 # NVIDIA's architecture whitepaper of the GPU
@@ -1286,7 +1286,7 @@ row-bytes = 5.172
 serial-frac = 0.6422
 skew-frac = 1.336
 transferred = gb200
-source = kernels_moe/moe_gb200_bf16*.csv, routing, permutation, grouped products and the weighted sum, loads even and by power laws; robust fit
+source = kernels_moe/moe_gb200_bf16*.csv, routing, permutation, grouped GEMMs and the weighted sum, loads even and by power laws; robust fit
 range = tokens 1..16384; 8..512 experts; ep 1..256; tp 1..32
 rows = 7455
 held-out = not measured: no second GPU has rows of it
@@ -1509,7 +1509,7 @@ row-bytes = 7.821
 serial-frac = 0.6624
 skew-frac = 1.7
 transferred = gb200
-source = kernels_moe/moe_gb200_fp8*.csv, routing, permutation, grouped products and the weighted sum, loads even and by power laws; robust fit
+source = kernels_moe/moe_gb200_fp8*.csv, routing, permutation, grouped GEMMs and the weighted sum, loads even and by power laws; robust fit
 range = tokens 1..16384; 8..512 experts; ep 1..256; tp 1..32
 rows = 7896
 held-out = not measured: no second GPU has rows of it
@@ -1748,7 +1748,7 @@ row-bytes = 10.7
 serial-frac = 1
 skew-frac = 3.257
 transferred = gb200
-source = kernels_moe/moe_gb200_fp8block*.csv, routing, permutation, grouped products and the weighted sum, loads even and by power laws; robust fit
+source = kernels_moe/moe_gb200_fp8block*.csv, routing, permutation, grouped GEMMs and the weighted sum, loads even and by power laws; robust fit
 range = tokens 1..16384; 8..512 experts; ep 1..256; tp 1..32
 rows = 6698
 held-out = not measured: no second GPU has rows of it
@@ -1933,7 +1933,7 @@ row-bytes = 9.191
 serial-frac = 1
 skew-frac = 2.967
 transferred = gb200
-source = kernels_moe/moe_gb200_nvfp4*.csv, routing, permutation, grouped products and the weighted sum, loads even and by power laws; robust fit
+source = kernels_moe/moe_gb200_nvfp4*.csv, routing, permutation, grouped GEMMs and the weighted sum, loads even and by power laws; robust fit
 range = tokens 1..16384; 8..512 experts; ep 1..256; tp 1..32
 rows = 7663
 held-out = not measured: no second GPU has rows of it
@@ -2154,7 +2154,7 @@ row-bytes = 20.92
 serial-frac = 1
 skew-frac = 1.506
 transferred = gb200
-source = kernels_moe_trtllm/moe_gb200_bf16*.csv, routing, permutation, grouped products and the weighted sum, loads even and by power laws; robust fit
+source = kernels_moe_trtllm/moe_gb200_bf16*.csv, routing, permutation, grouped GEMMs and the weighted sum, loads even and by power laws; robust fit
 range = tokens 1..16384; 8..512 experts; ep 1..256; tp 1..32
 rows = 4401
 held-out = not measured: no second GPU has rows of it
@@ -2417,7 +2417,7 @@ row-bytes = 23.19
 serial-frac = 1
 skew-frac = 1.701
 transferred = gb200
-source = kernels_moe_trtllm/moe_gb200_fp8*.csv, routing, permutation, grouped products and the weighted sum, loads even and by power laws; robust fit
+source = kernels_moe_trtllm/moe_gb200_fp8*.csv, routing, permutation, grouped GEMMs and the weighted sum, loads even and by power laws; robust fit
 range = tokens 1..16384; 8..512 experts; ep 1..256; tp 1..32
 rows = 4482
 held-out = not measured: no second GPU has rows of it
@@ -2660,7 +2660,7 @@ row-bytes = 21.99
 serial-frac = 0.00517
 skew-frac = 1.669
 transferred = gb200
-source = kernels_moe_trtllm/moe_gb200_fp8block*.csv, routing, permutation, grouped products and the weighted sum, loads even and by power laws; robust fit
+source = kernels_moe_trtllm/moe_gb200_fp8block*.csv, routing, permutation, grouped GEMMs and the weighted sum, loads even and by power laws; robust fit
 range = tokens 1..16384; 8..512 experts; ep 1..256; tp 1..32
 rows = 3807
 held-out = not measured: no second GPU has rows of it
@@ -2845,7 +2845,7 @@ row-bytes = 24.86
 serial-frac = 1
 skew-frac = 1.608
 transferred = gb200
-source = kernels_moe_trtllm/moe_gb200_nvfp4*.csv, routing, permutation, grouped products and the weighted sum, loads even and by power laws; robust fit
+source = kernels_moe_trtllm/moe_gb200_nvfp4*.csv, routing, permutation, grouped GEMMs and the weighted sum, loads even and by power laws; robust fit
 range = tokens 1..16384; 8..512 experts; ep 1..256; tp 1..32
 rows = 2538
 held-out = not measured: no second GPU has rows of it
@@ -4470,7 +4470,7 @@ low-bandwidth-8-frac = 0.4211
 high-latency-8-s = 0.0002131
 high-bandwidth-8-frac = 0.4521
 transferred = h100-sxm
-source = comm_deepep/expert_alltoall*.csv, BF16 combine and its notification, the quickest number of SMs; a token goes once to each node that it visits, experts chosen evenly; robust fit
+source = comm_deepep/expert_alltoall*.csv, BF16 combine and its notification, the fastest number of SMs; a token goes once to each node that it visits, experts chosen evenly; robust fit
 range = 2 and 8 nodes of 8; 1 to 131072 tokens of 7168 a GPU
 rows = 46
 held-out = not measured: no second GPU has rows of it; law inter-node, carried likewise from the h100-sxm to the a100-sxm, is off its rows by 0.207 median, 0.531 p90
