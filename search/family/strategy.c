@@ -377,31 +377,63 @@ plan_on(const RaWorkload *workload, const RaCluster *cluster,
   return draft;
 }
 
+/* A plan on the first nodes, and GPUs of a node, of which @narrow has some. */
+static RaDraft *
+plan_narrow(const RaWorkload *workload, const RaCluster *cluster,
+            const RaCluster *narrow, const RaEstimator *estimator,
+            const RaStrategyOptions *options, GError **error)
+{
+  RaDraft *draft = plan_on(workload, narrow, estimator, options, error);
+
+  if (!draft)
+    return NULL;
+  draft->plan->cluster = cluster;
+  if (narrow->gpus_per_node < cluster->gpus_per_node)
+    g_string_append_printf(draft->head,
+                           "  Of the %" PRIu32 " GPUs of a node %" PRIu32
+                           " are idle, as they do not divide the sequences.",
+                           cluster->gpus_per_node,
+                           cluster->gpus_per_node - narrow->gpus_per_node);
+  if (narrow->n_nodes < cluster->n_nodes)
+    g_string_append_printf(draft->head,
+                           "  Of the %" PRIu32 " nodes %" PRIu32
+                           " are idle, as no layout was found on all.",
+                           cluster->n_nodes,
+                           cluster->n_nodes - narrow->n_nodes);
+  return draft;
+}
+
 /* Nodes that are wider than what divides are planned as narrower ones, whose
- * meshes are slices of them. */
+ * meshes are slices of them; and where all nodes have no plan, as many as a
+ * power of two. */
 RaDraft *
 ra_strategy_plan(const RaWorkload *workload, const RaCluster *cluster,
                  const RaEstimator *estimator, const RaStrategyOptions *options,
                  GError **error)
 {
+  GError *cause = NULL;
   RaCluster narrow;
   RaDraft *draft;
+  uint32_t power = 1;
 
   g_return_val_if_fail(workload && cluster && estimator && options, NULL);
   g_return_val_if_fail(options->kind < RA_N_STRATEGIES, NULL);
   g_return_val_if_fail(cluster->device.memory_bytes > 0, NULL);
   narrow = *cluster;
   narrow.gpus_per_node = ra_shape_node_gpus(workload, cluster);
-  if (narrow.gpus_per_node == cluster->gpus_per_node)
-    return plan_on(workload, cluster, estimator, options, error);
-  draft = plan_on(workload, &narrow, estimator, options, error);
-  if (!draft)
-    return NULL;
-  draft->plan->cluster = cluster;
-  g_string_append_printf(draft->head,
-                         "  Of the %" PRIu32 " GPUs of a node %" PRIu32
-                         " are idle, as they do not divide the sequences.",
-                         cluster->gpus_per_node,
-                         cluster->gpus_per_node - narrow.gpus_per_node);
+  draft = plan_narrow(workload, cluster, &narrow, estimator, options, &cause);
+  if (draft)
+    return draft;
+  while (2 * power <= cluster->n_nodes)
+    power *= 2;
+  if (power < cluster->n_nodes && cluster->n_kinds == 0 &&
+      g_error_matches(cause, RA_ERROR, RA_ERROR_NEGATIVE)) {
+    narrow.n_nodes = power;
+    draft = plan_narrow(workload, cluster, &narrow, estimator, options, NULL);
+  }
+  if (draft)
+    g_clear_error(&cause);
+  else
+    g_propagate_error(error, cause);
   return draft;
 }

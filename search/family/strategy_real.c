@@ -119,11 +119,12 @@ static GArray *
 timed_shapes(const Greedy *g, uint32_t call, const RaMesh *mesh, GError **error)
 {
   gboolean trains = g->writer->workload->calls[call].kind == RA_CALL_TRAIN;
+  uint32_t n = ra_mesh_n_gpus(mesh);
   RaShapeAsk ask = {.call = call,
                     .mesh = *mesh,
                     .zero = trains ? 1 : 0,
                     .recompute = RA_RECOMPUTE_SELECTIVE,
-                    .even = TRUE,
+                    .even = (n & (n - 1)) == 0, /* else none may divide */
                     .batching = g->writer->batching};
 
   return ra_writer_timed(g->writer, &ask, error);

@@ -46,6 +46,18 @@ run plan --strategy=megatron --workload=ppo-llama3-70b.workload \
 [ "$rc" -eq 1 ] && [ "$(wc -l <err)" -eq 1 ] && [ ! -e none.plan ] &&
   grep -q '^reallot: megatron: does not fit: ' err
 result $? "a plan that does not fit is refused with status 1"
+# 96 GPUs are 3 x 32: no dp of 512 sequences, tp of 64 heads and even pp of two
+# has them, but pipelines of 3, 6 and 12 do; ZeRO-3 has no pipeline, so that
+# colocated leaves 4 of 12 nodes idle.
+eight="--workload=ppo-llama3-70b.workload --cluster=h100-128n.cluster"
+run plan --strategy=real $eight --set cluster.nodes=12 -o odd.plan
+[ "$rc" -eq 0 ] && grep -q '^mesh = node\[0-11\]$' odd.plan && ! grep -q idle odd.plan
+result $? "real has a plan for 12 nodes, on all of them"
+run plan --strategy=colocated $eight --set cluster.nodes=12 -o odd.plan
+[ "$rc" -eq 0 ] && grep -q '^mesh = node\[0-7\]$' odd.plan &&
+  tr -s '#\n ' ' ' <odd.plan | grep -q 'Of the 12 nodes 4 are idle, as no layout was found on all'
+result $? "colocated has one, on 8 of them"
+works simulate odd.plan --set cluster.nodes=12 -n 1 --fidelity=call
 run plan --strategy=colocated --generate-tp=16 \
   --workload=ppo-llama2-7b.workload --cluster=h100-4n.cluster
 [ "$rc" -eq 1 ] && [ ! -s out ] &&
