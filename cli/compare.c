@@ -90,7 +90,7 @@ print_load(const RaTrace *simulated, const RaTrace *measured, GError **error)
   const char *share = ra_trace_head(measured, RA_TRACE_THREADS_PER_CORE);
   const char *calibrated = ra_trace_head(simulated, RA_TRACE_WALL_PER_CPU);
   g_autoptr(GString) out = g_string_new(NULL), line = g_string_new(NULL);
-  double n_threads = 0;
+  double n_threads = 0, now = 0, then = 0;
 
   if (!share && !pace)
     return;
@@ -100,11 +100,15 @@ print_load(const RaTrace *simulated, const RaTrace *measured, GError **error)
                            "of a core (1: an idle machine)",
                            pace);
   else
-    g_string_append(out, "Load while measured: not known, which run --ops "
-                         "measures");
+    g_string_append(out, "Load while measured: not known of ranks with several "
+                         "threads");
   if (calibrated)
     g_string_append_printf(out, "; when the profile was made: %s s",
                            calibrated);
+  if (calibrated && pace && ra_text_double(pace, &now) &&
+      ra_text_double(calibrated, &then) && now > then)
+    g_string_append_printf(out, "; that alone explains an error of %.1f %%",
+                           100 * (then / now - 1));
   if (share && ra_text_double(share, &n_threads) && n_threads > 1)
     g_string_append_printf(out,
                            ". %s threads shared a core, and waited for it, "

@@ -27,7 +27,7 @@
  *
  *   values                PPO (arXiv 1707.06347) on GAE; the reward of a token
  *                         is reduced by kl times the log-ratio to a reference
- *   rewards and rewards of greedy answers
+ *   rewards and rewards of greedy responses
  *                         ReMax (arXiv 2310.10505)
  *   rewards alone         GRPO (arXiv 2402.03300) on advantages within a
  *                         prompt's samples; RLOO (arXiv 2402.14740) if the
@@ -79,7 +79,7 @@ typedef struct {
   double begin_s;     /* start, seconds from the start of the run */
   double end_s;       /* end of its last task */
   double reward;      /* mean over sequences; for pairs, the fraction whose
-                         chosen answer scores higher, before each step */
+                         chosen response scores higher, before each step */
   double kl;          /* mean over response tokens of the log-probability minus
                          the reference's */
   double policy_loss; /* mean over the mini-batches */
@@ -236,7 +236,7 @@ void ra_run_memory(const RaRun *run, uint32_t gpu, RaRunMemory *out_memory);
  * is the op of the graph, not what was measured.
  *
  * No row has: tokens that return to the first stage in decoding; sums over
- * answers that ranks share (DPO); gradients of key heads, norms and routers,
+ * responses that ranks share (DPO); gradients of key heads, norms and routers,
  * summed by the ranks that share them; the norm of the gradients; what sequence
  * parallelism gathers a second time.
  */
@@ -245,9 +245,9 @@ void ra_run_trace(const RaRun *run, RaTrace *trace);
 /**
  * ra_run_pace:
  *
- * Returns: wall seconds per CPU second of a core, over recorded ops that wait
- *   for no other rank, for ranks of this process; 0: unknown (ops were not
- *   recorded, or have several threads, another clock or a GPU)
+ * Returns: wall seconds per CPU second of a core, over ops that wait for no
+ *   other rank, all that are recorded or one of 16, for ranks of this process;
+ *   0: unknown (ops have several threads, another clock or a GPU)
  */
 double ra_run_pace(const RaRun *run);
 

@@ -31,7 +31,7 @@ multiply(const RaCudaProduct *product, const void *a, const void *b, void *bias,
     ra_cuda_fail(g_strdup("a GEMM of arrays that are not aligned to 16 bytes"));
   else if (!ra_cuda_gemm(gemm, product, a, b, bias, c, ra_device_stream(),
                          &error))
-    ra_cuda_fail(g_strdup_printf("a product: %s", error->message));
+    ra_cuda_fail(g_strdup_printf("a GEMM: %s", error->message));
 }
 
 void

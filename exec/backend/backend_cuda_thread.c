@@ -241,7 +241,7 @@ ra_cuda_thread_gemm(void)
     m->gemm = ra_cuda_gemm_new(&error);
   }
   if (!m->gemm)
-    ra_cuda_fail(g_strdup_printf("a product: %s", error->message));
+    ra_cuda_fail(g_strdup_printf("a GEMM: %s", error->message));
   return m->gemm;
 }
 

@@ -81,6 +81,14 @@ mark_end(RaStage *s)
     s->op_end_mark = mark(s);
 }
 
+/* TRUE for the ops of a host that tell its load where none is recorded: one of
+ * 16, spread evenly however ops repeat, so that clocks take hardly any time. */
+static gboolean
+is_sample(const RaStage *s)
+{
+  return s->backend->is_host && (uint32_t)s->n_ops * 0x9e3779b1u >> 28 == 0;
+}
+
 /* Both clocks are read in the same order at both ends, so that neither has the
  * time that reading takes. */
 double
@@ -88,8 +96,12 @@ ra_stage_begin(RaStage *s)
 {
   if (s->world)
     s->world->table->nudge(s->world);
-  if (!s->ops)
-    return 0;
+  if (!s->ops) {
+    if (!is_sample(s))
+      return 0;
+    s->op_begin_cpu_s = thread_cpu_s();
+    return s->op_begin_s = now_s(s);
+  }
   if (has_marks(s)) {
     if (s->n_marks + 3 > s->backend->n_marks) /* marks of an op, and the last */
       ra_stage_time_ops(s);
@@ -104,15 +116,23 @@ ra_stage_begin(RaStage *s)
 /* Ops that wait for no other rank, so that excess wall time is the machine's;
  * ops that contain another op are left out. */
 static void
-add_pace(RaStage *s, const RaOpRecord *r, double cpu_s)
+add_pace(RaStage *s, RaOpKind kind, double begin_s, double end_s, double cpu_s)
 {
-  RaOpClass class = ra_op_class((RaOpKind)r->op.kind);
+  RaOpClass class = ra_op_class(kind);
 
   if ((class != RA_OP_CLASS_COMPUTE && class != RA_OP_CLASS_COPY) ||
-      r->begin_s != s->op_begin_s)
+      begin_s != s->op_begin_s)
     return;
   s->paced.cpu_s += cpu_s - s->op_begin_cpu_s;
-  s->paced.wall_s += r->end_s - r->begin_s;
+  s->paced.wall_s += end_s - begin_s;
+}
+
+static void
+add_pace_now(RaStage *s, RaOpKind kind, double begin_s)
+{
+  double cpu_s = thread_cpu_s();
+
+  add_pace(s, kind, begin_s, now_s(s), cpu_s);
 }
 
 void
@@ -125,6 +145,8 @@ ra_stage_record(RaStage *s, RaOpKind kind, double begin_s, gsize d0, gsize d1,
 
   s->n_ops++;
   if (!s->ops) {
+    if (begin_s > 0)
+      add_pace_now(s, kind, begin_s);
     s->place.step++;
     return;
   }
@@ -148,7 +170,7 @@ ra_stage_record(RaStage *s, RaOpKind kind, double begin_s, gsize d0, gsize d1,
     r.op.dim[RA_OP_REUSE_DIM] = s->reuse_mib;
   s->place.step++;
   if (end_mark == 0)
-    add_pace(s, &r, cpu_s);
+    add_pace(s, kind, begin_s, r.end_s, cpu_s);
   g_array_append_val(s->ops, r);
 }
 

@@ -15,6 +15,7 @@ typedef struct {
 /* Something that is timed in both: an iteration, a call of one. */
 typedef struct {
   const char *name;
+  gboolean is_host;
   uint32_t iteration;
   double sim_begin_s, sim_end_s, run_begin_s, run_end_s;
 } Span;
@@ -39,6 +40,19 @@ double
 ra_compare_error(double sim_s, double run_s)
 {
   return run_s > 0 ? sim_s / run_s - 1 : (double)NAN;
+}
+
+/* The hosts take what the workload says, so their error is not the model's. */
+static gboolean
+is_host(const Pair *pair)
+{
+  return strcmp(pair->run->kind, "host") == 0;
+}
+
+static double
+error_unless(gboolean host, double sim_s, double run_s)
+{
+  return host ? (double)NAN : ra_compare_error(sim_s, run_s);
 }
 
 static int
@@ -127,6 +141,7 @@ widen(GArray *spans, const char *name, uint32_t iteration, const Pair *pair)
   }
   if (!s) {
     Span new_span = {name,
+                     is_host(pair),
                      iteration,
                      pair->sim->begin_s,
                      pair->sim->end_s,
@@ -181,12 +196,18 @@ ra_compare_time_columns(RaTable *t)
   ra_table_column(t, "error_frac", RA_UNIT_NONE, RA_CELL_FRAC);
 }
 
-void
-ra_compare_times(RaTable *t, double sim_s, double run_s)
+static void
+add_times(RaTable *t, gboolean host, double sim_s, double run_s)
 {
   ra_table_real(t, sim_s);
   ra_table_real(t, run_s);
-  ra_table_real(t, ra_compare_error(sim_s, run_s));
+  ra_table_real(t, error_unless(host, sim_s, run_s));
+}
+
+void
+ra_compare_times(RaTable *t, double sim_s, double run_s)
+{
+  add_times(t, FALSE, sim_s, run_s);
 }
 
 static RaTable *
@@ -227,6 +248,7 @@ call_table(const Work *w, double *out_median_frac)
     const Span *first = &g_array_index(w->calls, Span, i);
     g_autoptr(GArray) errors = g_array_new(FALSE, FALSE, sizeof(double));
     double sim_s = 0, run_s = 0, median;
+    guint n;
 
     for (end = i;
          end < w->calls->len &&
@@ -236,7 +258,8 @@ call_table(const Work *w, double *out_median_frac)
     for (guint k = end - i > 1 ? i + 1 : i; k < end; k++) {
       const Span *s = &g_array_index(w->calls, Span, k);
       double a = s->sim_end_s - s->sim_begin_s;
-      double b = s->run_end_s - s->run_begin_s, error = ra_compare_error(a, b);
+      double b = s->run_end_s - s->run_begin_s;
+      double error = error_unless(s->is_host, a, b);
 
       sim_s += a;
       run_s += b;
@@ -244,8 +267,9 @@ call_table(const Work *w, double *out_median_frac)
     }
     ra_table_row(t);
     ra_table_text(t, first->name);
-    ra_table_integer(t, errors->len);
-    ra_compare_times(t, sim_s / errors->len, run_s / errors->len);
+    n = errors->len;
+    ra_table_integer(t, n);
+    add_times(t, first->is_host, sim_s / n, run_s / n);
     median = ra_compare_median_size(errors);
     ra_table_real(t, median);
     g_array_append_val(all, median);
@@ -257,15 +281,17 @@ call_table(const Work *w, double *out_median_frac)
 /* Tasks of a kind. */
 typedef struct {
   const char *kind;
+  gboolean is_host;
   guint n;
   double sim_s, run_s;
   GArray *errors; /* of double, owned */
 } Kind;
 
 static Kind *
-kind_of(GArray *kinds, const char *name)
+kind_of(GArray *kinds, const Pair *pair)
 {
-  Kind new_kind = {.kind = name};
+  const char *name = pair->run->kind;
+  Kind new_kind = {.kind = name, .is_host = is_host(pair)};
 
   for (guint i = 0; i < kinds->len; i++)
     if (strcmp(g_array_index(kinds, Kind, i).kind, name) == 0)
@@ -283,8 +309,9 @@ kind_table(const Work *w)
 
   for (guint i = 0; i < w->pairs->len; i++) {
     const Pair *pair = &g_array_index(w->pairs, Pair, i);
-    Kind *kind = kind_of(kinds, pair->run->kind);
-    double error = ra_compare_error(task_s(pair->sim), task_s(pair->run));
+    Kind *kind = kind_of(kinds, pair);
+    double error =
+        error_unless(is_host(pair), task_s(pair->sim), task_s(pair->run));
 
     kind->n++;
     kind->sim_s += task_s(pair->sim);
@@ -301,7 +328,7 @@ kind_table(const Work *w)
     ra_table_row(t);
     ra_table_text(t, kind->kind);
     ra_table_integer(t, kind->n);
-    ra_compare_times(t, kind->sim_s, kind->run_s);
+    add_times(t, kind->is_host, kind->sim_s, kind->run_s);
     ra_table_real(t, ra_compare_median_size(kind->errors));
     g_array_unref(kind->errors);
   }
@@ -329,9 +356,11 @@ worst_table(const Work *w, guint n_worst)
   g_array_sort(w->pairs, compare_pairs);
   ra_table_column(t, "task", RA_UNIT_NONE, RA_CELL_TEXT);
   ra_compare_time_columns(t);
-  for (guint i = 0; i < MIN(n_worst, w->pairs->len); i++) {
+  for (guint i = 0; i < w->pairs->len && ra_table_n_rows(t) < n_worst; i++) {
     const Pair *pair = &g_array_index(w->pairs, Pair, i);
 
+    if (is_host(pair))
+      continue;
     ra_table_row(t);
     ra_table_text(t, pair->run->name);
     ra_compare_times(t, task_s(pair->sim), task_s(pair->run));

@@ -26,7 +26,8 @@
  *
  * Tasks that only one trace has are left out; the summary counts them.  An op
  * that several ranks have rows of counts with their mean.  A collective counts
- * from the arrival of its last rank to its end.
+ * from the arrival of its last rank to its end.  Work of the hosts takes what
+ * the workload says, so it has no error (NAN) and is none of the worst.
  */
 #ifndef RA_STUDY_RUN_COMPARE_H
 #define RA_STUDY_RUN_COMPARE_H

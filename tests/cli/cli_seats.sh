@@ -100,7 +100,7 @@ fails "the plan of one trace is 'ppo-tiny-4-colocated.plan', of the other" \
 works compare a.trace.tsv a.trace.tsv
 ! grep -q '^Load while' out
 result $? "no load is said of a machine that was not watched"
-works run rm-tiny-2.plan -n 1 --ops --trace loaded.trace.tsv
+works run rm-tiny-2.plan -n 1 --trace loaded.trace.tsv
 works simulate rm-tiny-2.plan -n 1 -t idle.trace.tsv
 works compare idle.trace.tsv loaded.trace.tsv
 load=$(sed -n 's/^# wall-per-cpu: //p' loaded.trace.tsv)
@@ -114,8 +114,20 @@ works run rm-tiny-2.plan -n 1 --threads="$(nproc)" --trace loaded.trace.tsv
 } >paced.profile
 works simulate rm-tiny-2.plan -n 1 --profile=paced.profile -t idle.trace.tsv
 works compare idle.trace.tsv loaded.trace.tsv
-tail -n 4 out | tr '\n' ' ' | grep -q 'not known, which run --ops measures; when the profile was made: 1.2500 s. 2 threads shared a core'
+tail -n 4 out | tr '\n' ' ' | grep -q 'not known of ranks with several threads; when the profile was made: 1.2500 s. 2 threads shared a core'
 result $? "so do the profile's load, and threads that share a core"
+# 1.25 s at 2.5 s: 1.25 / 2.5 - 1 = -50 %.
+sed 's/^# threads: .*/&\n# wall-per-cpu: 2.5000/' loaded.trace.tsv >slow.trace.tsv
+works compare idle.trace.tsv slow.trace.tsv
+tail -n 4 out | tr '\n' ' ' | grep -q 'made: 1.2500 s; that alone explains an error of -50.0 %'
+result $? "and what the load alone explains"
+# The hosts take what the workload says, 1 ms for a rule that takes 2 us.
+works run grpo-tiny-4.plan -n 2 --trace loaded.trace.tsv
+works simulate grpo-tiny-4.plan -n 2 --no-fold -t idle.trace.tsv
+works compare idle.trace.tsv loaded.trace.tsv --worst=1000
+grep -q '^reward .* us  *-  *-$' out && grep -q '^host .* us  *-  *-$' out &&
+  ! grep -q '^it[01]/reward' out
+result $? "work of the hosts has no error"
 
 # The ending says the format.
 "$reallot" simulate "$tiny" -n 1 -t a.json >/dev/null
