@@ -48,7 +48,7 @@ of_tuning() {
 # search WORKLOAD CLUSTER [OPTION ...]
 search() {
   "$reallot" search --workload="$1" --cluster="$2" "${@:3}" --no-cache \
-    "$effort" --threads=2 --draws=5 --format=tsv >"$out" 2>/dev/null
+    "$effort" --threads=2 --samples=5 --format=tsv >"$out" 2>/dev/null
 }
 
 # run WHAT FILE CLUSTER CHANGES

@@ -238,11 +238,11 @@ run(int argc, char **argv, GError **error)
       {"prompt-length", 0, 0, G_OPTION_ARG_FILENAME, &texts.prompt,
        "Distribution of prompt lengths (default: a mean of a tenth of the "
        "maximum)",
-       "LAW"},
+       "DISTRIBUTION"},
       {"response-length", 0, 0, G_OPTION_ARG_FILENAME, &texts.response,
        "Distribution of response lengths (default: a mean of 0.39 of the "
        "maximum)",
-       "LAW"},
+       "DISTRIBUTION"},
       {"all", 0, 0, G_OPTION_ARG_NONE, &texts.all,
        "List also keys that are unknown or have no effect", NULL},
       {"strict", 0, 0, G_OPTION_ARG_NONE, &texts.strict,

@@ -107,7 +107,8 @@ read_final(const Texts *texts, RaContestOptions *contest,
   uint64_t top = finals->n_top, draws = 0;
 
   if (!ra_option_uint64("--top", texts->top, 1, MAX_TOP, &top, error) ||
-      !ra_option_uint64("--draws", texts->draws, 1, MAX_DRAWS, &draws, error) ||
+      !ra_option_uint64("--samples", texts->draws, 1, MAX_DRAWS, &draws,
+                        error) ||
       (texts->plot && strcmp(texts->plot, "-") != 0 &&
        !ra_convergence_check(texts->plot, error)))
     return FALSE;
@@ -400,11 +401,11 @@ run(int argc, char **argv, GError **error)
       {"time", 0, 0, G_OPTION_ARG_FILENAME, &texts.time,
        "Time of the whole command (default: 10 s)", "SECONDS"},
       {"steps", 0, 0, G_OPTION_ARG_FILENAME, &texts.steps,
-       "Proposals per chain (deterministic), instead of --time", "N"},
+       "MCMC proposals per chain (deterministic), instead of --time", "N"},
       {"prove", 0, 0, G_OPTION_ARG_FILENAME, &texts.prove,
        "Time of an exact search afterwards, for a bound", "SECONDS"},
       {"seed", 0, 0, G_OPTION_ARG_FILENAME, &texts.seed,
-       "Seed of the chains and of sampled lengths (default: 0)", "N"},
+       "Seed of the MCMC chains and of sampled lengths (default: 0)", "N"},
       {"threads", 0, 0, G_OPTION_ARG_FILENAME, &texts.threads,
        "Number of threads (default: one per processor)", "N"},
       {"for", 0, 0, G_OPTION_ARG_FILENAME, &texts.target,
@@ -421,7 +422,7 @@ run(int argc, char **argv, GError **error)
        "Cluster sizes to try", "N[,N]"},
       {"top", 0, 0, G_OPTION_ARG_FILENAME, &texts.top,
        "Number of plans compared op by op at the end (default: 3)", "N"},
-      {"draws", 0, 0, G_OPTION_ARG_FILENAME, &texts.draws,
+      {"samples", 0, 0, G_OPTION_ARG_FILENAME, &texts.draws,
        "Samples of the lengths for that comparison (default: 3, p95: 20)", "N"},
       {"no-cache", 0, 0, G_OPTION_ARG_NONE, &texts.no_cache,
        "Neither read nor write costs of calls in the user's cache", NULL},

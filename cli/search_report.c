@@ -314,7 +314,9 @@ print_text(const RaSearchReport *report, const RaSize *size, GError **error)
   if (size->contest->candidates) {
     ra_output_titled(
         out, size->contest->candidates,
-        "Layouts of calls: tried, candidates, and excluded for a reason");
+        "Layouts of calls: tried, candidates, and why others are none (heads: "
+        "tp does not divide them;\nsequences: dp does not divide them; plan: "
+        "not supported; dominated: another is better in all)");
     g_string_append_c(out, '\n');
   }
   ra_output_titled(out, plans, "Plans (stage fidelity)");

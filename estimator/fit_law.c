@@ -147,7 +147,7 @@ static const RaFitAxes send_tables[] = {{RA_FEATURE_BYTES, RA_N_FEATURES}};
     .coefficients = experts, .n_coefficients = G_N_ELEMENTS(experts),          \
     .stride = 5, .lines = 1, .tables = experts_tables,                         \
     .n_tables = G_N_ELEMENTS(experts_tables),                                  \
-    .text = "routing, permutation, grouped products and the weighted sum, "    \
+    .text = "routing, permutation, grouped GEMMs and the weighted sum, "       \
             "loads even and by power laws",                                    \
     .range = "tokens 1..16384; 8..512 experts; ep 1..256; tp 1..32",           \
     .held_out = "each model left out in turn"                                  \
@@ -320,7 +320,7 @@ static const RaFitLaw laws[] = {
      .n_coefficients = G_N_ELEMENTS(exchange),
      .stride = 1,
      .lines = 1,
-     .text = "BF16 combine and its notification, the quickest number of SMs; a "
+     .text = "BF16 combine and its notification, the fastest number of SMs; a "
              "token goes once to each node that it visits, experts chosen "
              "evenly",
      .range = "2 and 8 nodes of 8; 1 to 131072 tokens of 7168 a GPU",

@@ -1,5 +1,5 @@
-/* Attention of one new token a sequence over its cached keys and values, which
- * are in pages; bf16, fp32 inside, grouped query heads on tensor cores.
+/* Attention of one new token a sequence over its KV cache, which is in
+ * pages; bf16, fp32 inside, grouped query heads on tensor cores.
  *
  * A block has one key head of one sequence and a part of its tokens.  All query
  * heads of the group, at most 16, are rows of one tile, so that each key and

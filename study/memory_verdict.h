@@ -6,7 +6,7 @@
  *     if (!fit->fits)
  *       puts(fit->verdict);
  *
- * The tables describe the fullest GPU:
+ * The tables describe the GPU with the highest peak:
  *
  *   memory          one row: the GPU, its peak and capacity, the time of the
  *                   peak, and the bound of graph/memory/memory_peak.h, which

@@ -40,6 +40,34 @@ manual() { # FILE...: a page in roff, a line a line
   awk '{ line = $0; sub(/^\.[A-Z]+ ?/, "", line); gsub(/\\f.|\\/, "", line)
     if (line !~ /^[.'"'"']/ && line != "") print FILENAME ":" FNR ":" line }' "$@"
 }
+literals() { # FILE...: what a program may print: its strings with a space
+  awk 'function flush() {
+      gsub(/\\n/, " ", text); gsub(/\\"/, "\"", text); sub(/^# /, "", text)
+      if (text ~ / /) print at ":" text
+      text = ""
+    }
+    FNR == 1 { flush() }
+    /^[ ]*(\/?\*|#)/ { next }
+    { line = $0; joined = text != "" && line ~ /^ *"/
+      if (!joined) flush()
+      while (match(line, /"([^"\\]|\\.)*"/)) {
+        if (text == "") at = FILENAME ":" FNR
+        text = text substr(line, RSTART + 1, RLENGTH - 2)
+        line = substr(line, RSTART + RLENGTH)
+        if (line !~ /^ *"/ && line != "") flush()
+      }
+    }
+    END { flush() }' "$@"
+}
+remarks() { # FILE...: comments of key files, a paragraph a line
+  awk 'function flush() { if (text != "") print at ":" text; text = "" }
+    FNR == 1 || !/^#./ { flush() }
+    /^#./ { if (text == "") at = FILENAME ":" FNR
+      text = text (text == "" ? "" : " ") substr($0, 3); next }
+    /[^#]# / { at = FILENAME ":" FNR; text = $0; sub(/^[^#]*# /, "", text)
+      flush() }
+    END { flush() }' "$@"
+}
 help() { # COMMAND...: what its --help prints
   local command
   for command; do
@@ -65,6 +93,10 @@ commands='simulate plan search study report plot trace graph inspect calibrate
   paragraphs $pages
   heads $headers
   manual share/man/*.[15]
+  literals $(find base graph traces estimator kernels sim exec search study \
+    cli -name '*.[ch]' | LC_ALL=C sort)
+  remarks share/*/*.workload share/*/*.cluster share/*/*.plan share/*/*.study \
+    share/*/*.system
   [ ! -x "${builddir:-build}/reallot" ] || help $commands
 } >"$tmp/text"
 
@@ -126,6 +158,61 @@ What ran beside a collective took longer.
 \b[Ss]ums over GPUs\b
 all-reduce
 Sums over GPUs take half of the time.
+
+\bcached? keys and values\b|\b([Cc]ache of|[Rr]oom for( all)?|GB for( the)?|[Cc]opying|with|its) keys and values\b
+KV cache
+A copy of cached keys and values.
+8.6 GB for the keys and values of 256 sequences.
+
+\b([Pp]rompts?,?( and)?|[Ll]ong|[Ll]onger|[Ll]ongest|[Ss]horter|[Gg]reedy|[Rr]ejected|[Cc]arried|[Ll]ate|[Gg]iven|[Mm]any|[Ff]ew|prompt's|x [0-9]+) answers?\b|\banswers? of [0-9]
+response
+384 prompts x 8 answers of Qwen.
+The longest answer decides.
+
+[-]-draws\b|\b[Dd]raws_frac\b
+--samples, --seeds, sd_frac
+--draws=3 samples of the lengths
+
+\b[Uu]nknown law of\b|\b[Ll]aws? of (the )?lengths?\b|\b[Ll]ength laws?\b
+length distribution
+An unknown law of lengths.
+
+\b[Pp]lacement famil|\b([Bb]est|[Ff]astest|[Ss]econd) family\b|\bwriters of plans\b
+placement strategy
+12.9 % less than the best family.
+
+\bof winner\b|\bby table\b|\bas if all had the mean\b
+ratio; search estimate; mean lengths
+of winner 131.3 %
+
+\bfullest (GPU|node|rank)s?\b
+the GPU with the highest peak memory
+Memory of the fullest GPU.
+
+\b[Ww]ithin the error\b|\bbeaten by none\b|\bnone below [0-9]
+90 % interval; Pareto-optimal; lower bound
+7 of 21 points are beaten by none in both.
+None of both; none below 5.04 s.
+
+\b[Bb]eyond the measurements\b|\bby the laws alone\b|\bno prediction has\b
+extrapolated beyond the measured range; what the model does not include
+Beyond the measurements, by the laws alone.
+
+\b(GPUs?|lanes?) on which nothing runs\b|\b[Mm]emory where it turns\b|\bon [0-9]+ lanes\b
+idle GPU time by cause; memory peaks and troughs; GPU groups
+4716 tasks on 4 lanes
+
+\b[Ss]pread anew\b|\bruns dry\b|\b[Ww]hether the rest of the plan is\b|\b[Ww]hat carries between\b
+rebalanced, runs out of requests; offload policy; communication backend
+What carries between ranks.
+
+\b[Nn]ot expressed\b|\babout right\b
+not representable; approximated
+Two keys are not expressed.
+
+(^|[^0-9.,=] )1 (rows|labels|seeds|nodes|points|iterations)\b|\bputs? yours there\b
+1 row; replace with your own
+of 1 rows
 
 ^#+ (It|They|Nobody|Nothing)\b
 a heading with the words that people search for
@@ -200,11 +287,16 @@ EOF
 printf '/* Head of\n * a file. */\n/* no head */\n' >"$tmp/a.h"
 printf '.TH A 1\n.B \\-\\-seed\nThe \\fIquick\\fR way.\n' >"$tmp/a.1"
 printf '#!/bin/sh\necho "  -n, --seed=N  Seed of it"\n' >"$tmp/reallot"
+printf '/* "no string" */\nf("one\\n"\n  "two", "three four");\ng("five");\n' \
+  >"$tmp/a.c"
+printf '# One\n# two.\nkey = 1  # three\n\n#\n# Four\n' >"$tmp/a.plan"
 chmod +x "$tmp/reallot"
 {
   paragraphs "$tmp/a.md"
   heads "$tmp/a.h"
   manual "$tmp/a.1"
+  literals "$tmp/a.c"
+  remarks "$tmp/a.plan"
   builddir=$tmp help run
 } | sed "s|^$tmp/||" >"$tmp/read"
 cat >"$tmp/want" <<'EOF'
@@ -215,10 +307,15 @@ a.h:1:Head of a file.
 a.1:1:A 1
 a.1:2:--seed
 a.1:3:The quick way.
+a.c:2:one two
+a.c:3:three four
+a.plan:1:One two.
+a.plan:3:three
+a.plan:6:Four
 run --help:1:Seed of it
 EOF
 diff "$tmp/want" "$tmp/read" >"$tmp/found"
-result "paragraphs, heads of sources, manual pages and help are read"
+result "paragraphs, heads of sources, manual pages, strings and help are read"
 
 echo "1..$n"
 exit $status

@@ -170,7 +170,7 @@ static const RaCoefficientSpec experts[] = {
   {"row-bytes", COUNT, "traffic per element of a row, in all passes"},
   {"serial-frac", UNIT_FRAC, "share of the lesser of compute and memory time "
                              "that does not overlap with the greater"},
-  {"skew-frac", COUNT, "effect of uneven loads on the fullest rank"},
+  {"skew-frac", COUNT, "effect of uneven loads on the rank with most"},
 };
 
 #define COEFFICIENTS(table) table, G_N_ELEMENTS(table)

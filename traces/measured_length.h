@@ -1,11 +1,11 @@
-/* Fit of a law of lengths to measured answers: mean, standard deviation, and
- * correlation between answers to one prompt.
+/* Fit of a length distribution to measured responses: mean, standard deviation,
+ * and correlation between responses to one prompt.
  *
  *     RaMeasuredLengthFit fit;
- *     if (!ra_measured_length_fit(tokens, prompt, n, &fit)) too few answers
+ *     if (!ra_measured_length_fit(tokens, prompt, n, &fit)) too few responses
  *
- * The fit is a one-way analysis of variance of the logarithms x_ij (answer j of
- * n_i to prompt i of k, N answers in all):
+ * The fit is a one-way analysis of variance of the logarithms x_ij (response j
+ * of n_i to prompt i of k, N responses in all):
  *
  *     within  = sum (x_ij - mean_i)^2 / (N - k)
  *     between = sum n_i (mean_i - mean)^2 / (k - 1)
@@ -29,7 +29,7 @@ typedef struct {
   guint n_groups;     /* k */
   double mean;        /* of the lognormal law: e^(m + s^2 / 2); unit as given */
   double sd;          /* mean sqrt(e^(s^2) - 1) */
-  double log_sd;      /* s, of all answers */
+  double log_sd;      /* s, of all responses */
   double correlation; /* rho */
   double correlation_error; /* its standard error for groups of n0 */
 } RaMeasuredLengthFit;
@@ -37,15 +37,15 @@ typedef struct {
 /**
  * ra_measured_length_fit:
  * @lengths: (array length=n): > 0, any one unit
- * @groups: (array length=n): prompt of each answer; answers to one prompt are
- *   adjacent
- * @n: number of answers
+ * @groups: (array length=n): prompt of each response; responses to one prompt
+ *   are adjacent
+ * @n: number of responses
  *
  * The standard error is sqrt(2 (1 - rho)^2 (1 + (n0 - 1) rho)^2 / (n0 (n0 - 1)
  * (k - 1))), Donner's for equal groups.   Cost: O(n).
  *
  * Returns: %FALSE, and @out_fit is untouched, if there are fewer than two
- *   prompts, no prompt with two answers, or only equal lengths
+ *   prompts, no prompt with two responses, or only equal lengths
  */
 gboolean ra_measured_length_fit(const double *lengths, const uint32_t *groups,
                                 guint n, RaMeasuredLengthFit *out_fit);

@@ -110,8 +110,8 @@ write_head(const RaCalibrateWork *work, GString *out)
   g_string_append_printf(
       out,
       "# Fits are on short runs at full clocks: under a power limit sustained "
-      "matrix\n"
-      "# products reach about 0.80 of the H100's and 0.87 of the A100's peak\n"
+      "GEMMs\n"
+      "# reach about 0.80 of the H100's and 0.87 of the A100's peak\n"
       "# (misc/mamf_best_matmul_tflops.csv).\n"
       "[profile]\nformat = 1\ndevice = %s\n",
       gpu->name);

@@ -1,4 +1,4 @@
-/* Law of the lengths of prompts or responses.
+/* Distribution of the lengths of prompts or responses.
  *
  * A workload writes it as one of:
  *

@@ -178,7 +178,7 @@ static const RaKeySpec call_keys[] = {
           "of 128; default: the model's"},
   {"kv-dtype", RA_KEY_ENUM, G_STRUCT_OFFSET(CallKeys, kv_dtype),
    .names = dtype_words,
-   .doc = "generate: of cached keys and values; default: the model's"},
+   .doc = "generate: of the KV cache; default: the model's"},
   {"gemm-dtype", RA_KEY_ENUM, G_STRUCT_OFFSET(CallKeys, gemm_dtype),
    .names = gemm_dtype_words,
    .doc = "train, inference: of linear layers' GEMMs, whose operands are cast; "

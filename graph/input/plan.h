@@ -49,7 +49,7 @@
  *     fp8-params = false         weights are stored in fp8 alone
  *     dtype = fp8                generate: of the weights there, quantised as
  *                                they arrive; default: the model's
- *     kv-dtype = bf16            generate: of cached keys and values; default:
+ *     kv-dtype = bf16            generate: of the KV cache; default:
  *                                the model's
  *     batching = static          generate: see graph/input/plan_batching.h
  *     over-sample = 1            long tails: see graph/input/plan_tail.h

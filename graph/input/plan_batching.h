@@ -4,7 +4,7 @@
  *     batching = continuous       default static: all sequences of a replica
  *                                 start together
  *     max-sequences = 256         running per replica
- *     prefill-tokens = 8192       per step, prompts and answers
+ *     prefill-tokens = 8192       per step, prompts and responses
  *     kv-block = 16               tokens per block of keys and values
  *     kv-memory = 40 GiB          per GPU, for keys and values; default: no
  *                                 limit, the account has what they need
@@ -87,7 +87,7 @@ extern const char *const ra_tool_kv_words[];
        .fallback = "prompt",                                                   \
        .names = ra_admission_words,                                            \
        .doc = "continuous: a sequence waits for room for its prompt, or for "  \
-              "prompt and longest answer (whole)"},                            \
+              "prompt and longest response (whole)"},                          \
       {"prefix-sharing", RA_KEY_BOOL, RA_BATCHING_FIELD(base, prefix_sharing), \
        .fallback = "false",                                                    \
        .doc = "continuous: samples of a prompt share its KV cache"},           \
@@ -126,7 +126,7 @@ uint64_t ra_call_kv_block_bytes(const RaPlan *plan, uint32_t call);
  * (vLLM's hybrid KV cache manager).  On the stage with most. */
 uint64_t ra_call_state_blocks(const RaPlan *plan, uint32_t call);
 
-/* Tokens of the longest sequence that the laws of lengths allow. */
+/* Tokens of the longest sequence that the distributions of lengths allow. */
 uint64_t ra_call_longest_tokens(const RaWorkload *workload);
 
 /* Sequences of one replica of generate call @call that have a cache at the same

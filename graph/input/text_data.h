@@ -1,11 +1,11 @@
-/* Texts: prompts and answers of a workload's data set.
+/* Texts: prompts and responses of a workload's data set.
  *
  * A text file has one line per prompt: the prompt and, after a tab each, its
- * answers (one to learn from, or the chosen and the rejected one).  A field has
- * token ids, separated by spaces.  With `data-tokens = bytes` it is the text
- * itself, whose bytes (UTF-8) are the tokens, 0 to 255; there `\n`, `\t` and
- * `\\` mean a line feed, a tab and a backslash.  Lines that begin with # are
- * skipped.  All other lines have the same number of fields, none empty.
+ * responses (one to learn from, or the chosen and the rejected one).  A field
+ * has token ids, separated by spaces.  With `data-tokens = bytes` it is the
+ * text itself, whose bytes (UTF-8) are the tokens, 0 to 255; there `\n`, `\t`
+ * and `\\` mean a line feed, a tab and a backslash.  Lines that begin with #
+ * are skipped.  All other lines have the same number of fields, none empty.
  *
  *     # counting
  *     3 4 5<TAB>6 7 8
@@ -26,7 +26,7 @@
 
 typedef struct {
   uint32_t n_rows;   /* >= 1 */
-  uint32_t n_fields; /* prompt and answers, >= 1 */
+  uint32_t n_fields; /* prompt and responses, >= 1 */
   gboolean bytes;    /* tokens are bytes of text */
   uint32_t n_vocab;  /* largest token plus 1 */
   uint32_t *begin;   /* (n_rows n_fields + 1) into tokens, owned */

@@ -1,8 +1,8 @@
 /* Trips: repeated generation within one iteration, until enough groups of
- * answers are useful for training.
+ * responses are useful for training.
  *
  * They model the dynamic sampling of DAPO (arXiv 2503.14476, section 3.2).  A
- * group of answers that are all right or all wrong has no advantage and is
+ * group of responses that are all right or all wrong has no advantage and is
  * discarded.  Prompts are generated trip by trip until enough groups are left.
  * In a workload:
  *

@@ -7,14 +7,14 @@
  *     tool-tokens = uniform(20, 400)     per answer: read, not generated
  *     tool-latency = lognormal(2 s, 3 s) or constant(2 s), exponential(2 s)
  *
- * A sequence of T turns is a prompt, T responses and T - 1 answers between
- * them.  While a tool runs, the sequence is not in the batch; hosts for tools
- * are unlimited.  The plan's `tool-kv` decides about its keys and values.  They
- * are dropped, or kept while no running sequence needs their blocks (a prefix
+ * A sequence of T turns is a prompt, T responses and T - 1 outputs of tools
+ * between them.  While a tool runs, the sequence is not in the batch; hosts for
+ * tools are unlimited.  The plan's `tool-kv` decides about its KV cache, which
+ * is dropped, or kept while no running sequence needs its blocks (a prefix
  * cache: the sequence that left first loses them first).  A sequence comes back
  * behind all that wait (first come, first served) and then computes lost keys
  * and values again.  Calls that read the sequence see prompt, responses and
- * answers.
+ * responses.
  *
  * The first turn has the response length that the workload samples without
  * turns, so with one turn nothing changes.

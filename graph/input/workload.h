@@ -11,13 +11,13 @@
  *     samples-per-prompt = 1
  *     prompt-length = fixed(1024)
  *     response-length = lognormal(600, 450, 1024)
- *     response-correlation = 0       between lengths of a prompt's answers
+ *     response-correlation = 0       between lengths of a prompt's responses
  *     mini-batches = 8               default of the train calls
  *     epochs = 1                     default of the train calls
  *     staleness = 0                  default of the generate calls
- *     data = pairs.ids               prompts and answers
+ *     data = pairs.ids               prompts and responses
  *     (graph/input/text_data.h);
- *                                    the laws of lengths then give the bounds
+ *                                    the lengths then give the bounds
  *     data-tokens = ids              ids | bytes
  *     [model actor]
  *     config = llama-3-70b.json
@@ -180,22 +180,22 @@ typedef struct {
   RaLength prompt_length;   /* tokens of a prompt, shared by its samples */
   RaLength response_length; /* tokens of a response, or of one turn of it;
                                sampled per sequence */
-  double response_correlation; /* of two answers to one prompt, in [0, 1] */
+  double response_correlation; /* of two responses to one prompt, in [0, 1] */
   uint32_t n_trip_prompts;     /* generated per trip; 0: there are no trips */
   double pass_rate;            /* of a prompt's group, in (0, 1] */
   uint32_t max_trips;          /* per iteration, >= 1 */
   uint32_t n_images;           /* of a prompt, >= 1 if image_tokens > 0 */
   uint32_t image_tokens;       /* of a prompt: tokens of its images together */
-  RaTextData *data;            /* real prompts and answers, owned; NULL: lengths
+  RaTextData *data;        /* real prompts and responses, owned; NULL: lengths
                                   are sampled */
-  RaLength turns;              /* per sequence: graph/input/turns.h */
-  RaLength tool_tokens;        /* tokens of a tool's answer between turns */
-  RaLatency tool_latency;      /* seconds of a tool between turns */
-  RaWorkloadModel *models;     /* (n_models) file order */
-  guint n_models;              /* >= 1 unless all calls are host calls */
-  RaCall *calls;               /* (n_calls) file order */
-  guint n_calls;               /* >= 1 */
-  uint32_t *order;             /* (n_calls) topological */
+  RaLength turns;          /* per sequence: graph/input/turns.h */
+  RaLength tool_tokens;    /* tokens of a tool's answer between turns */
+  RaLatency tool_latency;  /* seconds of a tool between turns */
+  RaWorkloadModel *models; /* (n_models) file order */
+  guint n_models;          /* >= 1 unless all calls are host calls */
+  RaCall *calls;           /* (n_calls) file order */
+  guint n_calls;           /* >= 1 */
+  uint32_t *order;         /* (n_calls) topological */
 } RaWorkload;
 
 /* TRUE if all sequences of all iterations have equal lengths: the laws are

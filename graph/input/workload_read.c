@@ -73,7 +73,7 @@ static const RaKeySpec common_keys[] = {
   {"response-correlation", RA_KEY_DOUBLE,
    G_STRUCT_OFFSET(RaWorkloadKeys, response_correlation), .fallback = "0",
    .min = 0, .max = 1,
-   .doc = "correlation of the lengths of answers to a prompt; 0: none"},
+   .doc = "correlation of the lengths of responses to a prompt; 0: none"},
   {"data", RA_KEY_STRING, G_STRUCT_OFFSET(RaWorkloadKeys, data),
    .doc = "file of prompts and responses; the length distributions bound them"},
   {"data-tokens", RA_KEY_ENUM, G_STRUCT_OFFSET(RaWorkloadKeys, data_tokens),

@@ -59,8 +59,8 @@ gboolean ra_workload_read_data(RaWorkload *workload, const RaWorkloadKeys *keys,
 /**
  * ra_workload_check_data:
  * @workload: after ra_dataflow_batch()
- * @error: %RA_ERROR_INPUT `file:line: ...`: missing answers, texts longer than
- *   the laws allow, tokens outside a model's vocabulary
+ * @error: %RA_ERROR_INPUT `file:line: ...`: missing responses, texts longer
+ *   than the distributions allow, tokens outside a model's vocabulary
  */
 gboolean ra_workload_check_data(const RaWorkload *workload, guint group,
                                 GError **error);

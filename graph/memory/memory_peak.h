@@ -30,7 +30,7 @@ typedef struct {
   RaBatch decode;         /* generate: one token of a micro-batch's sequences */
   uint64_t kv_tokens;     /* generate: most cached tokens of a replica */
   uint64_t prompt_tokens; /* generate: cached on a replica after the prefill; 0
-                             if prompts and answers share steps */
+                             if prompts and responses share steps */
 } RaCallLoad;
 
 /**

@@ -1,7 +1,7 @@
 /* Preference losses over pairs, and advantages of algorithms without a critic.
  *
- * A pair is a chosen and a rejected answer to one prompt.  The loss depends on
- * the margin between the two, by the model of Bradley and Terry.
+ * A pair is a chosen and a rejected response to one prompt.  The loss depends
+ * on the margin between the two, by the model of Bradley and Terry.
  */
 #ifndef RA_KERNELS_CPU_CPU_PREFERENCE_H
 #define RA_KERNELS_CPU_CPU_PREFERENCE_H
@@ -10,7 +10,7 @@
 
 /**
  * ra_cpu_pair_loss:
- * @margin: margin of the chosen answer
+ * @margin: margin of the chosen response
  * @scale: factor of the loss: 1 / pairs of the mini-batch
  * @out: the loss is added to it; `clipped` grows by 1 if the margin is above 0
  *
@@ -25,11 +25,11 @@ double ra_cpu_pair_loss(double margin, double scale, RaCpuLoss *out);
 
 /**
  * ra_cpu_log_ratio:
- * @log_prob: (n) log-probabilities of an answer's tokens
+ * @log_prob: (n) log-probabilities of a response's tokens
  * @reference: (n) log-probabilities under the reference
  *
- * The margin of DPO is beta times (the log ratio of the chosen answer - that of
- * the rejected one).
+ * The margin of DPO is beta times (the log ratio of the chosen response - that
+ * of the rejected one).
  *
  * Returns: sum of log_prob - reference
  */
@@ -39,22 +39,22 @@ double ra_cpu_log_ratio(size_t n, const float *log_prob,
 /**
  * ra_cpu_leave_one_out:
  * @n_groups: prompts
- * @n_samples: answers to each, >= 2
+ * @n_samples: responses to each, >= 2
  * @rewards: (n_groups, n_samples)
  * @out: as @rewards
  *
  * RLOO (arXiv 2402.14740, equation 8): the reward minus the mean reward of the
- * other answers to the prompt.
+ * other responses to the prompt.
  */
 void ra_cpu_leave_one_out(size_t n_groups, size_t n_samples,
                           const float *rewards, float *out);
 
 /**
  * ra_cpu_remax_advantages:
- * @n: tokens of the answer
+ * @n: tokens of the response
  * @log_prob: (nullable) (n) log-probabilities when it was sampled
  * @reference: (nullable) (n) log-probabilities under the reference
- * @gain: its reward minus that of the greedy answer
+ * @gain: its reward minus that of the greedy response
  * @kl_weight: beta
  * @out: (n)
  *

@@ -1,5 +1,5 @@
 /* Shapes of generation with continuous batching.  A static batch needs memory
- * for all its keys and values at once; these shapes need less.
+ * for its whole KV cache at once; these shapes need less.
  *
  *     ra_continuous_add(shapes, workload, cluster, call, &shape);
  *

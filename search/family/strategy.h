@@ -1,4 +1,4 @@
-/* Placement families of the literature, as writers of plans.
+/* Placement strategies of the literature, which write plans.
  *
  *     RaStrategyOptions options = {.kind = RA_STRATEGY_HYBRIDFLOW};
  *     g_autoptr(RaDraft) draft =

@@ -39,7 +39,7 @@
  *         whole over tp and data ranks (expert-tp 1).
  *
  * COMMON and FULL generate with static and with continuous batches.  Of these
- * there is one with room for all keys and values, and one for each tenth of a
+ * there is one with room for the whole KV cache, and one for each tenth of a
  * GPU's memory that holds the longest sequence but not all.  Of a workload with
  * turns there are no others.
  *

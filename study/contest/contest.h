@@ -1,4 +1,4 @@
-/* Contest: the plans of the placement families and of the search, compared by
+/* Contest: the plans of the placement strategies and of the search, compared by
  * simulation.
  *
  * Every family of search/family/strategy.h that has a plan takes part.  It is a

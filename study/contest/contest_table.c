@@ -30,7 +30,7 @@ ra_contest_table(const RaContest *contest)
 
   ra_table_column(table, "plan", RA_UNIT_NONE, RA_CELL_TEXT);
   ra_table_column(table, "iteration_s", RA_UNIT_SECONDS, RA_CELL_REAL);
-  ra_table_column(table, "of_winner_frac", RA_UNIT_NONE, RA_CELL_FRAC);
+  ra_table_column(table, "ratio", RA_UNIT_NONE, RA_CELL_REAL);
   ra_table_column(table, "search_estimate_s", RA_UNIT_SECONDS, RA_CELL_REAL);
   ra_table_column(table, "gpus", RA_UNIT_NONE, RA_CELL_INTEGER);
   ra_table_column(table, "tokens_per_s", RA_UNIT_NONE, RA_CELL_REAL);

@@ -61,8 +61,8 @@ RaFramework ra_export_check(const char *target, GError **error);
  *   learns otherwise than the workload: other staleness, batches, calls
  *
  * The plan that the framework runs if it is given the exported configuration:
- * that is read back, with the workload's laws of lengths.  What is returned is
- * itself exported and read back whole, but for roundings.
+ * that is read back, with the workload's length distributions.  What is
+ * returned is  * itself exported and read back whole, but for roundings.
  *
  * Cost: an export and an import, some milliseconds.
  *

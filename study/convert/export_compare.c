@@ -178,7 +178,7 @@ compare_learning(RaExport *export, const RaPlan *plan, const RaWorkload *theirs,
   }
 }
 
-/* Rows that no plan decides: labels, laws of lengths, types and adapters. */
+/* Rows that no plan decides: labels, length distributions, types, adapters. */
 static void
 compare_texts(RaExport *export, const RaPlan *plan, const RaWorkload *theirs,
               const RaExportRoles *roles)
@@ -289,7 +289,7 @@ back_clear(Back *back)
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Back, back_clear)
 
-/* Reads @script back, with the workload's laws of lengths if @with_laws. */
+/* Reads @script back, with the workload's distributions if @with_laws. */
 static gboolean
 read_back(const RaExport *export, const RaExportSource *from,
           const RaExportRoles *roles, const char *script, gboolean with_laws,

@@ -102,7 +102,7 @@ gboolean ra_export_compare(RaExport *export, const RaExportSource *from,
                            const RaExportRoles *roles, const char *script,
                            GError **error);
 
-/* Reads @script back, with the laws of lengths of the workload, and adds a row
+/* Reads @script back, with the workload's length distributions, and adds a row
  * for what differs and decides learning.  Returns (transfer full) the text of
  * the plan for the workload and the cluster of @from; %NULL with @error: it is
  * no plan. */

@@ -344,8 +344,8 @@ put_trips(const Writer *w)
                 workload->n_trip_prompts);
 }
 
-/* Turns: as many as the workload has at most.  Returns the longest answer, with
- * those of the tools. */
+/* Turns: as many as the workload has at most.  Returns the longest response,
+ * with those of the tools. */
 static uint64_t
 put_turns(const Writer *w)
 {

@@ -95,7 +95,7 @@ const RaMeaning ra_meanings_openrlhf[] = {
     RA_MEANS_LOST(TIME, "*.optim", "adam|off", "AdamW"),
     RA_MEANS_LOST(TIME, "optim", "adam|off", "AdamW"),
     RA_MEANS_LOST(TIME, "ds.experts_implementation", "grouped_mm|off",
-                  "grouped products"),
+                  "grouped GEMMs"),
 
     /* Memory. */
     LOST(MEMORY, "ds.load_in_4bit", "load_in_4bit", "off", "bf16 weights"),

@@ -127,7 +127,7 @@ const RaMeaning ra_meanings_verl[] = {
     RA_MEANS_LOST(TIME, ROLLOUT "agent.agent_loop_manager_class", "off",
                   "verl's own agent loop"),
     RA_MEANS_LOST(TIME, ROLLOUT "disaggregation.enabled", "off",
-                  "prompts and answers on the same GPUs"),
+                  "prompts and responses on the same GPUs"),
     RA_MEANS_NOTHING(ROLLOUT "disaggregation.*"),
     RA_MEANS_LOST(TIME, "distillation.enabled", "off", "no teacher"),
     RA_MEANS_NOTHING("distillation.*"),
@@ -159,7 +159,7 @@ const RaMeaning ra_meanings_verl[] = {
     RA_MEANS_CODE("*.moe_token_dispatcher_type"),
     RA_MEANS_NOTHING("*.moe_enable_deepep"), /* flex says the same */
     RA_MEANS_LOST(TIME, "*.use_prefix_grouper", "off",
-                  "prompts are computed for every answer"),
+                  "prompts are computed for every response"),
     RA_MEANS_LOST(TIME, "*.dynamic_context_parallel", "off",
                   "one degree of context parallelism"),
 

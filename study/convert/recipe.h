@@ -9,7 +9,7 @@
  * and a strategy.  The reader of a framework supplies the default of a missing
  * key and cites its source (study/convert/recipe_NAME.c). What no configuration
  * gives is assumed, and `notes` lists every assumption: the GPU and network,
- * how much shorter than their maximum prompts and answers are, how long a
+ * how much shorter than their maximum prompts and responses are, how long a
  * rule-based reward takes.
  *
  * Invariant: the files load, and ra_plan_write() reproduces the plan exactly.

@@ -64,7 +64,7 @@ static const RaMeaning meanings[] = {
     RA_MEANS_LOST(TIME, "async_training", "off|true", NULL),
     RA_MEANS_LOST(TIME, "dynamic_bs", "off", "batches of one size"),
     RA_MEANS_LOST(TIME, "*.enable_tree_training", "off",
-                  "prompts are computed for every answer"),
+                  "prompts are computed for every response"),
     RA_MEANS_LOST(TIME, "*.pad_to_maximum", "off", "no padding"),
     RA_MEANS_LOST(TIME, "*.weight_update_mode", "xccl",
                   "weights over the network"),

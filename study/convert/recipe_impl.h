@@ -138,7 +138,7 @@ void ra_recipe_split(RaRecipe *recipe, uint32_t total, uint32_t prompt,
 char *ra_recipe_workload(RaRecipe *recipe, const RaRecipeOptions *options,
                          GError **error);
 
-/* TRUE if rules on the hosts score the answers. */
+/* TRUE if rules on the hosts score the responses. */
 gboolean ra_recipe_is_by_rules(const RaRecipe *recipe);
 
 /* Number of sequences of a replica of @call of kind @kind in one mini-batch. */

@@ -209,7 +209,7 @@ engine_dtype(RaRecipe *recipe, const char *what, const char *word)
   for (guint i = 0; i < G_N_ELEMENTS(plain); i++)
     if (g_ascii_strcasecmp(word, plain[i]) == 0)
       return NULL;
-  ra_recipe_note(recipe, "generate: %s are taken as bf16", what);
+  ra_recipe_note(recipe, "generate: %s in bf16", what);
   return NULL;
 }
 
@@ -268,7 +268,7 @@ put_prefix_sharing(RaRecipe *recipe, const RaWorkload *workload, GString *out)
     g_string_append(out, "prefix-sharing = true\n");
   else
     ra_recipe_note(recipe, "generate: the samples of a prompt are on several "
-                           "replicas; none share its keys and values");
+                           "replicas; none share its KV cache");
 }
 
 static void
@@ -278,7 +278,7 @@ put_generate(RaRecipe *recipe, const RaWorkload *workload, double device_bytes,
   const RaRecipeCall *call = &recipe->calls[RA_RECIPE_GENERATE];
   const char *dtype = engine_dtype(recipe, "weights", recipe->rollout_dtype);
   const char *kv_dtype =
-      engine_dtype(recipe, "keys and values", recipe->rollout_kv_dtype);
+      engine_dtype(recipe, "the KV cache", recipe->rollout_kv_dtype);
   double kv_bytes;
 
   if (dtype)
@@ -302,7 +302,7 @@ put_generate(RaRecipe *recipe, const RaWorkload *workload, double device_bytes,
                                                       : "drain",
                            MAX(1, recipe->async.sync_interval));
     ra_recipe_note(recipe, "generate: a service's KV cache is not limited, and "
-                           "answers do not share their prompt's keys");
+                           "responses do not share their prompt's keys");
     return;
   }
   if (call->prefix_sharing && recipe->n_samples > 1)

@@ -28,7 +28,7 @@ ra_recipe_lengths(RaRecipe *recipe, uint32_t prompt, uint32_t response)
                    recipe->max_prompt = prompt);
   if (recipe->max_response == 0)
     ra_recipe_note(recipe,
-                   "answers: at most %u tokens, as the configuration has no "
+                   "responses: at most %u tokens, as the configuration has no "
                    "limit; --response-length changes it",
                    recipe->max_response = response);
 }
@@ -39,10 +39,11 @@ ra_recipe_halve(RaRecipe *recipe, uint32_t length)
   if (length > 1) {
     recipe->max_prompt = length / 2;
     recipe->max_response = length - length / 2;
-    ra_recipe_note(recipe,
-                   "lengths: prompts and answers have half of %u tokens each, "
-                   "as the configuration bounds their sum",
-                   length);
+    ra_recipe_note(
+        recipe,
+        "lengths: prompts and responses have half of %u tokens each, "
+        "as the configuration bounds their sum",
+        length);
   }
   ra_recipe_lengths(recipe, 1024, 1024);
 }

@@ -348,7 +348,7 @@ read_train(RaSettings *s, const char *model, RaRecipeCall *call, GError **error)
          ra_settings_bool(s, host, FALSE, &call->optimizer_host, error);
 }
 
-/* Given answers; comparisons are pairs of them. */
+/* Given responses; comparisons are pairs of them. */
 static gboolean
 read_supervised(RaRecipe *recipe, RaSettings *s, GError **error)
 {

@@ -87,7 +87,7 @@ static const RaMeaning meanings[] = {
 
     /* Time. */
     RA_MEANS_LOST(TIME, "partial-rollout", "off",
-                  "aborted answers are not continued"),
+                  "aborted responses are not continued"),
     RA_MEANS_NOTHING("mask-offpolicy-in-partial-rollout"),
     RA_MEANS_LOST(TIME, "update-weights-interval", "1",
                   "weights are sent after each iteration"),
@@ -99,7 +99,7 @@ static const RaMeaning meanings[] = {
     RA_MEANS_NOTHING("opd-*"),
     RA_MEANS_LOST(TIME, "rollout-external*", "off", "engines of this run"),
     RA_MEANS_LOST(TIME, "prefill-num-servers", "off",
-                  "prompts and answers on the same GPUs"),
+                  "prompts and responses on the same GPUs"),
     RA_MEANS_LOST(TIME, "sglang-config", "off",
                   "engines that are all the same"),
     RA_MEANS_LOST(TIME, "megatron-config-path", "off",
@@ -129,7 +129,7 @@ static const RaMeaning meanings[] = {
                   "scheduling overlaps"),
     RA_MEANS_LOST(TIME, "sglang-moe-a2a-backend", "off|none", "all-to-all"),
     RA_MEANS_LOST(TIME, "sglang-disaggregation-mode", "off|null",
-                  "prompts and answers on the same GPUs"),
+                  "prompts and responses on the same GPUs"),
     RA_MEANS_NOTHING("sglang-disaggregation-*"),
     RA_MEANS_LOST(TIME, "moe-enable-deepep", "off", "all-to-all"),
     RA_MEANS_LOST(TIME, "moe-token-dispatcher-type", "alltoall|allgather|off",
@@ -621,8 +621,8 @@ read_rollout(RaRecipe *recipe, RaSettings *s, GError **error)
   if (!read_attention_groups(recipe, s, error))
     return FALSE;
   if (call->memory_frac <= 0)
-    ra_recipe_note(recipe, "generate: keys and values in as much memory as "
-                           "they need, as SGLang chooses its fraction itself");
+    ra_recipe_note(recipe, "generate: a KV cache in as much memory as "
+                           "it needs, as SGLang chooses its fraction itself");
   return TRUE;
 }
 

@@ -638,9 +638,10 @@ read_ppo(RaRecipe *recipe, RaSettings *s, GError **error)
   return read_rollout(recipe, s, PPO, 1, FALSE, error);
 }
 
-/* Two answers to a prompt, of which a model or a judge prefers one.  XPO's and
- * Nash-MD's trainers are made from that of online DPO (trl/experimental/xpo,
- * nash_md: _generate_completions()); they differ in who gives the second. */
+/* Two responses to a prompt, of which a model or a judge prefers one.  XPO's
+ * and Nash-MD's trainers are made from that of online DPO
+ * (trl/experimental/xpo, nash_md: _generate_completions()); they differ in
+ * who gives the second. */
 static gboolean
 read_online_dpo(RaRecipe *recipe, RaSettings *s, Trainer trainer,
                 gboolean is_apart, GError **error)
@@ -658,12 +659,13 @@ read_online_dpo(RaRecipe *recipe, RaSettings *s, Trainer trainer,
   read_reward(recipe, s);
   ra_recipe_like(recipe, RA_RECIPE_REF_INFERENCE, RA_RECIPE_ACTOR_TRAIN);
   if (trainer == XPO)
-    ra_recipe_note(recipe, "generate: the actor gives both answers; XPO's "
+    ra_recipe_note(recipe, "generate: the actor gives both responses; XPO's "
                            "second is by the reference, of the same shape");
   if (trainer == NASH_MD)
-    ra_recipe_note(recipe, "generate: the actor gives both answers; Nash-MD's "
-                           "second is by a mixture of actor and reference, "
-                           "which runs both for each of its tokens");
+    ra_recipe_note(recipe,
+                   "generate: the actor gives both responses; Nash-MD's "
+                   "second is by a mixture of actor and reference, "
+                   "which runs both for each of its tokens");
   return read_rollout(recipe, s, ONLINE_DPO, accumulate, is_apart, error);
 }
 

@@ -391,7 +391,7 @@ read_rollout(RaRecipe *recipe, RaSettings *s, GError **error)
     return FALSE;
   if (most > 0 && most < (uint64_t)recipe->max_prompt + recipe->max_response)
     ra_settings_about(s, ROLLOUT "max_model_len",
-                      "prompts and answers as long as their own limits");
+                      "prompts and responses as long as their own limits");
   if (name && !g_strv_contains(known, name))
     ra_settings_about(s, ROLLOUT "name", "an engine like vLLM");
   call->graph = !eager;
@@ -506,7 +506,7 @@ find_trainer(RaSettings *s, Trainer *out, GError **error)
       ra_settings_has(s, "async_training.trigger_parameter_sync_step");
   if (!out->fully_async && ra_recipe_is_on(s, "async_training.partial_rollout"))
     ra_settings_about(s, "async_training.partial_rollout",
-                      "answers are finished in their own iteration");
+                      "responses are finished in their own iteration");
   out->one_step_off =
       strstr(entry, "one_step_off") || g_strcmp0(v1, "separate_async") == 0 ||
       (!hybrid && !out->fully_async && ra_settings_has(s, "rollout.nnodes"));

@@ -15,8 +15,8 @@
 
 /* Where a configuration has the maximum of lengths alone, their mean as a part
  * of it.  MEASURED: medians over published runs that tell both, 40 sources of
- * answers (quartiles 0.18 and 0.74) and 17 of prompts, 2025 and 2026
- * (rl_steps.csv).  Standard deviation over mean: 65 maths problems, 8 answers
+ * responses (quartiles 0.18 and 0.74) and 17 of prompts, 2025 and 2026
+ * (rl_steps.csv).  Standard deviation over mean: 65 maths problems, 8 responses
  * each (math_group8_lengths.csv). */
 #define RESPONSE_FRAC 0.39
 #define PROMPT_FRAC 0.10
@@ -283,13 +283,13 @@ bound_tools(RaRecipe *recipe)
     return;
   ra_recipe_note(recipe,
                  "turns: tools answer with %u tokens instead of %u, half of "
-                 "the answer together; set 'tool-tokens' of [workload]",
+                 "the response together; set 'tool-tokens' of [workload]",
                  most, turns->tool_tokens);
   turns->tool_tokens = most;
 }
 
-/* (transfer full): distribution of answers; with turns that of one turn, which
- * share what is left beside the tools' answers. */
+/* (transfer full): distribution of responses; with turns that of one turn,
+ * which share what is left beside the tools' answers. */
 static char *
 response_of(RaRecipe *recipe, const RaRecipeOptions *options)
 {
@@ -379,7 +379,7 @@ ra_recipe_workload(RaRecipe *recipe, const RaRecipeOptions *options,
   if (!options->prompt_length || !options->response_length)
     ra_recipe_note(
         recipe,
-        "lengths: prompts %s, answers %s, as in published runs; the "
+        "lengths: prompts %s, responses %s, as in published runs; the "
         "configuration has the maximum alone (%u, %u); --prompt-length and "
         "--response-length change it",
         prompt, response, recipe->max_prompt, recipe->max_response);

@@ -11,7 +11,7 @@
  *   links                           with flows, a row per link: how busy it was
  *                                   in the run, and by how much it delayed the
  *                                   tasks for which it was the busiest
- *   memory_turns, memory_over_time  memory of GPUs at its turning points, by
+ *   memory_extremes, memory_over_time  memory of GPUs at its turning points, by
  *                                   holder (study/report/explain_memory.h)
  *
  * All tables describe the whole run.
@@ -26,7 +26,7 @@ typedef struct {
   RaTable *causes;  /* owned */
   RaTable *waiting; /* owned */
   RaTable *links;   /* owned, nullable: without flows */
-  RaTable *turns;   /* owned: memory_turns (study/report/explain_memory.h) */
+  RaTable *turns;   /* owned: memory_extremes (study/report/explain_memory.h) */
   RaTable *holders; /* owned: memory_over_time */
 } RaExplain;
 

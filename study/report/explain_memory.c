@@ -334,9 +334,9 @@ add_columns(RaTable *turns, RaTable *holders)
 {
   ra_table_column(turns, "gpus", RA_UNIT_NONE, RA_CELL_TEXT);
   ra_table_column(turns, "time_s", RA_UNIT_SECONDS, RA_CELL_REAL);
-  ra_table_column(turns, "turn", RA_UNIT_NONE, RA_CELL_TEXT);
+  ra_table_column(turns, "point", RA_UNIT_NONE, RA_CELL_TEXT);
   ra_table_column(turns, "memory_bytes", RA_UNIT_BYTES, RA_CELL_REAL);
-  ra_table_column(turns, "most_gib", RA_UNIT_NONE, RA_CELL_TEXT);
+  ra_table_column(turns, "largest_gib", RA_UNIT_NONE, RA_CELL_TEXT);
   ra_table_column(holders, "gpus", RA_UNIT_NONE, RA_CELL_TEXT);
   ra_table_column(holders, "time_s", RA_UNIT_SECONDS, RA_CELL_REAL);
   ra_table_column(holders, "component", RA_UNIT_NONE, RA_CELL_TEXT);
@@ -355,7 +355,7 @@ ra_explain_memory(const RaSetup *setup, const RaReplay *replay,
   Work w = {.setup = setup,
             .replay = replay,
             .table = table,
-            .turns = ra_table_new("memory_turns"),
+            .turns = ra_table_new("memory_extremes"),
             .holders = ra_table_new("memory_over_time"),
             .n_holders = n,
             .now = now};

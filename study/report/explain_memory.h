@@ -1,12 +1,13 @@
 /* Explanation of memory: memory by holder over time, for `simulate --explain`.
  *
  * GPUs that the same calls run on form a group, which is represented by its
- * fullest GPU.  Its memory rises and falls with every micro-batch, so each of
- * 128 windows of the run counts with its maximum.  The reported turning points
- * are those with the largest swings: the threshold is the smallest swing that
- * leaves at most %RA_EXPLAIN_TURNS of them.  The peak is always reported.
+ * GPU with the highest peak.  Its memory rises and falls with every
+ * micro-batch, so each of 128 windows of the run counts with its maximum.  The
+ * reported turning points are those with the largest swings: the threshold is
+ * the smallest swing that leaves at most %RA_EXPLAIN_TURNS of them.  The peak
+ * is always reported.
  *
- *   memory_turns      a row per turning point: its time, the memory of the GPU,
+ *   memory_extremes   a row per turning point: its time, the memory of the GPU,
  *                     and the largest holder
  *   memory_over_time  a row per turning point and holder: the holder's memory
  *
@@ -25,7 +26,7 @@
  * ra_explain_memory:
  * @setup: setup of the replay; borrowed
  * @replay: has run; borrowed
- * @out_turns: (out) (transfer full): table memory_turns
+ * @out_turns: (out) (transfer full): table memory_extremes
  * @out_holders: (out) (transfer full): table memory_over_time
  *
  * Cost: O(lanes of all tasks + groups x events x holders).

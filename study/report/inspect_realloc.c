@@ -42,7 +42,7 @@ realloc_to(const RaPlan *plan, uint32_t call, uint32_t *out_trainer)
 RaTable *
 ra_inspect_reallocations(const RaPlan *plan)
 {
-  static const char *const bytes[] = {"moved_bytes", "held_bytes",
+  static const char *const bytes[] = {"moved_bytes", "in_place_bytes",
                                       "per_gpu_intra_bytes",
                                       "per_gpu_inter_bytes"};
   RaTable *table = ra_table_new("reallocations");
@@ -53,7 +53,7 @@ ra_inspect_reallocations(const RaPlan *plan)
   for (guint i = 0; i < G_N_ELEMENTS(bytes); i++)
     ra_table_column(table, bytes[i], RA_UNIT_BYTES, RA_CELL_REAL);
   ra_table_column(table, "flows", RA_UNIT_NONE, RA_CELL_INTEGER);
-  ra_table_column(table, "most_of_a_gpu", RA_UNIT_NONE, RA_CELL_INTEGER);
+  ra_table_column(table, "max_per_gpu", RA_UNIT_NONE, RA_CELL_INTEGER);
   for (uint32_t call = 0; call < plan->workload->n_calls; call++) {
     g_autoptr(RaRealloc) r = NULL;
     uint32_t trainer;

@@ -4,7 +4,7 @@
  *                                           &error);
  *
  * It shows the timeline, GPU time by cause, memory by holder over time, the
- * sensitivity to each resource, the placement families on the same files, the
+ * sensitivity to each resource, the placement strategies on the same files, the
  * tables of `reallot simulate`, the model's own errors, and the text of the
  * input files.  Pictures are SVG with a tooltip on every box; there are no
  * scripts and nothing is fetched.  The error shown with the time of an

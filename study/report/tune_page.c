@@ -29,7 +29,7 @@ put_figures(GString *out, const RaTune *tune)
   g_string_append(out, "<div class=\"row\">\n");
   ra_report_figure(out, seconds, "an iteration");
   ra_report_figure(out, tokens, "tokens/s a GPU");
-  ra_report_figure(out, left, "left of the fullest GPU");
+  ra_report_figure(out, left, "left of the GPU with the highest peak");
   if (isfinite(now->worth.usd))
     ra_report_figure(out, usd, "an iteration");
   g_string_append(out, "</div>\n");

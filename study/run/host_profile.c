@@ -289,7 +289,7 @@ add_reuse(const Work *w, GString *out, GError **error)
   g_string_append_printf(
       out,
       "\n[law " RA_GEMM_REUSE "]\nlap-mib = %g\n"
-      "source = %s, products of few rows whose weights go round so many MiB of "
+      "source = %s, GEMMs of few rows whose weights go round so many MiB of "
       "all ranks; shape by shape over that at lap-mib\n"
       "range = the probe's grid\nrows = %u\n",
       lap_mib, w->name, w->reuses->len);

@@ -12,7 +12,7 @@
 #define TIME(phase)                                                            \
   (G_STRUCT_OFFSET(RaLogStep, times) + sizeof(double) * (phase))
 #define FIELD(name) G_STRUCT_OFFSET(RaLogStep, name)
-/* Spread of answers where a log has no longest one: study/validate/rl_step.h.
+/* Spread of responses where a log has no longest one: study/validate/rl_step.h.
  */
 #define SPREAD 0.57
 #define SPREAD_MAX 3.0
@@ -23,8 +23,9 @@
 
 /* ---- The plan with the lengths of a log ---------------------------------- */
 
-/* The lognormal spread (deviation over mean) at which the longest of @n answers
- * is @ratio times their mean: s z - s^2 / 2 = log(ratio), z = sqrt(2 log n). */
+/* The lognormal spread (deviation over mean) at which the longest of @n
+ * responses is @ratio times their mean: s z - s^2 / 2 = log(ratio), z =
+ * sqrt(2 log n). */
 static double
 spread_of(double ratio, double n)
 {
@@ -38,7 +39,7 @@ spread_of(double ratio, double n)
   return CLAMP(sqrt(expm1(s * s)), 0.01, SPREAD_MAX);
 }
 
-/* The share of answers at the limit @limit: the log's, or one of @n where the
+/* The share of responses at the limit @limit: the log's, or one of @n where the
  * longest is there; what leaves the others a part of the mean. */
 static double
 full_of(double clip_frac, double mean, double limit, double n)
@@ -48,7 +49,7 @@ full_of(double clip_frac, double mean, double limit, double n)
   return fmin(frac, 0.9 * (mean - 1) / limit);
 }
 
-/* (transfer full): the law of answers; NULL: the plan's own. */
+/* (transfer full): the distribution of responses; NULL: the plan's own. */
 static char *
 answers_of(const RaStepLog *log, const RaSetup *setup, guint first, guint last)
 {
@@ -85,9 +86,10 @@ setup_of(gconstpointer data, const RaStepLog *log, guint first, guint last,
   RaSetupFlags flags = {.sets = NULL};
   g_autoptr(RaSetup) own = ra_setup_load(plan, RA_FILE_PLAN, &flags, error);
   double prompt = ra_step_log_median(log, first, last, FIELD(prompt_mean));
-  g_autofree char *answers = own ? answers_of(log, own, first, last) : NULL;
+  g_autofree char *responses = own ? answers_of(log, own, first, last) : NULL;
   g_autofree char *response =
-      answers ? g_strconcat("workload.response-length=", answers, NULL) : NULL;
+      responses ? g_strconcat("workload.response-length=", responses, NULL)
+                : NULL;
   g_autofree char *prompts =
       prompt >= 1
           ? g_strdup_printf("workload.prompt-length=fixed(%.0f)", prompt)
@@ -184,12 +186,12 @@ explain(RaStepPhase phase, const RaStepTimes *predicted, double ratio,
     if (ratio > 1 && longest > 0)
       return g_strdup_printf(
           "host time of the engine: %.1f ms for each token of the longest "
-          "answer, predicted %.1f; or engines that wait for stragglers",
+          "response, predicted %.1f; or engines that wait for stragglers",
           1e3 * ratio * predicted->s[phase] / longest,
           1e3 * predicted->s[phase] / longest);
-    return g_strdup(ratio > 1 ? "host time of the engine, or longer answers "
+    return g_strdup(ratio > 1 ? "host time of the engine, or longer responses "
                                 "than the log's mean tells"
-                              : "fewer or shorter answers at a time");
+                              : "fewer or shorter responses at a time");
   case RA_STEP_LOGPROB:
   case RA_STEP_REFERENCE:
   case RA_STEP_VALUES:

@@ -6,8 +6,8 @@
  *     char *text = ra_step_log_fit("run.plan", log, "mine", &table, &error);
  *
  * The plan is replayed with the lengths of the log: prompts of its mean;
- * answers lognormal of its mean, with the spread at which the longest of a
- * step's answers is the log's, cut at the plan's limit.  Phases are compared
+ * responses lognormal of its mean, with the spread at which the longest of a
+ * step's responses is the log's, cut at the plan's limit.  Phases are compared
  * with the median over steps, without the first one.
  *
  * Constants: decode-step (decode-layer of eager engines) so that generation is

@@ -29,8 +29,8 @@ typedef struct {
   guint line;         /* of its first record, from 1 */
   double prompt_mean; /* tokens; NAN: the log has none, as below */
   double response_mean, response_max; /* tokens */
-  double clip_frac;                   /* of answers cut at the limit */
-  double tokens;                      /* of the step, prompts and answers */
+  double clip_frac;                   /* of responses cut at the limit */
+  double tokens;                      /* of the step, prompts and responses */
   double tokens_per_s;                /* of a GPU */
   double peak_bytes;                  /* of a GPU, reserved */
   RaStepTimes times; /* seconds; 0: the log has no such phase */

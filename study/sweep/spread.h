@@ -3,7 +3,7 @@
  *
  *     RaSpread *spread = ra_spread_new(sweep);
  *     if (spread && ra_spread_values(spread, curve, &low, &high))
- *       printf("%g to %g within the error\n", low, high);
+ *       printf("%g to %g in 90 % of worlds\n", low, high);
  *     ra_spread_free(spread);
  *
  * The question is answered RA_SPREAD_DRAWS times, for points whose iterations

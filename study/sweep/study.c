@@ -70,13 +70,13 @@ static const RaKeySpec study_keys[] = {
    .max = MAX_ITERATIONS, .doc = "iterations of a replay"},
   {"seed", RA_KEY_UINT64, STUDY(seed), .fallback = "0",
    .doc = "seed of the sampled lengths"},
-  {"draws", RA_KEY_UINT32, STUDY(draws), .fallback = "1", .min = 1,
+  {"seeds", RA_KEY_UINT32, STUDY(draws), .fallback = "1", .min = 1,
    .max = MAX_DRAWS, .doc = "replays of a point, each with its own seed"},
   {"bisect", RA_KEY_UINT32, STUDY(bisect), .fallback = "4", .min = 0,
    .max = MAX_BISECT,
    .doc = "bisections of a crossover between two values"},
   {"steps", RA_KEY_UINT64, STUDY(steps), .fallback = "256", .min = 1,
-   .max = 1e12, .doc = "placement = search: proposals of each chain"},
+   .max = 1e12, .doc = "placement = search: MCMC proposals of each chain"},
 };
 
 static const RaKeySpec failure_keys[] = {

@@ -19,7 +19,7 @@
  *     network = off                  or flows: links contend
  *     iterations = 3
  *     seed = 0
- *     draws = 1                      replays of a point, with consecutive seeds
+ *     seeds = 1                      replays of a point, with consecutive seeds
  *     bisect = 4                     refinement steps of a crossover
  *     steps = 256                    of the chains of placement = search
  *
@@ -43,7 +43,7 @@
  *
  *   plan, workload, cluster, profile, system  the file itself; `none` is no
  *                                             system
- *   placement                                 a placement family, or search
+ *   placement                                 a placement strategy, or search
  *   split                                     of the disaggregated and
  *                                             hybridflow families
  *   batching                                  of generation, by any family:

@@ -190,9 +190,9 @@ check_name(const RaStudy *study, const RaStudyAxis *axis, guint group,
 {
   guint n;
   const RaMetric *metrics = ra_metrics(&n);
-  static const char *const others[] = {"allowed",    "fits",       "refusal",
-                                       "error_frac", "draws_frac", "low",
-                                       "high",       "share",      NULL};
+  static const char *const others[] = {"allowed",    "fits",    "refusal",
+                                       "error_frac", "sd_frac", "low",
+                                       "high",       "share",   NULL};
   gboolean is_taken = g_strv_contains(others, axis->name);
 
   for (guint i = 0; i < n; i++)

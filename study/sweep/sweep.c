@@ -356,7 +356,7 @@ ra_sweep_table(const RaSweep *sweep, guint n_chars)
                       metrics[m].cell);
   }
   if (study->n_draws > 1)
-    ra_table_column(table, "draws_frac", RA_UNIT_NONE, RA_CELL_FRAC);
+    ra_table_column(table, "sd_frac", RA_UNIT_NONE, RA_CELL_FRAC);
   ra_table_column(table, "error_frac", RA_UNIT_NONE, RA_CELL_FRAC);
   ra_table_column(table, "allowed", RA_UNIT_NONE, RA_CELL_TRUTH);
   ra_table_column(table, "fits", RA_UNIT_NONE, RA_CELL_TRUTH);

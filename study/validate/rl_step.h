@@ -22,7 +22,7 @@
  * Conventions apply where sources give no value:
  *
  *   responses  lognormal, with a deviation of 0.57 of the mean (RA_RL_SPREAD:
- *              of the 520 answers in traces/math_group8_lengths.csv), cut at
+ *              of the 520 responses in traces/math_group8_lengths.csv), cut at
  *              the longest
  *   prompts    all equal
  *   network    nodes of 8 GPUs, GB GPUs up to 64 in one NVLink domain; 400

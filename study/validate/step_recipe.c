@@ -249,7 +249,7 @@ set_lengths(Maker *m, GError **error)
     m->is_limit = TRUE;
   }
   if (m->mean <= 0 && m->longest <= 0)
-    return fail(error, "no length of answers is published");
+    return fail(error, "no length of responses is published");
   if (m->longest <= 0)
     m->longest = LONGEST_FACTOR * m->mean;
   m->recipe->max_prompt = (uint32_t)ceil(MAX(row->prompt_max, m->prompt));

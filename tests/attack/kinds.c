@@ -35,7 +35,7 @@ const RaAttackKind ra_attack_kinds[] = {
       "p.plan",
       "simulate " TINY "--workload=@",
       "search --workload=@ --cluster=h100-1n.cluster --steps=50 --threads=1 "
-      "--draws=1 -o p.plan",
+      "--samples=1 -o p.plan",
       "export ppo-tiny-8.plan --workload=@ -o run.sh"}},
     {"cluster",
      {"share/clusters/*n.cluster"},
@@ -154,7 +154,7 @@ const RaAttackKind ra_attack_kinds[] = {
      {"tests/attack/*.pins"},
      NULL,
      FALSE,
-     {"search " PAIR "--steps=1 --threads=1 --draws=1 --pins=@ -o p.plan"}},
+     {"search " PAIR "--steps=1 --threads=1 --samples=1 --pins=@ -o p.plan"}},
 };
 
 const guint ra_n_attack_kinds = G_N_ELEMENTS(ra_attack_kinds);

@@ -417,7 +417,7 @@ if (ulimit -v 600000 && "$reallot" --version) >/dev/null 2>&1; then
     short $room run "$plans/ppo-tiny-8.plan" -n 1
     short $room simulate x.plan -n 1 --seeds=8 --threads=8
     short $room search --workload=ppo-tiny.workload \
-      --cluster=h100-1n.cluster --steps=100 --threads=4 --draws=1
+      --cluster=h100-1n.cluster --steps=100 --threads=4 --samples=1
   done
 fi
 

@@ -67,7 +67,7 @@ for name in "${names[@]}"; do
     run simulate p.plan -n 1 --fidelity=call
     well "which is read" "$name"
   fi
-  run search "${files[@]}" --steps=1 --threads=1 --draws=1 --top=1 \
+  run search "${files[@]}" --steps=1 --threads=1 --samples=1 --top=1 \
     --set "workload.algorithm=$name" -o s.plan
   harmless "a plan that was searched" "$name"
   if [ "$rc" -eq 0 ]; then

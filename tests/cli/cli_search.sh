@@ -33,7 +33,7 @@ result $? "the plan says what each of its 6 calls is predicted to take"
 # The second search finds the costs of the first, and what it says is the same
 # but for the seconds that it took; so without a cache, or with a damaged one.
 drawn="--workload=grpo-qwen2.5-7b.workload --cluster=h100-1n.cluster
-  --set workload.prompts=32 --steps=500 --top=1 --draws=1"
+  --set workload.prompts=32 --steps=500 --top=1 --samples=1"
 said() { sed '/^search: 10^/d' out; }
 # shellcheck disable=SC2086 # words
 {
@@ -71,7 +71,7 @@ run search --workload=grpo-qwen2.5-7b.workload --cluster=h100-4n.cluster \
 result $? "the search has a plan where a strategy has one"
 # GPUs that divide nothing are left idle, and it is said.
 works search --workload=ppo-llama2-7b.workload --cluster=h100-1n.cluster \
-  --set cluster.gpus-per-node=9 --steps=200 --top=1 --draws=1
+  --set cluster.gpus-per-node=9 --steps=200 --top=1 --samples=1
 grep -q 'It uses 8 of 9 GPUs\.$' out
 result $? "9 GPUs: a plan on 8 of them"
 # --time bounds the whole command, strategies and preparation too: this one took
@@ -104,7 +104,7 @@ if command -v python3 >/dev/null; then
   python3 -c 'import json, sys
 plans = json.load(sys.stdin)["plans"]
 assert [p["plan"] for p in plans if p["note"] == "winner"] == ["search"]
-assert all(p["of_winner_frac"] >= 1 for p in plans if p["iteration_s"])' <out
+assert all(p["ratio"] >= 1 for p in plans if p["iteration_s"])' <out
   result $? "which is JSON, and no family that fits is quicker than the winner"
 fi
 
@@ -151,7 +151,7 @@ column() { # TABLE COLUMN: of its rows, from out
 
 # Finalists, and why.
 # shellcheck disable=SC2086
-works search $files --steps=2048 --top=2 --explain --plot=- --draws=2
+works search $files --steps=2048 --top=2 --explain --plot=- --samples=2
 grep -q '^Finalists (op fidelity, mean of 2 samples)' out &&
   grep -q '^search.2  *1 ' out && grep -q 'the best placement strategy (op' out &&
   tr '\n' ' ' <out | grep -q 'search[.2]* is the fastest in [1-9][0-9]* of 1000 worlds; in 95 % of' &&
@@ -218,7 +218,7 @@ result $? "a limit holds: actor_train has tp 2"
 # says so, and is what the workload with as many is, to the last event.
 # shellcheck disable=SC2086
 {
-  works search $files --space=real --steps=4096 --top=1 --draws=1 \
+  works search $files --space=real --steps=4096 --top=1 --samples=1 \
     --limit=all.mini-batches=2 -o mini.plan
   mini=$(sed -n 's/^mini-batches = //p' mini.plan)
   [ "$mini" = "2
@@ -257,11 +257,11 @@ result $? "four models of 70B in one node: status 1 and no plan"
 # plan that fits by the tables only is not the last word.
 # shellcheck disable=SC2086
 {
-  works search $files --steps=2048 --top=1 --draws=1 -o host.plan \
+  works search $files --steps=2048 --top=1 --samples=1 -o host.plan \
     '--set=cluster.framework-memory=42 GiB'
   grep -q '^residency = host' host.plan
   result $? "too little memory: parameters are in the host's between calls"
-  works search $files --steps=4096 --top=1 --draws=1 \
+  works search $files --steps=4096 --top=1 --samples=1 \
     '--set=cluster.framework-memory=38 GiB'
   grep -q '^search  .* does not fit' out && grep -q '^search-tight .* winner' out
   result $? "a plan that does not fit at stage fidelity is searched for again"
@@ -309,7 +309,7 @@ END
   fails "'late' is not a value of schedule" \
     search $files --limit=actor_train.schedule=late --rejected=all
   fails '--top: ' search $files --top=0
-  fails '--draws: ' search $files --draws=x
+  fails '--samples: ' search $files --samples=x
   fails '.svg, .png or .pdf' search $files --plot=curve.gif
   sed '/^price/d' "$srcdir/share/clusters/h100-1n.cluster" >free.cluster
   fails '--objective=cost: ' search --workload=ppo-llama2-7b.workload \
@@ -323,7 +323,7 @@ END
 # marked and does not win.
 tiny="--workload=grpo-tiny.workload --cluster=h100-1n.cluster"
 # shellcheck disable=SC2086 # words
-works search $tiny --for=verl --steps=1 --draws=1 -o for.plan --format=tsv
+works search $tiny --for=verl --steps=1 --samples=1 -o for.plan --format=tsv
 awk -F'\t' '/^plan\t/ { for (i = 1; i <= NF; i++) if ($i == "note") at = i; next }
   $at ~ /^not exported whole: / { n++ }
   $1 == "search" && $at == "winner" { won = 1 }

@@ -62,7 +62,7 @@ result $? "a share that is off by 0.001 is found"
 run simulate "$plan" --format=tsv --explain
 awk -F'\t' '/^# / { title = substr($0, 3); getline; delete at
       for (i = 1; i <= NF; i++) at[$i] = i; next }
-    title == "memory_turns" { n++
+    title == "memory_extremes" { n++
       if ($at["memory_bytes"] > most) most = $at["memory_bytes"] }
     title == "memory_over_time" { holders++ }
     title == "memory" { peak = $at["peak_bytes"] }

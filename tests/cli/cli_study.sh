@@ -31,14 +31,14 @@ run study small.study --cache=here
 [ "$rc" -eq 0 ] && [ "$(wc -l <err)" -eq 1 ] && grep -q 'damaged cache entry, point run again' err
 result $? "what is damaged is run again, and said"
 
-# Two draws of two values are four replays; the range stands in the answer.
-sed 's/^of .*/&\ndraws = 2/' small.study >drawn.study
+# Two seeds of two values are four replays; the range stands in the answer.
+sed 's/^of .*/&\nseeds = 2/' small.study >drawn.study
 works study drawn.study --format=tsv
-grep -q "$(printf 'draws_frac\terror_frac\tallowed')" out &&
+grep -q "$(printf 'sd_frac\terror_frac\tallowed')" out &&
   grep -q "$(printf 'iteration_s\tgpus\tlow\thigh\tshare')" out
-result $? "draws and the error have columns"
-sed 's/^of .*/&\ndraws = 0/' small.study >bad.study
-fails "bad.study:6: 'draws' is 0" study bad.study
+result $? "deviation and error have columns"
+sed 's/^of .*/&\nseeds = 0/' small.study >bad.study
+fails "bad.study:6: 'seeds' is 0" study bad.study
 
 works study small.study --plot=-
 grep -q 'iteration (s) over prompts' out

@@ -29,7 +29,7 @@ run search --workload=dapo-qwen2.5-32b.workload --cluster=h100-16n.cluster \
   --set cluster.nodes=2 --set workload.prompts=32 \
   --set workload.trip-prompts=64 \
   --set 'workload.response-length=lognormal(200, 175, 1024)' \
-  --steps=256 --top=1 --draws=1 --threads=1 -o trips.plan
+  --steps=256 --top=1 --samples=1 --threads=1 -o trips.plan
 [ "$rc" -eq 0 ] && grep -q '^search  *winner$' out
 result $? "trips are searched, and a plan is found that is ahead of strategies"
 fails "has 'trip-prompts', which can be simulated but not run" run "$dapo"

@@ -96,7 +96,7 @@ find_plan() { # PLAN CURVE COMMAND...
   shift 2
   "$@" search --workload=ppo-llama3-70b.workload --cluster=h100-16n.cluster \
     --steps=600 --seed=3 --set workload.response-length='fixed(1024)' --top=1 \
-    --draws=1 -o "$best" --curve curve >out 2>err </dev/null
+    --samples=1 -o "$best" --curve curve >out 2>err </dev/null
   rc=$?
   cut -f1,2,4 curve >"$curve" # not the seconds
   grep '^reallot' err | sed 's/^/# /'
@@ -115,7 +115,7 @@ find_drawn() { # PLAN COMMAND...
   local best=$1
   shift
   "$@" search --workload=rloo-llama3-8b.workload --cluster=h100-1n.cluster \
-    --space=full --steps=64 --seed=3 --top=1 --draws=1 --threads=1 -o "$best" \
+    --space=full --steps=64 --seed=3 --top=1 --samples=1 --threads=1 -o "$best" \
     >out 2>err </dev/null
   rc=$?
   grep '^reallot' err | sed 's/^/# /'

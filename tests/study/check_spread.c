@@ -141,7 +141,7 @@ run_draws(guint n_draws, guint seed, RaStudy **out_study)
 {
   g_autofree char *text = g_strdup_printf(
       "[study]\nformat = 1\ntitle = t\nplan = ppo-tiny-4-colocated.plan\n"
-      "question = minimum\nof = iteration\niterations = 2\ndraws = %u\n"
+      "question = minimum\nof = iteration\niterations = 2\nseeds = %u\n"
       "seed = %u\n[axis length]\n"
       "key = workload.response-length\nvalues = uniform(8, 256)\n",
       n_draws, seed);

@@ -1,6 +1,6 @@
 # Made by `reallot calibrate --from DATA -o a100-sxm.profile`; do not edit.
-# Fits are on short runs at full clocks: under a power limit sustained matrix
-# products reach about 0.80 of the H100's and 0.87 of the A100's peak
+# Fits are on short runs at full clocks: under a power limit sustained GEMMs
+# reach about 0.80 of the H100's and 0.87 of the A100's peak
 # (misc/mamf_best_matmul_tflops.csv).
 [profile]
 format = 1
@@ -373,7 +373,7 @@ bandwidth-frac = 0.7307
 row-bytes = 12.5
 serial-frac = 0.8204
 skew-frac = 2.96
-source = kernels_moe/moe_a100_bf16*.csv, routing, permutation, grouped products and the weighted sum, loads even and by power laws; robust fit
+source = kernels_moe/moe_a100_bf16*.csv, routing, permutation, grouped GEMMs and the weighted sum, loads even and by power laws; robust fit
 range = tokens 1..16384; 8..512 experts; ep 1..256; tp 1..32
 rows = 4140
 outliers = 25
@@ -496,7 +496,7 @@ bandwidth-frac = 0.987
 row-bytes = 12.8
 serial-frac = 1
 skew-frac = 1.212
-source = kernels_moe_trtllm/moe_a100_bf16*.csv, routing, permutation, grouped products and the weighted sum, loads even and by power laws; robust fit
+source = kernels_moe_trtllm/moe_a100_bf16*.csv, routing, permutation, grouped GEMMs and the weighted sum, loads even and by power laws; robust fit
 range = tokens 1..16384; 8..512 experts; ep 1..256; tp 1..32
 rows = 4380
 outliers = 125

@@ -1,6 +1,6 @@
 # Made by `reallot calibrate --from DATA -o h100-sxm.profile`; do not edit.
-# Fits are on short runs at full clocks: under a power limit sustained matrix
-# products reach about 0.80 of the H100's and 0.87 of the A100's peak
+# Fits are on short runs at full clocks: under a power limit sustained GEMMs
+# reach about 0.80 of the H100's and 0.87 of the A100's peak
 # (misc/mamf_best_matmul_tflops.csv).
 [profile]
 format = 1
@@ -1039,7 +1039,7 @@ bandwidth-frac = 0.9432
 row-bytes = 9.627
 serial-frac = 0.9397
 skew-frac = 4.289
-source = kernels_moe/moe_h100_bf16*.csv, routing, permutation, grouped products and the weighted sum, loads even and by power laws; robust fit
+source = kernels_moe/moe_h100_bf16*.csv, routing, permutation, grouped GEMMs and the weighted sum, loads even and by power laws; robust fit
 range = tokens 1..16384; 8..512 experts; ep 1..256; tp 1..32
 rows = 7639
 outliers = 355
@@ -1322,7 +1322,7 @@ bandwidth-frac = 0.1939
 row-bytes = 17.44
 serial-frac = 0.04861
 skew-frac = 1.124
-source = kernels_moe/moe_h100_fp8*.csv, routing, permutation, grouped products and the weighted sum, loads even and by power laws; robust fit
+source = kernels_moe/moe_h100_fp8*.csv, routing, permutation, grouped GEMMs and the weighted sum, loads even and by power laws; robust fit
 range = tokens 1..16384; 8..512 experts; ep 1..256; tp 1..32
 rows = 8127
 outliers = 135
@@ -1579,7 +1579,7 @@ bandwidth-frac = 0.8895
 row-bytes = 12.23
 serial-frac = 0.5137
 skew-frac = 1.814
-source = kernels_moe/moe_h100_fp8block*.csv, routing, permutation, grouped products and the weighted sum, loads even and by power laws; robust fit
+source = kernels_moe/moe_h100_fp8block*.csv, routing, permutation, grouped GEMMs and the weighted sum, loads even and by power laws; robust fit
 range = tokens 1..16384; 8..512 experts; ep 1..256; tp 1..32
 rows = 6703
 outliers = 277
@@ -1764,7 +1764,7 @@ bandwidth-frac = 0.9671
 row-bytes = 14.16
 serial-frac = 1
 skew-frac = 1.346
-source = kernels_moe_trtllm/moe_h100_bf16*.csv, routing, permutation, grouped products and the weighted sum, loads even and by power laws; robust fit
+source = kernels_moe_trtllm/moe_h100_bf16*.csv, routing, permutation, grouped GEMMs and the weighted sum, loads even and by power laws; robust fit
 range = tokens 1..16384; 8..512 experts; ep 1..256; tp 1..32
 rows = 4401
 outliers = 320
@@ -1781,7 +1781,7 @@ bandwidth-frac = 0.9154
 row-bytes = 13.87
 serial-frac = 1
 skew-frac = 1.566
-source = kernels_moe_trtllm/moe_h100_fp8*.csv, routing, permutation, grouped products and the weighted sum, loads even and by power laws; robust fit
+source = kernels_moe_trtllm/moe_h100_fp8*.csv, routing, permutation, grouped GEMMs and the weighted sum, loads even and by power laws; robust fit
 range = tokens 1..16384; 8..512 experts; ep 1..256; tp 1..32
 rows = 4482
 outliers = 317
@@ -1798,7 +1798,7 @@ bandwidth-frac = 1.153
 row-bytes = 34.23
 serial-frac = 0.8318
 skew-frac = 1.124
-source = kernels_moe_trtllm/moe_h100_fp8block*.csv, routing, permutation, grouped products and the weighted sum, loads even and by power laws; robust fit
+source = kernels_moe_trtllm/moe_h100_fp8block*.csv, routing, permutation, grouped GEMMs and the weighted sum, loads even and by power laws; robust fit
 range = tokens 1..16384; 8..512 experts; ep 1..256; tp 1..32
 rows = 3807
 outliers = 77
@@ -4511,7 +4511,7 @@ low-latency-8-s = 0.0001277
 low-bandwidth-8-frac = 0.4211
 high-latency-8-s = 0.0002131
 high-bandwidth-8-frac = 0.4521
-source = comm_deepep/expert_alltoall*.csv, BF16 combine and its notification, the quickest number of SMs; a token goes once to each node that it visits, experts chosen evenly; robust fit
+source = comm_deepep/expert_alltoall*.csv, BF16 combine and its notification, the fastest number of SMs; a token goes once to each node that it visits, experts chosen evenly; robust fit
 range = 2 and 8 nodes of 8; 1 to 131072 tokens of 7168 a GPU
 rows = 46
 outliers = 2

@@ -1,6 +1,6 @@
 # Made by `reallot calibrate --from DATA --transfer h100-sxm.profile -o h20.profile`; do not edit.
-# Fits are on short runs at full clocks: under a power limit sustained matrix
-# products reach about 0.80 of the H100's and 0.87 of the A100's peak
+# Fits are on short runs at full clocks: under a power limit sustained GEMMs
+# reach about 0.80 of the H100's and 0.87 of the A100's peak
 # (misc/mamf_best_matmul_tflops.csv).
 [profile]
 format = 1
@@ -89,7 +89,7 @@ row-bytes = 9.627
 serial-frac = 0.9397
 skew-frac = 4.289
 transferred = h100-sxm
-source = kernels_moe/moe_h100_bf16*.csv, routing, permutation, grouped products and the weighted sum, loads even and by power laws; robust fit
+source = kernels_moe/moe_h100_bf16*.csv, routing, permutation, grouped GEMMs and the weighted sum, loads even and by power laws; robust fit
 range = tokens 1..16384; 8..512 experts; ep 1..256; tp 1..32
 rows = 7639
 held-out = h100-sxm's, transferred likewise to the a100-sxm, on that one's rows
@@ -106,7 +106,7 @@ row-bytes = 17.44
 serial-frac = 0.04861
 skew-frac = 1.124
 transferred = h100-sxm
-source = kernels_moe/moe_h100_fp8*.csv, routing, permutation, grouped products and the weighted sum, loads even and by power laws; robust fit
+source = kernels_moe/moe_h100_fp8*.csv, routing, permutation, grouped GEMMs and the weighted sum, loads even and by power laws; robust fit
 range = tokens 1..16384; 8..512 experts; ep 1..256; tp 1..32
 rows = 8127
 held-out = not measured: no second GPU has rows of it
@@ -123,7 +123,7 @@ row-bytes = 12.23
 serial-frac = 0.5137
 skew-frac = 1.814
 transferred = h100-sxm
-source = kernels_moe/moe_h100_fp8block*.csv, routing, permutation, grouped products and the weighted sum, loads even and by power laws; robust fit
+source = kernels_moe/moe_h100_fp8block*.csv, routing, permutation, grouped GEMMs and the weighted sum, loads even and by power laws; robust fit
 range = tokens 1..16384; 8..512 experts; ep 1..256; tp 1..32
 rows = 6703
 held-out = not measured: no second GPU has rows of it
@@ -140,7 +140,7 @@ row-bytes = 14.16
 serial-frac = 1
 skew-frac = 1.346
 transferred = h100-sxm
-source = kernels_moe_trtllm/moe_h100_bf16*.csv, routing, permutation, grouped products and the weighted sum, loads even and by power laws; robust fit
+source = kernels_moe_trtllm/moe_h100_bf16*.csv, routing, permutation, grouped GEMMs and the weighted sum, loads even and by power laws; robust fit
 range = tokens 1..16384; 8..512 experts; ep 1..256; tp 1..32
 rows = 4401
 held-out = h100-sxm's, transferred likewise to the a100-sxm, on that one's rows
@@ -157,7 +157,7 @@ row-bytes = 13.87
 serial-frac = 1
 skew-frac = 1.566
 transferred = h100-sxm
-source = kernels_moe_trtllm/moe_h100_fp8*.csv, routing, permutation, grouped products and the weighted sum, loads even and by power laws; robust fit
+source = kernels_moe_trtllm/moe_h100_fp8*.csv, routing, permutation, grouped GEMMs and the weighted sum, loads even and by power laws; robust fit
 range = tokens 1..16384; 8..512 experts; ep 1..256; tp 1..32
 rows = 4482
 held-out = not measured: no second GPU has rows of it
@@ -174,7 +174,7 @@ row-bytes = 34.23
 serial-frac = 0.8318
 skew-frac = 1.124
 transferred = h100-sxm
-source = kernels_moe_trtllm/moe_h100_fp8block*.csv, routing, permutation, grouped products and the weighted sum, loads even and by power laws; robust fit
+source = kernels_moe_trtllm/moe_h100_fp8block*.csv, routing, permutation, grouped GEMMs and the weighted sum, loads even and by power laws; robust fit
 range = tokens 1..16384; 8..512 experts; ep 1..256; tp 1..32
 rows = 3807
 held-out = not measured: no second GPU has rows of it
@@ -536,7 +536,7 @@ low-bandwidth-8-frac = 0.4211
 high-latency-8-s = 0.0002131
 high-bandwidth-8-frac = 0.4521
 transferred = h100-sxm
-source = comm_deepep/expert_alltoall*.csv, BF16 combine and its notification, the quickest number of SMs; a token goes once to each node that it visits, experts chosen evenly; robust fit
+source = comm_deepep/expert_alltoall*.csv, BF16 combine and its notification, the fastest number of SMs; a token goes once to each node that it visits, experts chosen evenly; robust fit
 range = 2 and 8 nodes of 8; 1 to 131072 tokens of 7168 a GPU
 rows = 46
 held-out = not measured: no second GPU has rows of it; law inter-node, carried likewise from the h100-sxm to the a100-sxm, is off its rows by 0.207 median, 0.531 p90

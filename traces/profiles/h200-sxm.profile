@@ -1,6 +1,6 @@
 # Made by `reallot calibrate --from DATA --transfer h100-sxm.profile -o h200-sxm.profile`; do not edit.
-# Fits are on short runs at full clocks: under a power limit sustained matrix
-# products reach about 0.80 of the H100's and 0.87 of the A100's peak
+# Fits are on short runs at full clocks: under a power limit sustained GEMMs
+# reach about 0.80 of the H100's and 0.87 of the A100's peak
 # (misc/mamf_best_matmul_tflops.csv).
 [profile]
 format = 1
@@ -877,7 +877,7 @@ bandwidth-frac = 1.019
 row-bytes = 13.22
 serial-frac = 1
 skew-frac = 4.322
-source = kernels_moe/moe_h200_bf16*.csv, routing, permutation, grouped products and the weighted sum, loads even and by power laws; robust fit
+source = kernels_moe/moe_h200_bf16*.csv, routing, permutation, grouped GEMMs and the weighted sum, loads even and by power laws; robust fit
 range = tokens 1..16384; 8..512 experts; ep 1..256; tp 1..32
 rows = 7639
 outliers = 258
@@ -1160,7 +1160,7 @@ bandwidth-frac = 0.1399
 row-bytes = 22.89
 serial-frac = 0.06853
 skew-frac = 1.25
-source = kernels_moe/moe_h200_fp8*.csv, routing, permutation, grouped products and the weighted sum, loads even and by power laws; robust fit
+source = kernels_moe/moe_h200_fp8*.csv, routing, permutation, grouped GEMMs and the weighted sum, loads even and by power laws; robust fit
 range = tokens 1..16384; 8..512 experts; ep 1..256; tp 1..32
 rows = 8073
 outliers = 128
@@ -1417,7 +1417,7 @@ bandwidth-frac = 0.8532
 row-bytes = 17.13
 serial-frac = 0.5732
 skew-frac = 1.663
-source = kernels_moe/moe_h200_fp8block*.csv, routing, permutation, grouped products and the weighted sum, loads even and by power laws; robust fit
+source = kernels_moe/moe_h200_fp8block*.csv, routing, permutation, grouped GEMMs and the weighted sum, loads even and by power laws; robust fit
 range = tokens 1..16384; 8..512 experts; ep 1..256; tp 1..32
 rows = 6716
 outliers = 185
@@ -1602,7 +1602,7 @@ bandwidth-frac = 0.9239
 row-bytes = 17.3
 serial-frac = 1
 skew-frac = 1.404
-source = kernels_moe_trtllm/moe_h200_bf16*.csv, routing, permutation, grouped products and the weighted sum, loads even and by power laws; robust fit
+source = kernels_moe_trtllm/moe_h200_bf16*.csv, routing, permutation, grouped GEMMs and the weighted sum, loads even and by power laws; robust fit
 range = tokens 1..16384; 8..512 experts; ep 1..256; tp 1..32
 rows = 4401
 outliers = 251
@@ -1619,7 +1619,7 @@ bandwidth-frac = 0.9431
 row-bytes = 18.32
 serial-frac = 1
 skew-frac = 1.434
-source = kernels_moe_trtllm/moe_h200_fp8*.csv, routing, permutation, grouped products and the weighted sum, loads even and by power laws; robust fit
+source = kernels_moe_trtllm/moe_h200_fp8*.csv, routing, permutation, grouped GEMMs and the weighted sum, loads even and by power laws; robust fit
 range = tokens 1..16384; 8..512 experts; ep 1..256; tp 1..32
 rows = 4482
 outliers = 289
@@ -1636,7 +1636,7 @@ bandwidth-frac = 0.975
 row-bytes = 45.61
 serial-frac = 1
 skew-frac = 1.189
-source = kernels_moe_trtllm/moe_h200_fp8block*.csv, routing, permutation, grouped products and the weighted sum, loads even and by power laws; robust fit
+source = kernels_moe_trtllm/moe_h200_fp8block*.csv, routing, permutation, grouped GEMMs and the weighted sum, loads even and by power laws; robust fit
 range = tokens 1..16384; 8..512 experts; ep 1..256; tp 1..32
 rows = 3807
 outliers = 73
@@ -3603,7 +3603,7 @@ low-latency-8-s = 7.453e-05
 low-bandwidth-8-frac = 0.2765
 high-latency-8-s = 0.0001386
 high-bandwidth-8-frac = 0.4491
-source = comm_deepep/expert_alltoall*.csv, BF16 combine and its notification, the quickest number of SMs; a token goes once to each node that it visits, experts chosen evenly; robust fit
+source = comm_deepep/expert_alltoall*.csv, BF16 combine and its notification, the fastest number of SMs; a token goes once to each node that it visits, experts chosen evenly; robust fit
 range = 2 and 8 nodes of 8; 1 to 131072 tokens of 7168 a GPU
 rows = 22
 outliers = 0

@@ -1,6 +1,6 @@
 # Made by `reallot calibrate --from DATA --transfer l40s.profile --transfer a40.profile --transfer a100-sxm.profile --transfer h100-sxm.profile -o l4.profile`; do not edit.
-# Fits are on short runs at full clocks: under a power limit sustained matrix
-# products reach about 0.80 of the H100's and 0.87 of the A100's peak
+# Fits are on short runs at full clocks: under a power limit sustained GEMMs
+# reach about 0.80 of the H100's and 0.87 of the A100's peak
 # (misc/mamf_best_matmul_tflops.csv).
 [profile]
 format = 1
@@ -89,7 +89,7 @@ row-bytes = 7.169
 serial-frac = 0.8873
 skew-frac = 4.824
 transferred = l40s
-source = kernels_moe/moe_l40s_bf16*.csv, routing, permutation, grouped products and the weighted sum, loads even and by power laws; robust fit
+source = kernels_moe/moe_l40s_bf16*.csv, routing, permutation, grouped GEMMs and the weighted sum, loads even and by power laws; robust fit
 range = tokens 1..16384; 8..512 experts; ep 1..256; tp 1..32
 rows = 7609
 held-out = not measured: no second GPU has rows of it
@@ -106,7 +106,7 @@ row-bytes = 6.891
 serial-frac = 0.7206
 skew-frac = 10
 transferred = l40s
-source = kernels_moe/moe_l40s_fp8*.csv, routing, permutation, grouped products and the weighted sum, loads even and by power laws; robust fit
+source = kernels_moe/moe_l40s_fp8*.csv, routing, permutation, grouped GEMMs and the weighted sum, loads even and by power laws; robust fit
 range = tokens 1..16384; 8..512 experts; ep 1..256; tp 1..32
 rows = 8072
 held-out = not measured: no second GPU has rows of it
@@ -123,7 +123,7 @@ row-bytes = 7.392
 serial-frac = 0.4779
 skew-frac = 9.74
 transferred = l40s
-source = kernels_moe/moe_l40s_fp8block*.csv, routing, permutation, grouped products and the weighted sum, loads even and by power laws; robust fit
+source = kernels_moe/moe_l40s_fp8block*.csv, routing, permutation, grouped GEMMs and the weighted sum, loads even and by power laws; robust fit
 range = tokens 1..16384; 8..512 experts; ep 1..256; tp 1..32
 rows = 6689
 held-out = not measured: no second GPU has rows of it
@@ -140,7 +140,7 @@ row-bytes = 9.094
 serial-frac = 0.6075
 skew-frac = 0.9098
 transferred = l40s
-source = kernels_moe_trtllm/moe_l40s_bf16*.csv, routing, permutation, grouped products and the weighted sum, loads even and by power laws; robust fit
+source = kernels_moe_trtllm/moe_l40s_bf16*.csv, routing, permutation, grouped GEMMs and the weighted sum, loads even and by power laws; robust fit
 range = tokens 1..16384; 8..512 experts; ep 1..256; tp 1..32
 rows = 4401
 held-out = not measured: no second GPU has rows of it
@@ -157,7 +157,7 @@ row-bytes = 8.603
 serial-frac = 0.7295
 skew-frac = 0.8835
 transferred = l40s
-source = kernels_moe_trtllm/moe_l40s_fp8*.csv, routing, permutation, grouped products and the weighted sum, loads even and by power laws; robust fit
+source = kernels_moe_trtllm/moe_l40s_fp8*.csv, routing, permutation, grouped GEMMs and the weighted sum, loads even and by power laws; robust fit
 range = tokens 1..16384; 8..512 experts; ep 1..256; tp 1..32
 rows = 4482
 held-out = not measured: no second GPU has rows of it
@@ -174,7 +174,7 @@ row-bytes = 34.23
 serial-frac = 0.8318
 skew-frac = 1.124
 transferred = h100-sxm
-source = kernels_moe_trtllm/moe_h100_fp8block*.csv, routing, permutation, grouped products and the weighted sum, loads even and by power laws; robust fit
+source = kernels_moe_trtllm/moe_h100_fp8block*.csv, routing, permutation, grouped GEMMs and the weighted sum, loads even and by power laws; robust fit
 range = tokens 1..16384; 8..512 experts; ep 1..256; tp 1..32
 rows = 3807
 held-out = not measured: no second GPU has rows of it
@@ -540,7 +540,7 @@ low-bandwidth-8-frac = 0.4211
 high-latency-8-s = 0.0002131
 high-bandwidth-8-frac = 0.4521
 transferred = h100-sxm
-source = comm_deepep/expert_alltoall*.csv, BF16 combine and its notification, the quickest number of SMs; a token goes once to each node that it visits, experts chosen evenly; robust fit
+source = comm_deepep/expert_alltoall*.csv, BF16 combine and its notification, the fastest number of SMs; a token goes once to each node that it visits, experts chosen evenly; robust fit
 range = 2 and 8 nodes of 8; 1 to 131072 tokens of 7168 a GPU
 rows = 46
 held-out = not measured: no second GPU has rows of it; law inter-node, carried likewise from the h100-sxm to the a100-sxm, is off its rows by 0.207 median, 0.531 p90
