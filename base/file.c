@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <gio/gio.h>
 #include <glib/gstdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,6 +20,22 @@
 #endif
 
 #define READ_STEP_BYTES 65536
+#define PACK_LEVEL 6 /* of gzip, its default */
+
+/* (transfer full): @text as gzip has it, without a time, so that equal text is
+ * an equal file. */
+static GBytes *
+packed(const char *text, gsize n_bytes)
+{
+  g_autoptr(GConverter) gzip = G_CONVERTER(
+      g_zlib_compressor_new(G_ZLIB_COMPRESSOR_FORMAT_GZIP, PACK_LEVEL));
+  g_autoptr(GOutputStream) memory = g_memory_output_stream_new_resizable();
+  g_autoptr(GOutputStream) out = g_converter_output_stream_new(memory, gzip);
+
+  g_output_stream_write_all(out, text, n_bytes, NULL, NULL, NULL);
+  g_output_stream_close(out, NULL, NULL);
+  return g_memory_output_stream_steal_as_bytes(G_MEMORY_OUTPUT_STREAM(memory));
+}
 
 gboolean
 ra_file_write(const char *path, const char *text, gsize n_bytes, GError **error)
@@ -26,8 +43,12 @@ ra_file_write(const char *path, const char *text, gsize n_bytes, GError **error)
   g_return_val_if_fail(path != NULL, FALSE);
   g_return_val_if_fail(text != NULL || n_bytes == 0, FALSE);
 
+  g_autoptr(GBytes) bytes = g_str_has_suffix(path, ".gz")
+                                ? packed(text, n_bytes)
+                                : g_bytes_new_static(text, n_bytes);
   RaAtomicFile *aside = ra_atomic_file_new(path);
 
+  text = g_bytes_get_data(bytes, &n_bytes);
   ra_atomic_file_put(aside, text, n_bytes);
   return ra_atomic_file_end(aside, error);
 }
@@ -74,6 +95,31 @@ read_all(int fd, gsize max_bytes, GString *out)
   }
 }
 
+/* Bytes that @text was compressed from, at most one more than @max_bytes.
+ * FALSE: it is no gzip. */
+static gboolean
+unpack(GString *text, gsize max_bytes)
+{
+  g_autoptr(GConverter) gunzip =
+      G_CONVERTER(g_zlib_decompressor_new(G_ZLIB_COMPRESSOR_FORMAT_GZIP));
+  g_autoptr(GInputStream) memory =
+      g_memory_input_stream_new_from_data(text->str, (gssize)text->len, NULL);
+  g_autoptr(GInputStream) in = g_converter_input_stream_new(memory, gunzip);
+  g_autofree char *step = g_malloc(READ_STEP_BYTES);
+  GString *out = g_string_new(NULL);
+  gssize n = 1;
+
+  while (n > 0 && out->len <= max_bytes) {
+    n = g_input_stream_read(in, step, READ_STEP_BYTES, NULL, NULL);
+    if (n > 0)
+      g_string_append_len(out, step, n);
+  }
+  g_string_assign(text, "");
+  g_string_append_len(text, out->str, (gssize)out->len);
+  g_string_free(out, TRUE);
+  return n >= 0;
+}
+
 gboolean
 ra_file_read(const char *path, gsize max_bytes, char **out_text,
              gsize *out_n_bytes, GError **error)
@@ -95,6 +141,12 @@ ra_file_read(const char *path, gsize max_bytes, char **out_text,
   text = g_string_sized_new(size <= max_bytes ? (gsize)size + 1 : 1);
   code = size <= max_bytes ? read_all(fd, max_bytes, text) : 0;
   close(fd);
+  if (code == 0 && size <= max_bytes && g_str_has_suffix(path, ".gz") &&
+      !unpack(text, max_bytes)) {
+    g_string_free(text, TRUE);
+    g_set_error(error, RA_ERROR, RA_ERROR_INPUT, "%s: is not gzip", path);
+    return FALSE;
+  }
   if (code != 0 || size > max_bytes || text->len > max_bytes) {
     g_string_free(text, TRUE);
     if (code != 0)
@@ -343,6 +395,9 @@ fail_find(const char *kind, const char *name, const GPtrArray *tried,
 {
   g_autofree char *near = nearest_file(name, tried);
   g_autofree char *places = places_of(kind, name, tried);
+  const char *hint = g_str_equal(kind, "profiles")
+                         ? "; 'reallot list gpus' has the names"
+                         : "";
 
   if (g_file_test(name, G_FILE_TEST_IS_DIR))
     g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
@@ -355,7 +410,7 @@ fail_find(const char *kind, const char *name, const GPtrArray *tried,
                 "no file '%s', expected an existing file", name);
   else
     g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
-                "no file '%s', expected it in %s", name, places);
+                "no file '%s', expected it in %s%s", name, places, hint);
 }
 
 /* (transfer full) (nullable): the shipped profile that is meant by a GPU's name

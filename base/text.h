@@ -47,7 +47,7 @@ gboolean ra_text_double(const char *text, double *out_value);
 /**
  * ra_file_write:
  * @path: file to make or replace
- * @text: (array length=n_bytes)
+ * @text: (array length=n_bytes): compressed if @path ends in `.gz`
  * @error: %RA_ERROR_IO `path: reason`
  *
  * Writes an atomic file (base/atomic_file.h): readers never see a part of it,
@@ -70,10 +70,11 @@ gboolean ra_file_keep(const char *input, const char *const *outputs,
 
 /**
  * ra_file_read:
- * @max_bytes: larger files are refused
+ * @path: a file; what ends in `.gz` is decompressed
+ * @max_bytes: larger files are refused, and larger text
  * @out_text: (out) (transfer full): NUL appended after the n bytes
  * @error: `path: reason`; %RA_ERROR_IO: cannot be read, %RA_ERROR_INPUT: too
- *   large
+ *   large, or not compressed
  */
 gboolean ra_file_read(const char *path, gsize max_bytes, char **out_text,
                       gsize *out_n_bytes, GError **error);

@@ -19,6 +19,7 @@
 #include "study/run/log_compare.h"
 #include "traces/kineto.h"
 #include "traces/measured_overlap.h"
+#include "traces/nccl_log.h"
 
 #define SUFFIX ".profile"
 #define PROFILE_BYTES_MAX (4u << 20) /* as of any key file */
@@ -161,7 +162,7 @@ profile_of_samples(const Sources *s, const char *base, const char *text,
                          : NULL;
   g_autoptr(RaTrace) samples = NULL;
 
-  if (!path || g_str_has_suffix(path, ".log"))
+  if (!path || ra_nccl_log_is(path))
     return NULL;
   samples = ra_trace_load_any(path, error);
   if (!samples || !ra_trace_is_from(samples, RA_TRACE_SOURCE_GPU))
@@ -450,7 +451,7 @@ take_flags(Machine *m, Sources *s, LogFlags *f, RaOptions *options, int argc,
   const GOptionEntry own[] = {
       {"from", 0, 0, G_OPTION_ARG_FILENAME_ARRAY, &s->from,
        "Folder of measurements laid out like the project's, trace with ops, or "
-       "nccl-tests log (.log); repeatable",
+       "log of nccl-tests; repeatable",
        "DIR|TRACE|LOG"},
       {"gpu", 0, 0, G_OPTION_ARG_FILENAME, &s->gpu,
        "GPU class (default: the name of FILE)", "GPU"},

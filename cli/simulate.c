@@ -15,6 +15,7 @@
 #include "cli/simulate_report.h"
 #include "study/report/advice.h"
 #include "study/report/viewer.h"
+#include "traces/kineto_events.h"
 
 #define MAX_SEEDS 100000
 #define MAX_THREADS 1024
@@ -36,7 +37,7 @@ save_trace(const RaSetup *setup, RaReplay *replay, const char *path,
   g_autoptr(RaTrace) trace = ra_replay_trace(setup, replay);
 
   ra_trace_set_head(trace, "command", "reallot simulate");
-  if (g_str_has_suffix(path, ".json")) {
+  if (ra_kineto_is_named(path)) {
     gsize n_bytes;
     g_autofree char *text = ra_viewer_text(replay, trace, &n_bytes);
 
@@ -154,7 +155,7 @@ run(int argc, char **argv, GError **error)
   uint64_t n_seeds = 1, n_threads = 0;
   const GOptionEntry own[] = {
       {"trace", 't', 0, G_OPTION_ARG_FILENAME, &flags.trace,
-       "Write every task to FILE; FILE.json: for Perfetto", "FILE"},
+       "Write every task to FILE; FILE.json[.gz]: for Perfetto", "FILE"},
       {"decode-ops", 0, 0, G_OPTION_ARG_NONE, &flags.decode_ops,
        "Every op of decode steps in the trace too, as `run --ops` records "
        "them; with --trace and --fidelity=op",
@@ -166,7 +167,8 @@ run(int argc, char **argv, GError **error)
        "by cause, and a faster strategy",
        NULL},
       {"sensitivity", 0, 0, G_OPTION_ARG_NONE, &flags.sensitivity,
-       "Step time with each resource doubled and halved, and on other GPUs, "
+       "Iteration time with each resource doubled and halved, and on other "
+       "GPUs, "
        "instead of the report",
        NULL},
       {"factor", 0, 0, G_OPTION_ARG_FILENAME, &flags.factor,

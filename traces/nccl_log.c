@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "traces/kineto_events.h"
 #include "traces/nccl_log.h"
 
 #define LOG_BYTES_MAX (16u << 20)
@@ -335,6 +336,20 @@ add_notes(const Log *log)
         g_strdup_printf("%s: unknown NICs, assuming %d of %.0f Gbit/s per node",
                         log->path, RA_MEASURED_NODE,
                         8e-9 * RA_MEASURED_NIC_BYTES_PER_S));
+}
+
+gboolean
+ra_nccl_log_is(const char *path)
+{
+  g_autofree char *text = NULL;
+  gsize n_bytes;
+
+  g_return_val_if_fail(path != NULL, FALSE);
+  if (g_str_has_suffix(path, ".log"))
+    return TRUE;
+  return !ra_kineto_is_named(path) && !g_str_has_suffix(path, ".tsv") &&
+         ra_file_read(path, LOG_BYTES_MAX, &text, &n_bytes, NULL) &&
+         strstr(text, "out-of-place");
 }
 
 gboolean

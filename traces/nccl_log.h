@@ -24,6 +24,9 @@
 
 #include "traces/measured.h"
 
+/* TRUE if @path is named `.log`, or has a table of nccl-tests. */
+gboolean ra_nccl_log_is(const char *path);
+
 /**
  * ra_nccl_log_load:
  * @path: path of the log

@@ -112,7 +112,7 @@ void ra_trace_sort(RaTrace *trace);
 
 /**
  * ra_trace_load:
- * @path: a `.trace.tsv` file
+ * @path: a `.trace.tsv` file, perhaps compressed (`.gz`)
  * @error: %RA_ERROR_IO: cannot be read; %RA_ERROR_INPUT `path:line: ...`: no
  *   head or an unknown version, a head field twice, wrong columns, a wrong
  *   number of fields, not a number, a row that ends before it begins, bad

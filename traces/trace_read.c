@@ -20,9 +20,10 @@
 
 #define MAX_FILE_BYTES (UINT64_C(1) << 36) /* 64 GiB: 10^9 rows */
 #define MAX_ROWS (G_MAXUINT / 2)
-#define MAX_LINE_BYTES (1u << 20) /* ranks of 16,384 GPUs, each named: 0.1 */
-#define MAX_HEAD_FIELDS 256       /* writers set about ten */
-#define STEP_BYTES (1u << 18)     /* read at a time */
+#define MAX_LINE_BYTES (1u << 20)   /* ranks of 16,384 GPUs, each named: 0.1 */
+#define MAX_HEAD_FIELDS 256         /* writers set about ten */
+#define MAX_PACKED_BYTES (1u << 30) /* of text, of a compressed trace */
+#define STEP_BYTES (1u << 18)       /* read at a time */
 /* Larger files are checked before they are kept.  The shortest row is 26 bytes
  * and takes 100, twice while their array doubles. */
 #define CHECKED_BYTES (16u << 20)
@@ -484,9 +485,16 @@ ra_trace_load(const char *path, GError **error)
 {
   g_return_val_if_fail(path != NULL, NULL);
 
-  int fd = g_open(path, O_RDONLY | O_CLOEXEC, 0);
+  g_autofree char *text = NULL;
+  gsize n_bytes;
   RaTrace *trace;
+  int fd;
 
+  if (g_str_has_suffix(path, ".gz"))
+    return ra_file_read(path, MAX_PACKED_BYTES, &text, &n_bytes, error)
+               ? ra_trace_parse(path, text, n_bytes, error)
+               : NULL;
+  fd = g_open(path, O_RDONLY | O_CLOEXEC, 0);
   if (fd < 0) {
     ra_error_file(error, path, errno, FALSE);
     return NULL;

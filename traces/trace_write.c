@@ -6,6 +6,7 @@
 
 #include "base/text.h"
 #include "traces/chrome.h"
+#include "traces/kineto_events.h"
 #include "traces/trace_impl.h"
 
 /* Below this, in seconds, a time in nanoseconds is a whole number that a
@@ -132,7 +133,7 @@ ra_trace_save(const RaTrace *trace, const char *path, GError **error)
   gsize n_bytes;
   guint n_gpus = ra_trace_gpus_per_node(trace);
   g_autofree char *text =
-      g_str_has_suffix(path, ".json")
+      ra_kineto_is_named(path)
           ? ra_trace_to_chrome(trace, MAX(n_gpus, 1), NULL, &n_bytes)
           : ra_trace_format(trace, &n_bytes);
 

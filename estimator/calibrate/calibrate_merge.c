@@ -387,7 +387,7 @@ ra_calibrate_trace_rows(const char *path, GArray *rows, GArray *beside,
 {
   g_autoptr(RaTrace) trace = NULL;
 
-  if (g_str_has_suffix(path, ".log"))
+  if (ra_nccl_log_is(path))
     return ra_nccl_log_load(path, rows, notes, error);
   trace = load_trace(path, notes, error);
   return trace && ra_calibrate_trace(trace, path, rows, beside, notes, error);

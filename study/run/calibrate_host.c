@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "estimator/calibrate/calibrate.h"
 #include "traces/kineto.h"
+#include "traces/nccl_log.h"
 #include "traces/trace.h"
 
 /* A host computes bf16 as fp32 (study/run/host.h); a GPU's data sheet has more
@@ -36,7 +37,7 @@ find_origin(const char *path, Origin *out, GError **error)
   g_autoptr(RaTrace) trace = NULL;
   RaKinetoTally tally;
 
-  if (g_str_has_suffix(path, ".log")) {
+  if (ra_nccl_log_is(path)) {
     *out = OF_GPU;
     return TRUE;
   }

@@ -261,5 +261,24 @@ completes a.trace.tsv trace info a.t
 completes a.plan plot --width 3 a.p
 completes megatron plan --strategy m
 completes b.workload plan --workload b.w
+reallot() { "$reallot" "$@"; } # names and keys are those that it lists
+completes "gb200 gb300" new --gpu = gb
+completes qwen2.5-32b.json new --model = qwen2.5-32
+completes "dpo-llama3-70b-128.plan dpo-tiny-4.plan" simulate dpo
+completes cluster.nodes= simulate --set cluster.nod
+completes plan. simulate --set pl
+# fish and zsh read the help: what they offer is what it has.
+if command -v fish >/dev/null; then
+  mkdir -p bin && ln -sf "$reallot" bin/reallot
+  for words in "sim:simulate" "plan --strat:--strategy" "new --gpu gb3:gb300"; do
+    PATH=$PWD/bin:$PATH fish --no-config -c "source '$srcdir/share/completion/reallot.fish'
+      complete -C 'reallot ${words%%:*}'" 2>/dev/null | cut -f1 | grep -qx -e "${words#*:}"
+    result $? "fish completes reallot ${words%%:*}"
+  done
+fi
+if command -v zsh >/dev/null; then
+  zsh -n "$srcdir/share/completion/_reallot"
+  result $? "zsh reads its completion"
+fi
 
 echo "1..$n"

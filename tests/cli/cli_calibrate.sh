@@ -62,6 +62,10 @@ axis() { sed -n '/^\[table inter-node\]/,/^axis-1/p' "$1" | tail -n 1; }
 [ "$(axis nodes.profile)" = "$(axis "$profile")" ]
 result $? "sizes beyond ten digits are one knot"
 # A shipped profile is found by its name, as everywhere.
+cp "$logs/all_reduce_perf-8.log" all_reduce_perf.txt
+quiet calibrate --from all_reduce_perf.txt --merge "$profile" -o named.profile &&
+  grep -q '; and 28 rows of all_reduce_perf.txt$' named.profile
+result $? "a log is known by its table"
 quiet calibrate --from "$logs/all_reduce_perf-8.log" --merge h100-sxm.profile \
   -o named.profile
 cmp -s named.profile logged.profile

@@ -134,6 +134,15 @@ result $? "work of the hosts has no error"
 "$reallot" trace export "$tiny" -n 1 -o b.json
 sed 's/reallot simulate/reallot trace export/' a.json | cmp -s - b.json
 result $? "-t x.json is what trace export makes of the plan"
+"$reallot" simulate "$tiny" -n 1 -t a.json.gz >/dev/null
+gzip -dc a.json.gz | cmp -s - a.json
+result $? "and x.json.gz is that, compressed"
+works simulate "$tiny" -n 1 -t a.tsv.gz
+"$reallot" trace info a.tsv.gz >gz.info
+"$reallot" trace info a.trace.tsv | cmp -s - gz.info && [ -s gz.info ]
+result $? "a compressed trace is read"
+cp a.trace.tsv plain.tsv.gz
+fails "plain.tsv.gz: is not gzip" trace info plain.tsv.gz
 # Without its marks it is what trace export makes of the trace: the same rows, and
 # as many threads.
 "$reallot" trace export a.trace.tsv -o c.json
@@ -321,6 +330,7 @@ for gpu in h100 H100 H100-SXM; do
   "$reallot" simulate "$tiny" -n 1 --set cluster.gpu=$gpu --fingerprint
 done 2>&1 | sort -u | grep -c . | grep -q '^1$'
 result $? "a GPU is found by its short name"
+fails "'reallot list gpus' has the names" simulate "$tiny" --set cluster.gpu=foo
 fails "'.' is a directory" simulate .
 fails "--workload: '.' is a directory" simulate "$tiny" --workload=.
 # Folders of a new name are made, where it says; a command to copy is quoted.
