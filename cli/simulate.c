@@ -168,8 +168,7 @@ run(int argc, char **argv, GError **error)
        NULL},
       {"sensitivity", 0, 0, G_OPTION_ARG_NONE, &flags.sensitivity,
        "Iteration time with each resource doubled and halved, and on other "
-       "GPUs, "
-       "instead of the report",
+       "GPUs, instead of the report",
        NULL},
       {"factor", 0, 0, G_OPTION_ARG_FILENAME, &flags.factor,
        "Factor of --sensitivity (default: 2)", "NUMBER"},

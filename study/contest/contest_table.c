@@ -2,6 +2,7 @@
 #include "config.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "study/contest/contest.h"
 
@@ -21,6 +22,18 @@ note_of(const RaContest *contest, const RaContender *c)
     return "does not fit";
   return within_s > 0 && c->worth.iteration_s > within_s ? "takes too long"
                                                          : "";
+}
+
+/* Its refusal, without the name that the row begins with. */
+static const char *
+reason_of(const RaContender *c)
+{
+  gsize n = strlen(c->name);
+
+  return g_str_has_prefix(c->refusal, c->name) &&
+                 g_str_has_prefix(c->refusal + n, ": ")
+             ? c->refusal + n + 2
+             : c->refusal;
 }
 
 RaTable *
@@ -45,7 +58,7 @@ ra_contest_table(const RaContest *contest)
     if (c->refusal) {
       for (guint k = 0; k < 7; k++)
         ra_table_missing(table);
-      ra_table_text(table, c->refusal);
+      ra_table_text(table, reason_of(c));
       continue;
     }
     ra_table_real(table, c->worth.iteration_s);
