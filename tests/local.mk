@@ -106,7 +106,7 @@ tests_exec_check_exec_ops_SOURCES = %D%/exec/check_exec_ops.c %D%/support/torch_
 check_programs += %D%/exec/check_exec_torch
 tests_exec_check_exec_torch_SOURCES = %D%/exec/check_exec_torch.c %D%/support/torch_fixture.c \
 	%D%/support/torch_fixture.h
-EXTRA_DIST += %D%/support/README.md
+EXTRA_DIST += %D%/support/README.md %D%/cli/seats.tsv
 EXTRA_DIST += %D%/base/README.md %D%/graph/README.md %D%/traces/README.md
 EXTRA_DIST += %D%/estimator/README.md %D%/kernels/README.md %D%/sim/README.md
 EXTRA_DIST += %D%/exec/README.md %D%/search/README.md %D%/study/README.md
@@ -398,6 +398,7 @@ shell_tests += %D%/cli/cli_errors.sh
 shell_tests += %D%/cli/cli_frameworks.sh
 shell_tests += %D%/cli/cli_round_trip.sh
 shell_tests += %D%/cli/cli_goals.sh
+shell_tests += %D%/cli/cli_pairs.sh
 shell_tests += %D%/cli/cli_import.sh
 shell_tests += %D%/cli/cli_json.sh
 shell_tests += %D%/cli/cli_models.sh

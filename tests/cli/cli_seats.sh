@@ -1,32 +1,8 @@
 #!/bin/bash
 # What a first look must not get wrong: no answer that is wrong without a word,
 # plans set side by side, names that are found.  TAP on stdout.
-#
-# Stumbles of seven first users, and the tests that hold them (here: by section):
-#   search without a plan; families first; --time,
-#     Ctrl-C, GPUs that divide nothing           cli_search.sh
-#   several plans or seeds, one too large        here, "side by side"
-#   lengths' mean, oversubscribed fabric,
-#     traces of two plans, -t x.json             here, "no silence"
-#   load beside a run's error                    here, "no silence"
-#   shares of what compares a plan with itself,
-#     why a point was not run                    here, "no silence"; check_odds
-#   changes together, a family that fits         here, "remedies"
-#   its own layout: gradients gone               check_memory_habits; cli_goals.sh 1
-#   export of a verl script, dynamic batches     cli_import.sh, cli_round_trip.sh
-#   names of the Hub; of GPUs; a directory       cli_new.sh; here, "names and places"
-#   the interval; H200 for H100; h100-pcie       here, "side by side"
-#   coverage of the intervals                    cli_validate.sh; bench/validation.sh
-#   start of an MoE, experts shared; 72 GB200    cli_goals.sh 2; here, "prices"
-#   points of a front named                      cli_study.sh
-#   profiler's files, .gz                        cli_goals.sh 3; here, "names and places"
-#   Perfetto, pictures: path, arrows, memory     here, "no silence"; cli.sh
-#   a benchmark away from make                   here, "names and places"
-#   one test alone, files of the recipes         cli_goals.sh 5
-#   tables wider than a terminal, colours,
-#     progress of a report                       cli_terminal.sh
-#   wrong words                                  cli_errors.sh, cli_goals.sh 6
-#   an installed tree, the wheel                 installed.sh, wheel.sh
+# tests/cli/seats.tsv has the stumbles of seven first users, each with the test
+# that fails when it is back, many of them here.
 [ -n "${BASH_VERSION-}" ] || exec bash "$0" "$@"
 # shellcheck source=tests/cli/cli_impl.sh
 . "${srcdir:?is set by make check}/tests/cli/cli_impl.sh"
@@ -357,5 +333,15 @@ cp "$reallot" moved/bin && cp -r "$srcdir"/share/{plans,workloads,clusters} \
 (unset RA_DATA_PATH && cd / &&
   "$tmp"/moved/bin/reallot simulate ppo-tiny-4-colocated.plan -n 1 >/dev/null)
 result $? "a tree that was moved finds its share"
+
+# --- the map ---
+while IFS=$'\t' read -r seat what file test; do
+  case $seat in '#'*) continue ;; esac
+  [ -n "$test" ] && grep -qF -e "$test" "$srcdir/tests/$file" ||
+    echo "$seat $what: no '$test' in tests/$file"
+done <"$srcdir/tests/cli/seats.tsv" >untested
+[ ! -s untested ] && [ "$(grep -c '	' "$srcdir/tests/cli/seats.tsv")" -gt 35 ]
+result $? "each stumble has its test"
+sed 's/^/# /' untested
 
 echo "1..$n"
