@@ -266,7 +266,7 @@ for name in xpo nash_md; do
     'EleutherAI/pythia-1b --model_name_or_path EleutherAI/pythia-1b' >$name.sh
   run import $name.sh -o . --force
   says 'samples-per-prompt = 2' $name
-  grep -q 'generate: the actor gives both answers' out
+  grep -q 'generate: the actor gives both responses' out
   result $? "TRL, $name: the second answer is the actor's here"
   ! grep -q '^system' $name.plan
   result $? "TRL, $name: no engine, no system"
