@@ -201,8 +201,8 @@ print_head(const RaExecution *x, gboolean runs, gboolean predicted,
                            predicted ? ", which the model does not include"
                                      : "");
   if (runs && ra_run_first_iteration(x->run) > 0)
-    g_string_append_printf(out, "resumed after %u iterations\n",
-                           ra_run_first_iteration(x->run));
+    g_string_append_printf(out, "resumed after iteration %u\n",
+                           ra_run_first_iteration(x->run) - 1);
   if (runs)
     g_string_append_printf(
         out,

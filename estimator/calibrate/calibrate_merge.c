@@ -170,14 +170,15 @@ merge_law(RaProfile *profile, const RaFitLaw *law, const GArray *rows,
   if (law != ra_fit_pair(TRUE))
     change.grid = merge_table(profile, law, rows);
   if (!change.grid) {
-    ra_calibrate_note(out, "%s: has no table%s, %u rows are ignored", law->law,
+    ra_calibrate_note(out, "%s: has no table%s, %u row%s ignored", law->law,
                       law == ra_fit_pair(TRUE) ? " of sends between nodes" : "",
-                      rows->len);
+                      rows->len, rows->len == 1 ? "" : "s");
     return;
   }
   change.grid->is_exact = TRUE;
   change.n_rows = g_strdup_printf("%" G_GUINT64_FORMAT, old + rows->len);
-  change.more = g_strdup_printf("; and %u rows of %s", rows->len, source);
+  change.more = g_strdup_printf("; and %u row%s of %s", rows->len,
+                                rows->len == 1 ? "" : "s", source);
   g_array_append_val(changes, change);
 }
 

@@ -30,7 +30,7 @@ works simulate "$plan" --fidelity=op -n 1 --trace a.trace.tsv
 quiet calibrate --from a.trace.tsv --merge "$profile" -o merged.profile
 grep -q '^reallot: a.trace.tsv: [0-9]* of [0-9]* ops overlapped with others' err
 result $? "ops beside others are told of"
-grep -q '^reallot: memory.other: has no table, [0-9]* rows are ignored' err
+grep -q '^reallot: memory.other: has no table, [0-9]* rows ignored' err
 result $? "and rows that no table takes"
 quiet calibrate --from a.trace.tsv --refit "$profile" -o refitted.profile
 grep -q '^reallot: attention: 3 ops do not determine the [0-9]* coefficients' err

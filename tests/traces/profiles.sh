@@ -73,7 +73,7 @@ diff "$profiles/h100-sxm.profile" "$tmp/merged.profile" | grep '^[<>]' \
   >"$tmp/diff"
 grep -q '^> rows = 21547$' "$tmp/diff" &&
   grep -q '^> at-128-128 = [-0-9.]*\*2~' "$tmp/diff" &&
-  grep -q '^> source = kernels_gemm/.*; and 1 rows of ' "$tmp/diff" &&
+  grep -q '^> source = kernels_gemm/.*; and 1 row of ' "$tmp/diff" &&
   ! grep -v '^. rows = 2154\|^. at-[0-9]*-[0-9]* \|^. source = kernels_gemm/' \
     "$tmp/diff"
 point $? "merging a row changes its cell, the number of rows and the source"
