@@ -82,7 +82,8 @@ typedef struct {
  *   the wrong number of parts (the message names them)
  *
  * Where the sequences do not divide among the GPUs of a node (72), as many as
- * a power of two (64) are used.
+ * a power of two (64) are used; where all nodes (12) have no plan, as many of
+ * them as a power of two (8).
  *
  * Continuously batched generation gets as `kv-memory` what the memory account
  * of the whole plan leaves (search/family/continuous.h).
