@@ -1,6 +1,7 @@
 /* Starter files for a new project. */
 #include "config.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 #include "base/error.h"
@@ -11,6 +12,8 @@
 #include "study/report/key_table.h"
 #include "study/report/starter.h"
 #include "traces/profile.h"
+
+#define MAX_DOUBLINGS 6 /* 64 times as many nodes */
 
 const char *const ra_starter_names[] = {"grpo", "ppo", "sft", NULL};
 
@@ -269,10 +272,31 @@ read_cluster(const RaStarterOptions *o, const char *text, RaProfile **out,
   return cluster;
 }
 
+/* (nullable): of the first strategy that has one; @error is of the first. */
+static RaDraft *
+any_plan(const RaWorkload *workload, const RaCluster *cluster,
+         const RaEstimator *estimator, GError **error)
+{
+  static const RaStrategyKind kinds[] = {RA_STRATEGY_HYBRIDFLOW,
+                                         RA_STRATEGY_REAL, RA_STRATEGY_MEGATRON,
+                                         RA_STRATEGY_COLOCATED};
+
+  for (guint i = 0; i < G_N_ELEMENTS(kinds); i++) {
+    RaStrategyOptions family = {.kind = kinds[i]};
+    RaDraft *draft = ra_strategy_plan(workload, cluster, estimator, &family,
+                                      i == 0 ? error : NULL);
+
+    if (draft && i > 0)
+      g_clear_error(error);
+    if (draft)
+      return draft;
+  }
+  return NULL;
+}
+
 static char *
 write_plan(const RaStarterOptions *o, const RaStarter *s, GError **error)
 {
-  RaStrategyOptions family = {.kind = RA_STRATEGY_HYBRIDFLOW};
   g_autofree char *workload_name = g_strconcat(o->name, ".workload", NULL);
   g_autofree char *cluster_name = g_strconcat(o->name, ".cluster", NULL);
   g_autoptr(RaProfile) profile = NULL;
@@ -289,13 +313,35 @@ write_plan(const RaStarterOptions *o, const RaStarter *s, GError **error)
   if (workload)
     estimator = ra_estimator_new(profile, cluster, error);
   if (estimator)
-    draft = ra_strategy_plan(workload, cluster, estimator, &family, error);
+    draft = any_plan(workload, cluster, estimator, error);
   if (!draft)
     return NULL;
   g_string_prepend(draft->head,
                    "Mesh and parallel strategy of every call; 'reallot search' "
                    "looks for better ones, docs/keys.md lists every key.\n\n");
   return ra_draft_write(draft, workload_name, cluster_name, NULL, error);
+}
+
+/* Nodes that have a plan, twice as many for as long as there is none; 0: too
+ * many. */
+static uint32_t
+enough_nodes(const RaStarterOptions *options, const RaStarter *starter,
+             const RaKeyFile *nodes, const char *name)
+{
+  RaStarterOptions more = *options;
+
+  for (guint i = 0; i < MAX_DOUBLINGS && more.n_nodes <= UINT32_MAX / 2; i++) {
+    RaStarter s = {.workload = starter->workload};
+    g_autofree char *plan = NULL;
+
+    more.n_nodes *= 2;
+    s.cluster = write_cluster(&more, nodes, name, NULL);
+    plan = s.cluster ? write_plan(&more, &s, NULL) : NULL;
+    g_free(s.cluster);
+    if (plan)
+      return more.n_nodes;
+  }
+  return 0;
 }
 
 RaStarter *
@@ -308,6 +354,8 @@ ra_starter_new(const RaStarterOptions *options, GError **error)
   g_autoptr(RaKeyFile) nodes = ra_gpu_cluster(options->gpu, &name);
   const char *gpus_per_node = of_nodes(nodes, "gpus-per-node");
   RaStarterOptions o = *options;
+  GError *cause = NULL;
+  uint32_t enough = 0;
 
   if (o.n_nodes == 0)
     o.n_nodes = gpus_per_node && strlen(gpus_per_node) > 1 ? 1 : 4; /* racks */
@@ -320,6 +368,18 @@ ra_starter_new(const RaStarterOptions *options, GError **error)
   s->study = write_study(&o, error);
   if (!s->study)
     return NULL;
-  s->plan = write_plan(&o, s, error);
-  return s->plan ? g_steal_pointer(&s) : NULL;
+  s->plan = write_plan(&o, s, &cause);
+  if (s->plan)
+    return g_steal_pointer(&s);
+  if (g_error_matches(cause, RA_ERROR, RA_ERROR_NEGATIVE))
+    enough = enough_nodes(&o, s, nodes, name);
+  g_propagate_error(error, cause);
+  if (error && enough > 0) {
+    char *message = g_strdup_printf("%s; --nodes=%" PRIu32 " has a plan",
+                                    (*error)->message, enough);
+
+    g_free((*error)->message);
+    (*error)->message = message;
+  }
+  return NULL;
 }

@@ -41,7 +41,7 @@ typedef struct {
 /**
  * ra_starter_new:
  * @error: %RA_ERROR_INPUT: no such model or GPU; %RA_ERROR_NEGATIVE: no plan
- *   fits so few nodes
+ *   fits so few nodes, and how many have one
  *
  * Returns: (transfer full): free with ra_starter_free()
  */

@@ -31,8 +31,11 @@ works new sft --algorithm=sft -o new --force
 fails '--algorithm' new x --algorithm=dreaming
 fails 'no-such.json' new x --model=no-such.json
 run new x --algorithm=ppo --nodes=1 --model=llama-3.1-405b.json -o never
-[ "$rc" -eq 1 ] && [ ! -e never ]
+[ "$rc" -eq 1 ] && [ ! -e never ] && more=$(sed -n 's/.*; \(--nodes=[0-9]*\) has a plan$/\1/p' err)
 result $? "what fits no plan is exit status 1, and nothing is written"
+run new x --algorithm=ppo ${more-} --model=llama-3.1-405b.json -o enough
+[ "$rc" -eq 0 ] && [ -n "${more-}" ] && [ -e enough/x.plan ]
+result $? "the nodes that are named have a plan: ${more-}"
 
 works keys
 works keys plan --format=tsv
