@@ -584,8 +584,8 @@ START_TEST(bounds_of_all)
 }
 END_TEST
 
-/* Of every sixth of Gemma's layers all is attended to, of the others 1,024
- * tokens: pipeline stages of as many layers differ (the fault: they do not). */
+/* Every sixth of Gemma's layers attends to all tokens, the others to 1,024 of
+ * them: pipeline stages of as many layers differ (the fault: they do not). */
 START_TEST(bounds_of_windows)
 {
   const char *sets[] = {"cluster.nodes=2",

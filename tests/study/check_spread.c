@@ -191,6 +191,14 @@ START_TEST(in_common)
 }
 END_TEST
 
+/* Each law has an index of its own in an error (the fault: a law beyond the
+ * last, of which nothing is counted). */
+START_TEST(laws)
+{
+  ck_assert_uint_le(ra_law_n_specs(), RA_ERROR_LAWS_MAX);
+}
+END_TEST
+
 /* Three draws are seeds 4, 5 and 6: their mean, and its deviation, which with
  * the model's own error (0: the deviation alone) is the error. */
 START_TEST(draws)
@@ -269,6 +277,7 @@ spread_suite(void)
   tcase_add_test(tcase, metric);
   tcase_add_test(tcase, in_common);
   tcase_add_test(tcase, draws);
+  tcase_add_test(tcase, laws);
   tcase_add_test(tcase, between);
   suite_add_tcase(suite, tcase);
   return suite;
