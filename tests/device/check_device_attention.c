@@ -15,6 +15,8 @@ enum {
   N_TOKENS = 259,
   LONGEST = 128,
   MOST = 517, /* of any test */
+  MOST_WIDTH = 128,
+  LANES = 8, /* numbers of a row at once */
   Q_HEADS = 4,
   KV_HEADS = 2
 };
@@ -48,6 +50,7 @@ typedef struct {
   RaKAttention shape;
   uint32_t *begin;
   uint16_t *in;   /* (tokens, stride): q, k and v of each */
+  double *exact;  /* the same numbers */
   uint16_t *d_in; /* as in */
   uint16_t *out;
   uint16_t *d_out;
@@ -76,12 +79,24 @@ forward(const Attention *a, int which, uint16_t *out, float *lse)
 static void
 attention_clear(Attention *a)
 {
+  g_free(a->exact);
   device_free(a->in);
   device_free(a->d_in);
   device_free(a->out);
   device_free(a->d_out);
   device_free(a->lse);
   device_free(a->begin);
+}
+
+static void
+make_in(Attention *a, RaRng *rng)
+{
+  gsize n = a->shape.n_tokens * a->shape.stride;
+
+  a->in = device_bf16(rng, n, 2);
+  a->exact = g_new(double, n);
+  for (gsize i = 0; i < n; i++)
+    a->exact[i] = device_at(a->in, i);
 }
 
 /* Returns: FALSE, and @a is clear: this device has no such kernel. */
@@ -103,7 +118,7 @@ attention_run(Attention *a, int which)
                             .kv_heads = KV_HEADS,
                             .head_dim = hd,
                             .stride = stride};
-  a->in = device_bf16(&rng, N_TOKENS * stride, 2);
+  make_in(a, &rng);
   a->d_out = device_bf16(&rng, n_out, 1);
   a->d_in = device_poisoned(N_TOKENS * stride * 2);
   a->out = device_poisoned(n_out * 2);
@@ -134,6 +149,37 @@ attention_run_backward(const Attention *a, int which)
   device_free(workspace);
 }
 
+/* The sum of @x times @y (n); @out_magnitude: that of the products' sizes. */
+static double
+dot(uint32_t n, const double *x, const double *y, double *out_magnitude)
+{
+  double sums[LANES] = {0}, magnitudes[LANES] = {0}, sum = 0;
+
+  for (uint32_t e = 0; e < n; e += LANES)
+    for (uint32_t i = 0; i < LANES; i++) {
+      sums[i] += x[e + i] * y[e + i];
+      magnitudes[i] += fabs(x[e + i] * y[e + i]);
+    }
+  *out_magnitude = 0;
+  for (uint32_t i = 0; i < LANES; i++) {
+    sum += sums[i];
+    *out_magnitude += magnitudes[i];
+  }
+  return sum;
+}
+
+/* Adds @by times @x (n) to @sum, and @size times its sizes to @magnitude. */
+static void
+add_scaled(uint32_t n, double by, double size, const double *restrict x,
+           double *restrict sum, double *restrict magnitude)
+{
+  for (uint32_t e = 0; e < n; e += LANES)
+    for (uint32_t i = 0; i < LANES; i++) {
+      sum[e + i] += by * x[e + i];
+      magnitude[e + i] += size * fabs(x[e + i]);
+    }
+}
+
 /* Probabilities of @query over the keys of its sequence from @first on; @out_e:
  * e_i of the header.  Returns: lse. */
 static double
@@ -144,17 +190,13 @@ probabilities(const Attention *a, uint32_t first, uint32_t query, uint32_t head,
   double most = -INFINITY, sum = 0, largest = 0;
 
   for (uint32_t j = 0; j < n; j++) {
-    double score = 0, magnitude = 0;
+    double magnitude;
 
-    for (uint32_t e = 0; e < hd; e++) {
-      double x =
-          device_at(a->in, at(a, Q, query, head, e)) *
-          device_at(a->in, at(a, K, first + j, head / (Q_HEADS / KV_HEADS), e));
-
-      score += x;
-      magnitude += fabs(x);
-    }
-    out_p[j] = score / sqrt((double)hd);
+    out_p[j] =
+        dot(hd, a->exact + at(a, Q, query, head, 0),
+            a->exact + at(a, K, first + j, head / (Q_HEADS / KV_HEADS), 0),
+            &magnitude) /
+        sqrt((double)hd);
     most = fmax(most, out_p[j]);
     largest = fmax(largest, magnitude / sqrt((double)hd));
   }
@@ -223,34 +265,24 @@ add_row(const Attention *a, Gradients *g, uint32_t first, uint32_t query,
   uint32_t hd = a->shape.head_dim, n = query - first + 1;
   uint32_t kv = head / (Q_HEADS / KV_HEADS);
   gsize row = ((gsize)query * Q_HEADS + head) * hd;
-  double scale = 1 / sqrt((double)hd), p[MOST], delta = 0, e_i;
+  double scale = 1 / sqrt((double)hd), p[MOST], d[MOST_WIDTH], delta = 0, e_i;
 
   probabilities(a, first, query, head, p, &e_i);
   *e_most = fmax(*e_most, e_i);
-  for (uint32_t e = 0; e < hd; e++)
-    delta += device_at(a->out, row + e) * device_at(a->d_out, row + e);
+  for (uint32_t e = 0; e < hd; e++) {
+    d[e] = device_at(a->d_out, row + e);
+    delta += device_at(a->out, row + e) * d[e];
+  }
   for (uint32_t j = 0; j < n; j++) {
-    double d_p = 0, magnitude = 0, ds, size;
+    gsize q = at(a, Q, query, head, 0), k = at(a, K, first + j, kv, 0);
+    gsize v = at(a, V, first + j, kv, 0);
+    double magnitude, d_p = dot(hd, d, a->exact + v, &magnitude);
+    double ds = p[j] * (d_p - delta) * scale;
+    double size = p[j] * (magnitude + fabs(delta)) * scale;
 
-    for (uint32_t e = 0; e < hd; e++) {
-      gsize v = at(a, V, first + j, kv, e);
-      double d = device_at(a->d_out, row + e), x = d * device_at(a->in, v);
-
-      d_p += x;
-      magnitude += fabs(x);
-      g->exact[v] += p[j] * d;
-      g->magnitude[v] += fabs(p[j] * d);
-    }
-    ds = p[j] * (d_p - delta) * scale;
-    size = p[j] * (magnitude + fabs(delta)) * scale;
-    for (uint32_t e = 0; e < hd; e++) {
-      gsize q = at(a, Q, query, head, e), k = at(a, K, first + j, kv, e);
-
-      g->exact[q] += ds * device_at(a->in, k);
-      g->magnitude[q] += size * fabs(device_at(a->in, k));
-      g->exact[k] += ds * device_at(a->in, q);
-      g->magnitude[k] += size * fabs(device_at(a->in, q));
-    }
+    add_scaled(hd, p[j], p[j], d, g->exact + v, g->magnitude + v);
+    add_scaled(hd, ds, size, a->exact + k, g->exact + q, g->magnitude + q);
+    add_scaled(hd, ds, size, a->exact + q, g->exact + k, g->magnitude + k);
   }
 }
 
@@ -385,7 +417,7 @@ attention_run_long(Attention *a, int which)
                             .kv_heads = KV_HEADS,
                             .head_dim = hd,
                             .stride = stride};
-  a->in = device_bf16(&rng, 700 * stride, 2);
+  make_in(a, &rng);
   a->d_out = device_bf16(&rng, 700 * Q_HEADS * hd, 1);
   a->d_in = device_poisoned(700 * stride * 2);
   a->out = device_poisoned((gsize)700 * Q_HEADS * hd * 2);

@@ -100,35 +100,44 @@ end_phase(Barrier *b)
   wake(&b->waiting);
 }
 
+/* A row of the box, whose columns outside of the array are zeroes. */
+void
+read_row(const BulkCopy &c, const char *from, unsigned char *to)
+{
+  int64_t first = c.at[0], size = (int64_t)c.map.size[0];
+
+  if (first >= 0 && first + ROW_BYTES / 2 <= size) {
+    memcpy(to, from + 2 * first, ROW_BYTES);
+    return;
+  }
+  memset(to, 0, ROW_BYTES);
+  for (int64_t x = 0; x < ROW_BYTES / 2; x++)
+    if (first + x >= 0 && first + x < size)
+      memcpy(to + 2 * x, from + 2 * (first + x), 2);
+}
+
 /* The swizzle moves a chunk by where its row stands in the window. */
 void
 land(const BulkCopy &c)
 {
-  uint32_t to = ra_emu_window_address(c.to);
-  unsigned char *window = c.to - to;
-  uint32_t row = 0;
+  uint32_t to = ra_emu_window_address(c.to), row = 0;
 
+  if (c.map.box[0] * 2 != ROW_BYTES)
+    ra_emu_die("cp.async.bulk", "a box whose rows are not the swizzle's");
   for (uint32_t z = 0; z < c.map.box[2]; z++)
-    for (uint32_t y = 0; y < c.map.box[1]; y++, row++)
-      for (uint32_t x = 0; x < c.map.box[0]; x++) {
-        uint64_t from[3] = {(uint64_t)(c.at[0] + (int)x),
-                            (uint64_t)(c.at[1] + (int)y),
-                            (uint64_t)(c.at[2] + (int)z)};
-        uint32_t address = to + row * ROW_BYTES + 2 * x;
-        unsigned char *place =
-            window + (address ^ address / ROW_BYTES % 8 * CHUNK);
-        bool is_there = true;
-        uint64_t offset = 0;
+    for (uint32_t y = 0; y < c.map.box[1]; y++, row++) {
+      uint64_t down = (uint64_t)(c.at[1] + (int)y);
+      uint64_t deep = (uint64_t)(c.at[2] + (int)z);
+      unsigned char *place = c.to + row * ROW_BYTES;
+      unsigned char wide[ROW_BYTES] = {};
 
-        for (int i = 0; i < 3; i++) {
-          is_there = is_there && from[i] < c.map.size[i];
-          offset += from[i] * c.map.pitch[i];
-        }
-        if (is_there)
-          memcpy(place, c.map.base + offset, 2);
-        else
-          memset(place, 0, 2);
-      }
+      if (down < c.map.size[1] && deep < c.map.size[2])
+        read_row(c, c.map.base + down * c.map.pitch[1] + deep * c.map.pitch[2],
+                 wide);
+      for (uint32_t i = 0; i < ROW_BYTES; i += CHUNK)
+        memcpy(place + (i ^ (to / ROW_BYTES + row) % 8 * CHUNK), wide + i,
+               CHUNK);
+    }
   c.barrier->n_bytes -= (int64_t)row * ROW_BYTES;
   end_phase(c.barrier);
 }

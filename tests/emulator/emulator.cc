@@ -1,28 +1,22 @@
 /* The machine behind tests/emulator/cuda_runtime_api.h. */
 #include "config.h"
 
-/* A checked longjmp() takes a jump to another stack for a fault. */
-#undef _FORTIFY_SOURCE
-
 #include <memory>
-#include <setjmp.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/mman.h>
-#include <ucontext.h>
 #include <vector>
 
 #include "kernels/cpu/bf16.h"
 #include "kernels/cpu/cpu.h"
 #include "tests/emulator/cuda_runtime_api.h"
+#include "tests/emulator/fiber.h"
 #include "tests/emulator/graph.h"
 #include "tests/emulator/machine.h"
 #include "tests/emulator/memory.h"
 #include "tests/emulator/refuse.h"
 #include "tests/emulator/watch.h"
 
-enum { STACK_BYTES = 256 << 10, LANES = 32, SLOT_BYTES = 64 };
-enum { SHIFTS = 64, SHIFT_BYTES = 21 * 64 };
+enum { MOST_THREADS = 1024, LANES = 32, SLOT_BYTES = 64 };
 enum { STAYS = 8 };   /* rounds of a warp in a row, on average */
 enum { ROUNDS = 64 }; /* of each warp before another block goes on, likewise */
 
@@ -37,43 +31,23 @@ const RaEmuWatch *ra_emu_watch;
 namespace
 {
 
-enum State { RUNNABLE, AT_WARP, AT_BLOCK, ASLEEP, AT_TURN, DONE };
+enum Why { RESTS, AT_WARP, AT_BLOCK, ASLEEP, AT_TURN };
 
 struct Copy {
   void *to;
   const void *from; /* NULL: zeroes */
 };
 
-/* The compiler's own jumps, where they are known to work: three loads, of
- * which AddressSanitizer sees nothing.  It takes a call of longjmp() for one
- * that leaves this stack's frames for good; ThreadSanitizer wants to see them.
- */
-#if defined __SANITIZE_ADDRESS__ ||                                            \
-    (defined __x86_64__ && !defined __SANITIZE_THREAD__)
-#define RA_COMPILER_JUMPS 1
-#endif
+struct Warp;
 
-/* Where a fiber or the scheduler goes on.  swapcontext() asks the kernel for
- * the signal mask every time, which is most of what a switch costs: jumps do
- * not. */
-struct Place {
-#ifdef RA_COMPILER_JUMPS
-  void *at[5];
-#else
-  jmp_buf at;
-#endif
-};
-
-struct Fiber {
-  Place place;
-  void *stack = nullptr;
-  State state = DONE;
-  dim3 at;
-  const char *what = "";          /* where it waits */
-  bool is_after = false;          /* it has called ra_emu_after() */
-  const uint32_t *gate = nullptr; /* until this is @turn */
-  uint32_t turn = 0;
-  unsigned n_met = 0;
+struct alignas(64) Fiber {
+  RaEmuPlace place;
+  unsigned t = 0, n_met = 0;
+  Warp *warp = nullptr;
+  bool has_stack = false;
+  bool is_after = false; /* it has called ra_emu_after() */
+  unsigned turn = 0;
+  const uint32_t *gate = nullptr;        /* it waits until this is @turn */
   std::vector<std::vector<Copy>> copies; /* groups; the last one is open */
 };
 
@@ -82,8 +56,10 @@ struct Warp {
   float products[LANES][4]; /* of meeting @multiplied, lane by lane */
   unsigned multiplied = 0;
   unsigned n_here = 0, n_done = 0; /* lanes that wait, that have ended */
-  Fiber *coming[LANES];            /* can go on, in the next round */
-  Fiber *ready[LANES];             /* in this one */
+  const char *what = "";           /* where they wait */
+  Fiber *lanes = nullptr;
+  unsigned char coming[LANES]; /* can go on, in the next round */
+  unsigned char ready[LANES];  /* in this one, in the order of the round */
   unsigned n_coming = 0, n_ready = 0;
   size_t place; /* in awake, with n_coming > 0 */
 };
@@ -102,8 +78,10 @@ struct Shared {
 };
 
 struct Block {
+  bool runs = false;
   std::vector<Shared> shared;
-  std::vector<Warp> warps;
+  std::vector<Warp> warps; /* n_warps of them are the block's */
+  unsigned n_warps = 0;
   std::unique_ptr<void, Free> dynamic; /* the kernel's begins WINDOW_BYTES on */
   size_t n_dynamic = 0;
   unsigned n_threads = 0;
@@ -115,17 +93,18 @@ struct Block {
   bool rests = false; /* other warps and blocks go on before it does */
 };
 
-/* One of the blocks that run together. */
+/* One of the blocks that run together.  What the last one had is kept: stacks
+ * and room. */
 struct Seat {
-  std::unique_ptr<Block> block;               /* NULL: free */
-  std::vector<std::unique_ptr<Fiber>> fibers; /* kept: their stacks */
-  bool is_stuck = false;                      /* it waits for another block */
+  Block block;
+  std::unique_ptr<Fiber[]> fibers; /* MOST_THREADS */
+  bool is_stuck = false;           /* it waits for another block */
 };
 
 Seat seats[RA_EMU_SEATS];
 Block *block; /* that of ra_emu_seat */
 Fiber *running;
-Place scheduler;
+RaEmuPlace scheduler;
 const std::function<void()> *entry;
 uint64_t random_state = 1;
 bool is_alone; /* no other block runs */
@@ -168,47 +147,33 @@ poisoned(size_t n_bytes, size_t align)
   return p;
 }
 
-/* Who calls these may count on no register that a call may change, though this
- * file shows that these change few: on the way back other fibers have run. */
-#if defined __has_attribute && __has_attribute(noipa)
-#define RA_OWN_JUMPS __attribute__((noipa, no_sanitize_address))
-#else
-#define RA_OWN_JUMPS __attribute__((noinline, no_sanitize_address))
-#endif
-#ifdef RA_COMPILER_JUMPS
-#define RA_SET_PLACE(place) __builtin_setjmp((place)->at)
-#else
-#define RA_SET_PLACE(place) _setjmp((place)->at)
-#endif
-
-[[noreturn]] RA_OWN_JUMPS void
-go_to(Place *to)
+/* Lanes of a warp can go on: it is awake. */
+inline void
+wake_up(Warp *warp)
 {
-#ifdef RA_COMPILER_JUMPS
-  __builtin_longjmp(to->at, 1);
-#else
-  _longjmp(to->at, 1);
-#endif
+  if (warp->n_coming > 0)
+    return;
+  warp->place = block->awake.size();
+  block->awake.push_back(warp);
 }
 
-RA_OWN_JUMPS void
-switch_to(Place *from, Place *to)
-{
-  if (RA_SET_PLACE(from) == 0)
-    go_to(to);
-}
-
-void
+inline void
 make_ready(Fiber *f)
 {
-  Warp *warp = &block->warps[f->at.x / LANES];
+  Warp *warp = f->warp;
 
-  f->state = RUNNABLE;
-  if (warp->n_coming == 0) {
-    warp->place = block->awake.size();
-    block->awake.push_back(warp);
-  }
-  warp->coming[warp->n_coming++] = f;
+  wake_up(warp);
+  warp->coming[warp->n_coming++] = (unsigned char)(f->t % LANES);
+}
+
+/* All lanes of a warp, none of which could go on. */
+inline void
+make_all_ready(Warp *warp)
+{
+  wake_up(warp);
+  for (unsigned i = 0; i < LANES; i++)
+    warp->coming[i] = (unsigned char)i;
+  warp->n_coming = LANES;
 }
 
 /* Lets the threads go on whose turn has come. */
@@ -230,6 +195,26 @@ release_turns()
   }
 }
 
+/* Lanes that can go on are ready, in any order: one number of the seed gives
+ * those of a round, by Knuth's linear congruential generator (MMIX). */
+void
+shuffle(Warp *warp)
+{
+  uint64_t state = draw();
+  unsigned char *ready = warp->ready;
+
+  for (unsigned i = 0; i < warp->n_coming; i++) {
+    state =
+        state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+    unsigned at = (unsigned)((state >> 32) * (i + 1) >> 32);
+
+    ready[i] = ready[at];
+    ready[at] = warp->coming[i];
+  }
+  warp->n_ready = warp->n_coming;
+  warp->n_coming = 0;
+}
+
 /* A round: what a warp can do.  A warp goes on for some rounds, as its stacks
  * are in the cache then; so warps are far apart.  Returns: FALSE if no thread
  * of the block can go on. */
@@ -249,9 +234,7 @@ begin_round()
   awake[warp->place] = awake.back();
   awake[warp->place]->place = warp->place;
   awake.pop_back();
-  memcpy(warp->ready, warp->coming, warp->n_coming * sizeof(Fiber *));
-  warp->n_ready = warp->n_coming;
-  warp->n_coming = 0;
+  shuffle(warp);
   block->at_work = warp;
   return true;
 }
@@ -262,7 +245,7 @@ leaves()
 {
   if (is_alone)
     return false;
-  if (draw_of(ROUNDS * block->warps.size()) == 0)
+  if (draw_of(ROUNDS * block->n_warps) == 0)
     block->rests = true;
   return block->rests;
 }
@@ -270,40 +253,40 @@ leaves()
 /* Lets any lane go on that the round has left, or begins another; @from comes
  * back to the scheduler if there is none, or if the block leaves. */
 void
-go_on(Place *from)
+go_on(RaEmuPlace *from)
 {
-  if (block->at_work->n_ready == 0 && (leaves() || !begin_round())) {
-    switch_to(from, &scheduler);
-    return;
-  }
   Warp *warp = block->at_work;
-  unsigned pick = draw_of(warp->n_ready);
 
-  running = warp->ready[pick];
-  warp->ready[pick] = warp->ready[--warp->n_ready];
-  threadIdx = running->at;
-  switch_to(from, &running->place);
+  if (warp->n_ready == 0) {
+    if (leaves() || !begin_round()) {
+      ra_emu_switch_to(from, &scheduler);
+      return;
+    }
+    warp = block->at_work;
+  }
+  running = &warp->lanes[warp->ready[--warp->n_ready]];
+  threadIdx.x = running->t;
+  if (warp->n_ready > 0)
+    ra_emu_expect(&warp->lanes[warp->ready[warp->n_ready - 1]].place);
+  ra_emu_switch_to(from, &running->place);
 }
 
-/* Lets the warp of thread @t go on once all its lanes have met. */
+/* Lets the warp of @f go on once all its lanes have met. */
 void
-release_warp(unsigned t)
+release_warp(const Fiber *f, const char *what)
 {
-  const auto &fibers = seats[ra_emu_seat].fibers;
-  unsigned first = t / LANES * LANES;
-  Warp *warp = &block->warps[t / LANES];
+  Warp *warp = f->warp;
 
   if (warp->n_done > 0)
-    die(fibers[t]->what, "a lane of the warp has ended");
+    die(what, "a lane of the warp has ended");
+  if (warp->n_here == 0)
+    warp->what = what;
+  else if (warp->what != what && strcmp(warp->what, what) != 0)
+    die(what, "another lane of the warp is elsewhere");
   if (++warp->n_here < LANES)
     return;
   warp->n_here = 0;
-  for (unsigned i = first; i < first + LANES; i++) {
-    if (fibers[i]->what != fibers[t]->what &&
-        strcmp(fibers[i]->what, fibers[t]->what) != 0)
-      die(fibers[t]->what, "another lane of the warp is elsewhere");
-    make_ready(fibers[i].get());
-  }
+  make_all_ready(warp);
 }
 
 void
@@ -314,18 +297,8 @@ release_block()
   if (++block->n_here < block->n_threads)
     return;
   block->n_here = 0;
-  for (unsigned i = 0; i < block->n_threads; i++)
-    make_ready(seats[ra_emu_seat].fibers[i].get());
-}
-
-/* A fiber of jumps comes here once to be known, and back to run. */
-void run_entries();
-
-void
-begin_fiber()
-{
-  switch_to(&running->place, &scheduler);
-  run_entries();
+  for (unsigned i = 0; i < block->n_warps; i++)
+    make_all_ready(&block->warps[i]);
 }
 
 /* Kernel after kernel: a fiber that has ended one waits for the next. */
@@ -343,60 +316,37 @@ run_entries()
         if (!group.empty())
           die("cp.async", "a thread ended with a copy that nobody waited for");
     ra_emu_async_thread_end();
-    running->state = DONE;
     block->n_done++;
-    block->warps[running->at.x / LANES].n_done++;
+    running->warp->n_done++;
     go_on(&running->place);
   }
 }
 
 void
-wait(State state, const char *what)
+wait(Why why, const char *what)
 {
   Fiber *me = running;
 
-  me->state = state;
-  me->what = what;
-  if (state == AT_WARP)
-    release_warp(me->at.x);
-  else if (state == AT_BLOCK)
+  if (why == AT_WARP)
+    release_warp(me, what);
+  else if (why == AT_BLOCK)
     release_block();
-  else if (state == AT_TURN)
+  else if (why == AT_TURN)
     block->at_turn.push_back(me);
-  else if (state == RUNNABLE)
+  else if (why == RESTS)
     make_ready(me);
   go_on(&me->place);
 }
 
-/* Where a new fiber begins.  Stacks stand at multiples of a power of two, where
- * what all of them have at the same depth would share few sets of a cache (64
- * of 64 bytes in 4 KiB): each begins some lines below the one before. */
-RA_OWN_JUMPS void
-make_place(Fiber *f)
-{
-  ucontext_t context;
-
-  f->stack = mmap(nullptr, STACK_BYTES, PROT_READ | PROT_WRITE,
-                  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (f->stack == MAP_FAILED)
-    die("memory", "there is no more for stacks");
-  getcontext(&context);
-  context.uc_stack.ss_sp = f->stack;
-  context.uc_stack.ss_size = STACK_BYTES - f->at.x % SHIFTS * SHIFT_BYTES;
-  context.uc_link = nullptr;
-  makecontext(&context, begin_fiber, 0);
-  running = f;
-  if (RA_SET_PLACE(&scheduler) == 0)
-    setcontext(&context);
-}
-
 void
-start(Fiber *f)
+start(Fiber *f, unsigned t, Warp *warp)
 {
-  if (!f->stack)
-    make_place(f);
-  make_ready(f);
+  f->t = t;
+  f->warp = warp;
   f->n_met = 0;
+  if (!f->has_stack && !ra_emu_make_place(&f->place, t, run_entries))
+    die("memory", "there is no more for stacks");
+  f->has_stack = true;
   if (f->copies.size() != 1) /* its own end has emptied it */
     f->copies.resize(1);
 }
@@ -405,33 +355,43 @@ void
 sit_down(unsigned seat)
 {
   ra_emu_seat = seat;
-  block = seats[seat].block.get();
+  block = &seats[seat].block;
   blockIdx = block->at;
 }
 
 void
 begin_block(unsigned seat, dim3 at, dim3 shape, size_t n_dynamic)
 {
-  auto &fibers = seats[seat].fibers;
+  std::unique_ptr<Fiber[]> &fibers = seats[seat].fibers;
   unsigned n = shape.x * shape.y * shape.z;
 
   if (n == 0 || n % LANES != 0 || shape.y * shape.z != 1)
     die("launch", "blocks are one row of whole warps here");
-  seats[seat].block = std::make_unique<Block>();
-  seats[seat].block->at = at;
+  if (!fibers)
+    fibers = std::make_unique<Fiber[]>(MOST_THREADS);
+  seats[seat].block.at = at;
   sit_down(seat);
-  block->warps.resize(n / LANES);
+  block->runs = true;
+  block->n_warps = n / LANES;
+  if (block->warps.size() < block->n_warps)
+    block->warps.resize(block->n_warps);
   block->n_threads = n;
+  block->n_here = block->n_done = 0;
+  block->at_work = nullptr;
+  block->rests = false;
   block->n_dynamic = n_dynamic;
   block->dynamic.reset(poisoned(WINDOW_BYTES + n_dynamic, WINDOW_ALIGN));
   if (ra_emu_watch)
     ra_emu_watch->shared(ra_emu_dynamic(), n_dynamic);
   ra_emu_async_begin(n);
-  while (fibers.size() < n)
-    fibers.push_back(std::make_unique<Fiber>());
-  for (unsigned i = 0; i < n; i++) {
-    fibers[i]->at = dim3(i);
-    start(fibers[i].get());
+  for (unsigned w = 0; w < block->n_warps; w++) {
+    Warp *warp = &block->warps[w];
+
+    warp->lanes = &fibers[w * LANES];
+    warp->n_here = warp->n_done = warp->multiplied = 0;
+    for (unsigned i = 0; i < LANES; i++)
+      start(&warp->lanes[i], w * LANES + i, warp);
+    make_all_ready(warp);
   }
 }
 
@@ -442,8 +402,10 @@ end_block()
   if (ra_emu_watch)
     ra_emu_watch->block_done();
   ra_emu_refuse_block_done();
+  block->shared.clear();
+  block->dynamic.reset();
+  block->runs = false;
   block = nullptr;
-  seats[ra_emu_seat].block.reset();
 }
 
 /* A seat of those whose blocks run and are not stuck; die if there is none. */
@@ -453,7 +415,7 @@ draw_seat()
   unsigned which[RA_EMU_SEATS], n = 0;
 
   for (unsigned i = 0; i < RA_EMU_SEATS; i++)
-    if (seats[i].block && !seats[i].is_stuck)
+    if (seats[i].block.runs && !seats[i].is_stuck)
       which[n++] = i;
   if (n == 0)
     die("deadlock", "no thread can go on");
@@ -483,6 +445,26 @@ run_some()
   return false;
 }
 
+/* The running lane's slot of its warp's next meeting. */
+inline unsigned char *
+slot_of_mine(void)
+{
+  return running->warp->slots[running->n_met % 2] +
+         running->t % LANES * SLOT_BYTES;
+}
+
+/* Meets the other lanes; all slots. */
+inline const unsigned char *
+meet(const char *what, const void *mine)
+{
+  const unsigned char *slots = running->warp->slots[running->n_met++ % 2];
+
+  if (ra_emu_watch)
+    ra_emu_watch->meet(what, mine);
+  wait(AT_WARP, what);
+  return slots;
+}
+
 /* The usual sizes without a call. */
 inline void
 copy_words(void *to, const void *from, size_t n_bytes)
@@ -493,10 +475,18 @@ copy_words(void *to, const void *from, size_t n_bytes)
     memcpy(to, from, 8);
   else if (n_bytes == 16)
     memcpy(to, from, 16);
-  else if (n_bytes == 40)
-    memcpy(to, from, 40);
   else
     memcpy(to, from, n_bytes);
+}
+
+/* The pairs of bf16 of a register, in fp32. */
+inline void
+widen_pair(uint32_t two, float *low, float *high)
+{
+  uint32_t bits[2] = {two << 16, two & 0xffff0000u};
+
+  memcpy(low, &bits[0], 4);
+  memcpy(high, &bits[1], 4);
 }
 
 /* d + a b of a warp from what its lanes have met with; each sum in the order of
@@ -504,32 +494,40 @@ copy_words(void *to, const void *from, size_t n_bytes)
 RA_CPU_KERNEL void
 multiply(const unsigned char *all, float (*out)[4])
 {
-  enum { M = 16, N = 8, K = 16 };
-  float a[M][K], b[K][N], d[M][N];
+  enum { M = 16, N = 8, K = 16, AT_ONCE = 4 };
+  typedef float Row __attribute__((vector_size(N * sizeof(float))));
+  float a[M][K];
+  alignas(N * sizeof(float)) float b[K][N], d[M][N];
 
   for (unsigned lane = 0; lane < LANES; lane++) {
     unsigned g = lane / 4, t = 2 * (lane % 4);
-    uint16_t two[6][2];
-    float four[4];
+    uint32_t two[6];
 
     memcpy(two, all + SLOT_BYTES * lane, sizeof two);
-    memcpy(four, all + SLOT_BYTES * lane + sizeof two, sizeof four);
-    for (unsigned i = 0; i < 2; i++) {
-      for (unsigned r = 0; r < 4; r++)
-        a[g + 8 * (r % 2)][t + 8 * (r / 2) + i] = ra_bf16_to_f32(two[r][i]);
-      for (unsigned r = 0; r < 2; r++)
-        b[t + 8 * r + i][g] = ra_bf16_to_f32(two[4 + r][i]);
+    memcpy(&d[g][t], all + SLOT_BYTES * lane + sizeof two, 8);
+    memcpy(&d[g + 8][t], all + SLOT_BYTES * lane + sizeof two + 8, 8);
+    for (unsigned r = 0; r < 4; r++) {
+      float *pair = &a[g + 8 * (r % 2)][t + 8 * (r / 2)];
+
+      widen_pair(two[r], pair, pair + 1);
     }
-    for (unsigned i = 0; i < 4; i++)
-      d[g + 8 * (i / 2)][t + i % 2] = four[i];
+    widen_pair(two[4], &b[t][g], &b[t + 1][g]);
+    widen_pair(two[5], &b[t + 8][g], &b[t + 9][g]);
   }
-  for (unsigned m = 0; m < M; m++)
+  for (unsigned m = 0; m < M; m += AT_ONCE) {
+    Row *out_rows = reinterpret_cast<Row *>(d[m]), sums[AT_ONCE];
+
+    for (unsigned i = 0; i < AT_ONCE; i++)
+      sums[i] = out_rows[i];
     for (unsigned k = 0; k < K; k++)
-      for (unsigned n = 0; n < N; n++)
-        d[m][n] += a[m][k] * b[k][n];
+      for (unsigned i = 0; i < AT_ONCE; i++)
+        sums[i] += a[m + i][k] * *reinterpret_cast<const Row *>(b[k]);
+    for (unsigned i = 0; i < AT_ONCE; i++)
+      out_rows[i] = sums[i];
+  }
   for (unsigned lane = 0; lane < LANES; lane++)
-    for (unsigned i = 0; i < 4; i++)
-      out[lane][i] = d[lane / 4 + 8 * (i / 2)][2 * (lane % 4) + i % 2];
+    for (unsigned i = 0; i < 2; i++)
+      memcpy(&out[lane][2 * i], &d[lane / 4 + 8 * i][2 * (lane % 4)], 8);
 }
 
 } // namespace
@@ -537,18 +535,19 @@ multiply(const unsigned char *all, float (*out)[4])
 void
 ra_emu_mma(float d[4], const uint32_t a[4], uint32_t b0, uint32_t b1)
 {
-  uint32_t mine[10] = {a[0], a[1], a[2], a[3], b0, b1};
-  unsigned t = running->at.x, number;
+  unsigned char *mine = slot_of_mine();
 
-  memcpy(mine + 6, d, 4 * sizeof *d);
-  const unsigned char *all = ra_emu_meet("mma", mine, sizeof mine);
-  Warp *warp = &block->warps[t / LANES];
+  memcpy(mine, a, 4 * sizeof *a);
+  memcpy(mine + 16, &b0, sizeof b0);
+  memcpy(mine + 20, &b1, sizeof b1);
+  memcpy(mine + 24, d, 4 * sizeof *d);
+  const unsigned char *all = meet("mma", mine);
+  Warp *warp = running->warp;
 
-  number = running->n_met;
-  if (warp->multiplied != number)
+  if (warp->multiplied != running->n_met)
     multiply(all, warp->products);
-  warp->multiplied = number;
-  memcpy(d, warp->products[t % LANES], 4 * sizeof *d);
+  warp->multiplied = running->n_met;
+  memcpy(d, warp->products[running->t % LANES], 4 * sizeof *d);
 }
 
 void
@@ -571,6 +570,7 @@ ra_emu_launch(const void *address, dim3 grid, dim3 shape, size_t n_dynamic,
   ra_emu_enter();
   ra_emu_refuse_launch(address, grid, shape, n_dynamic);
   gridDim = grid;
+  threadIdx = dim3(0, 0, 0);
   blockDim = shape;
   entry = &kernel;
   overlaps = kernel_overlaps;
@@ -580,7 +580,7 @@ ra_emu_launch(const void *address, dim3 grid, dim3 shape, size_t n_dynamic,
   unsigned n_seats = ra_emu_watch ? 1 : 1 + draw_of(RA_EMU_SEATS), n_seated = 0;
   for (unsigned left = n; left > 0 || n_seated > 0;) {
     for (unsigned seat = 0; seat < n_seats && left > 0; seat++)
-      if (!seats[seat].block) {
+      if (!seats[seat].block.runs) {
         unsigned pick = (unsigned)(draw() % left), b = order[pick];
 
         order[pick] = order[--left];
@@ -650,14 +650,14 @@ ra_emu_sleep(const char *what)
 void
 ra_emu_wake(unsigned thread)
 {
-  make_ready(seats[ra_emu_seat].fibers[thread].get());
+  make_ready(&seats[ra_emu_seat].fibers[thread]);
 }
 
 void
 ra_emu_rest(void)
 {
   block->rests = true;
-  wait(RUNNABLE, "rest");
+  wait(RESTS, "rest");
 }
 
 void
@@ -679,17 +679,10 @@ ra_emu_window(void)
 const unsigned char *
 ra_emu_meet(const char *what, const void *mine, size_t n_bytes)
 {
-  unsigned t = running->at.x;
-  Warp *warp = &block->warps[t / LANES];
-  unsigned char *slots = warp->slots[running->n_met++ % 2];
-
-  if (ra_emu_watch)
-    ra_emu_watch->meet(what, mine);
   if (n_bytes > SLOT_BYTES)
     die(what, "more bytes than a slot has");
-  copy_words(slots + t % LANES * SLOT_BYTES, mine, n_bytes);
-  wait(AT_WARP, what);
-  return slots;
+  copy_words(slot_of_mine(), mine, n_bytes);
+  return meet(what, mine);
 }
 
 void

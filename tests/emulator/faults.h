@@ -42,6 +42,7 @@ typedef enum {
   EMU_NO_WGMMA_WAIT,
   EMU_TOUCHED_RESULT,
   EMU_EARLY_STORE,
+  EMU_LONE_COMMIT, /* one lane ends a group more than the others */
   EMU_N_FAULTS
 } EmuHopperFault;
 

@@ -7,6 +7,7 @@
 #include "exec/backend/cuda_device.h"
 #include "exec/backend/cuda_gemm.h"
 #include "kernels/cpu/bf16.h"
+#include "kernels/cpu/cpu.h"
 #include "tests/emulator/gemm.h"
 #include "tests/emulator/graph.h"
 #include "tests/emulator/memory.h"
@@ -65,30 +66,44 @@ ra_cuda_gemm_free(RaCudaGemm *gemm)
   g_free(gemm);
 }
 
-/* (transfer full): a factor in fp32, @rows x @cols; @plain: as it stands, else
- * columns first. */
+enum { WIDE = 16 }; /* columns at once */
+
+static gsize
+padded(gsize cols)
+{
+  return (cols + WIDE - 1) / WIDE * WIDE;
+}
+
+/* (transfer full): a factor in fp32, @rows x padded(@cols), with zeroes;
+ * @plain: as it stands, else columns first. */
 static float *
 factor(const uint16_t *x, gsize rows, gsize cols, gsize stride, gboolean plain)
 {
-  float *out = g_new(float, rows *cols + 1);
+  gsize wide = padded(cols);
+  float *out = g_new0(float, rows *wide + 1);
 
   for (gsize i = 0; i < rows; i++)
     for (gsize j = 0; j < cols; j++)
-      out[i * cols + j] =
+      out[i * wide + j] =
           ra_bf16_to_f32(x[plain ? i * stride + j : j * stride + i]);
   return out;
 }
 
-/* sums (n): row @a (k) times @b (k x n), each in the order of k. */
-static void
-multiply_row(gsize k, gsize n, const float *a, const float *restrict b,
+/* sums (padded(n)): row @a (k) times @b, each in the order of k. */
+RA_CPU_KERNEL static void
+multiply_row(gsize k, gsize n, const float *restrict a, const float *restrict b,
              float *restrict sums)
 {
-  for (gsize j = 0; j < n; j++)
-    sums[j] = 0;
-  for (gsize i = 0; i < k; i++)
-    for (gsize j = 0; j < n; j++)
-      sums[j] += a[i] * b[i * n + j];
+  gsize wide = padded(n);
+
+  for (gsize j = 0; j < wide; j += WIDE) {
+    float some[WIDE] = {0};
+
+    for (gsize i = 0; i < k; i++)
+      for (gsize c = 0; c < WIDE; c++)
+        some[c] += a[i] * b[i * wide + j + c];
+    memcpy(sums + j, some, sizeof some);
+  }
 }
 
 /* sums (m) of the rows of @a. */
@@ -131,11 +146,11 @@ multiply(const void *data)
   ra_emu_enter();
   x = factor(a, p->m, p->k, p->lda, p->order_a == RA_CPU_PLAIN);
   y = factor(b, p->k, p->n, p->ldb, p->order_b == RA_CPU_PLAIN);
-  sums = g_new(float, p->n + 1);
+  sums = g_new(float, padded(p->n));
   if (p->bias == RA_CUDA_BIAS_GRADIENT)
     store_row_sums(p, a, bias);
   for (gsize i = 0; i < p->m; i++) {
-    multiply_row(p->k, p->n, x + i * p->k, y, sums);
+    multiply_row(p->k, p->n, x + i * padded(p->k), y, sums);
     for (gsize j = 0; j < p->n; j++) {
       float sum = sums[j] + (added ? ra_bf16_to_f32(added[j]) : 0);
 

@@ -58,6 +58,8 @@ products_kernel(const __grid_constant__ Maps maps, const uint16_t *a,
   for (int step = 0; step < K / 16; step++)
     ra_wgmma(scores, from_a + 2 * step, from_b + 2 * step, step > 0);
   ra_wgmma_commit();
+  if (fault == EMU_LONE_COMMIT && threadIdx.x == RA_WARP + 5)
+    ra_wgmma_commit();
   if (fault == EMU_TOUCHED_RESULT)
     scores[0][0] = 0.0f;
   if (fault == EMU_EARLY_STORE && threadIdx.x == 0)

@@ -13,6 +13,7 @@ tests_emulator_libemulated_a_SOURCES += %D%/cuda_runtime_api.h
 tests_emulator_libemulated_a_SOURCES += %D%/emulator.cc
 tests_emulator_libemulated_a_SOURCES += %D%/async.cc
 tests_emulator_libemulated_a_SOURCES += %D%/faults.cc %D%/faults.h
+tests_emulator_libemulated_a_SOURCES += %D%/fiber.cc %D%/fiber.h
 tests_emulator_libemulated_a_SOURCES += %D%/gemm.c %D%/gemm.h
 tests_emulator_libemulated_a_SOURCES += %D%/graph.cc %D%/graph.h
 tests_emulator_libemulated_a_SOURCES += %D%/refuse.cc %D%/refuse.h

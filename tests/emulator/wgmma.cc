@@ -1,6 +1,7 @@
 /* Asynchronous matrix multiplications of a warpgroup: hopper.h. */
 #include "config.h"
 
+#include <memory>
 #include <string.h>
 #include <vector>
 
@@ -12,9 +13,12 @@
 namespace
 {
 
-enum { LANES = 32, GROUP = 128, K = 16, MOST_N = 256 };
+enum { LANES = 32, GROUP = 128, K = 16, ROWS = 16, MOST_N = 256 };
 enum { CHUNK = 8 }; /* numbers of 16 bytes, which no pattern cuts */
-enum { QUADS = MOST_N / 4, WIDE = 16 }; /* columns of a lane; of a vector */
+enum { WIDE = 16, AT_ONCE = 4 }; /* columns of a vector; rows with one load */
+enum { STRIDE = MOST_N + WIDE }; /* of rows, not all in one set of a cache */
+enum { MOST_CHUNKS = MOST_N * K / CHUNK };
+enum { AHEAD = 4 }; /* products of a warpgroup of which one warp has begun */
 
 typedef float Vector __attribute__((vector_size(WIDE * sizeof(float))));
 
@@ -24,49 +28,84 @@ struct Place {
   uint32_t width;                  /* bytes of a row of the pattern */
 };
 
+/* Chunks of a factor in shared memory, as a product reads them. */
+struct Reading {
+  uint32_t n = 0; /* chunks */
+  uint32_t at[MOST_CHUNKS];
+  uint16_t chunks[MOST_CHUNKS][CHUNK];
+};
+
 struct Product {
-  float *d;
-  unsigned n;
+  unsigned result;   /* of the lane's */
   const uint32_t *a; /* NULL: of shared memory */
   uint32_t a_was[4];
-  Place place_a, place_b;
-  bool by_rows;
-  uint64_t hash;  /* of what it read of shared memory */
   uint64_t group; /* of its lane, from 0 */
 };
 
-/* Numbers of a product that is not done. */
 struct Result {
   float *d; /* NULL: nothing */
-  float made[MOST_N / 2];
+  unsigned n;
 };
 
 struct Lane {
-  std::vector<Product> products; /* that are not done, in order */
-  std::vector<Result> results;
+  std::vector<Product> products;        /* that are not done, in order */
+  std::vector<Result> results;          /* those of a warp have one place */
   uint64_t n_committed = 0, n_done = 0; /* groups */
   bool fenced = false;
   uint64_t n_begun = 0;
+  uint64_t way = 0; /* fences and commits, which all lanes of a warp pass */
 };
 
-/* Factors that the lanes of a warp read, made by the first of them. */
-struct Factors {
-  uint64_t number = 0; /* of the warp's products, from 1 */
-  uint64_t hash;
-  float a[64][K];
-  /* Lane l has columns 8 g + 2 (l % 4) + {0, 1}: at 2 g + {0, 1} of l % 4. */
-  alignas(Vector) float b[4][K][QUADS];
+/* Numbers of a warp's products that are not done. */
+struct Sums {
+  alignas(WIDE * sizeof(float)) float x[ROWS][STRIDE] = {};
 };
 
-/* The same as they are in shared memory. */
-struct Halves {
-  uint16_t a[64][K], b[MOST_N][K];
+struct Both {
+  Reading a, b;
 };
 
-/* One for each block that runs. */
-std::vector<Lane> lanes_of[RA_EMU_SEATS];
-std::vector<Factors> factors_of[RA_EMU_SEATS]; /* of each warp */
+struct Warp {
+  uint64_t number = 0;                     /* of its last product, from 1 */
+  std::vector<std::unique_ptr<Sums>> sums; /* by result */
+  std::vector<std::unique_ptr<Both>> read; /* of products that are not done */
+  std::vector<std::unique_ptr<Both>> spare;
+};
+
+/* The second factor of a product, which the warps of a group all read. */
+struct Factor {
+  bool by_rows = false;
+  Reading read;
+  alignas(WIDE * sizeof(float)) float x[K][STRIDE] = {};
+};
+
+/* Those of a block. */
+struct Machine {
+  std::vector<Lane> lanes;
+  std::vector<Warp> warps;
+  std::vector<std::unique_ptr<Factor>> factors; /* AHEAD of each group */
+};
+
+Machine machines[RA_EMU_SEATS];
 uint64_t n_multiplied;
+
+Machine *
+here()
+{
+  return &machines[ra_emu_seat];
+}
+
+Lane *
+this_lane()
+{
+  return &here()->lanes[threadIdx.x];
+}
+
+Warp *
+this_warp()
+{
+  return &here()->warps[threadIdx.x / LANES];
+}
 
 Place
 place_of(uint64_t d)
@@ -83,7 +122,7 @@ place_of(uint64_t d)
  * layouts): cores of 8 rows of 16 bytes; with a swizzle, rows of its width, in
  * which the chunk's number is that of the row's address, by its exclusive or.
  */
-uint32_t
+inline uint32_t
 place(const Place &p, uint32_t r, uint32_t k, bool by_rows)
 {
   uint32_t wide = p.width / 2, at = p.begin;
@@ -100,101 +139,139 @@ place(const Place &p, uint32_t r, uint32_t k, bool by_rows)
   return at ^ (at >> 7 & (p.width / 16 - 1)) << 4;
 }
 
-/* @n rows of a factor, chunk by chunk: eight of a row, or of a column, follow
- * one another. */
+/* @n rows of a factor, chunk by chunk: eight of a row, the rows one after the
+ * other, or with @by_rows eight of a column, column after column. */
 void
-read_halves(const Place &p, uint32_t n, bool by_rows, uint16_t (*out)[K])
+read_factor(const Place &p, uint32_t n, bool by_rows, Reading *out)
 {
   RaEmuWindow window = ra_emu_window();
-  uint32_t down = by_rows ? CHUNK : 1, right = by_rows ? 1 : CHUNK;
+  uint32_t i = 0;
 
-  for (uint32_t r = 0; r < n; r += down)
-    for (uint32_t k = 0; k < K; k += right) {
-      uint32_t at = place(p, r, k, by_rows);
-      uint16_t chunk[CHUNK];
+  if (by_rows)
+    for (uint32_t r = 0; r < n; r += CHUNK)
+      for (uint32_t k = 0; k < K; k++)
+        out->at[i++] = place(p, r, k, true);
+  else
+    for (uint32_t r = 0; r < n; r++)
+      for (uint32_t k = 0; k < K; k += CHUNK)
+        out->at[i++] = place(p, r, k, false);
+  out->n = i;
+  for (i = 0; i < out->n; i++) {
+    uint32_t at = out->at[i];
 
-      if (at < window.begin || at + sizeof chunk > window.end)
-        ra_emu_die("wgmma", "a descriptor leaves the block's shared memory");
-      memcpy(chunk, window.base + at, sizeof chunk);
-      for (uint32_t i = 0; i < CHUNK; i++)
-        out[by_rows ? r + i : r][by_rows ? k : k + i] = chunk[i];
-    }
-}
-
-/* FNV-1a, eight bytes at a time, of @n rows. */
-uint64_t
-hash_of(const uint16_t (*x)[K], uint32_t n, uint64_t hash)
-{
-  for (uint32_t r = 0; r < n; r++)
-    for (uint32_t k = 0; k < K; k += 4) {
-      uint64_t value;
-
-      memcpy(&value, &x[r][k], sizeof value);
-      hash = (hash ^ value) * UINT64_C(0x100000001b3);
-    }
-  return hash;
-}
-
-/* Returns: the hash of what @p reads of shared memory, which is left in @h. */
-uint64_t
-read_product(const Product &p, Halves *h)
-{
-  uint64_t hash = UINT64_C(0xcbf29ce484222325);
-
-  if (!p.a) {
-    read_halves(p.place_a, 64, p.by_rows, h->a);
-    hash = hash_of(h->a, 64, hash);
+    if (at < window.begin || at + sizeof *out->chunks > window.end)
+      ra_emu_die("wgmma", "a descriptor leaves the block's shared memory");
+    memcpy(out->chunks[i], window.base + at, sizeof *out->chunks);
   }
-  read_halves(p.place_b, p.n, p.by_rows, h->b);
-  return hash_of(h->b, p.n, hash);
 }
 
-void
-read_factors(const Product &p, uint64_t number, Factors *f)
+/* TRUE if what has been read is there no longer. */
+bool
+has_changed(const Reading &r)
 {
-  Halves h;
+  const unsigned char *base = ra_emu_window().base;
+  uint64_t all = 0;
 
-  f->number = number;
-  f->hash = read_product(p, &h);
-  for (unsigned r = 0; r < 64 && !p.a; r++)
-    for (unsigned k = 0; k < K; k++)
-      f->a[r][k] = ra_bf16_to_f32(h.a[r][k]);
-  for (unsigned c = 0; c < p.n; c++)
-    for (unsigned k = 0; k < K; k++)
-      f->b[c % 8 / 2][k][c / 8 * 2 + c % 2] = ra_bf16_to_f32(h.b[c][k]);
+  for (uint32_t i = 0; i < r.n; i++) {
+    uint64_t now[2], was[2];
+
+    memcpy(now, base + r.at[i], sizeof now);
+    memcpy(was, r.chunks[i], sizeof was);
+    all |= (now[0] ^ was[0]) | (now[1] ^ was[1]);
+  }
+  return all != 0;
 }
 
-/* The rows of a lane's results out of its neighbours' registers. */
+/* In fp32, the second factor's: x[k][r] of element @k of column @r. */
 void
-read_registers(float rows[2][K], const unsigned char *all, unsigned lane)
+widen(const Reading &r, bool by_rows, float (*x)[STRIDE])
 {
-  for (unsigned half = 0; half < 2; half++)
-    for (unsigned k = 0; k < K; k++) {
-      unsigned of = lane / 4 * 4 + k % 8 / 2;
+  if (by_rows)
+    for (uint32_t i = 0; i < r.n; i++)
+      for (uint32_t j = 0; j < CHUNK; j++)
+        x[i % K][i / K * CHUNK + j] = ra_bf16_to_f32(r.chunks[i][j]);
+  else
+    for (uint32_t i = 0; i < r.n; i++)
+      for (uint32_t j = 0; j < CHUNK; j++)
+        x[i % 2 * CHUNK + j][i / 2] = ra_bf16_to_f32(r.chunks[i][j]);
+}
+
+/* The second factor of product @number of this warpgroup: the warps of a group
+ * find what the first of them has made of the same numbers. */
+const Factor *
+factor_of(const Reading &read, uint64_t number, bool by_rows)
+{
+  auto &factors = here()->factors;
+  size_t at = threadIdx.x / GROUP * AHEAD + number % AHEAD;
+
+  if (factors.size() <= at)
+    factors.resize(at + 1);
+  if (!factors[at])
+    factors[at] = std::make_unique<Factor>();
+  Factor *f = factors[at].get();
+
+  if (f->by_rows == by_rows && f->read.n == read.n &&
+      memcmp(f->read.chunks, read.chunks, read.n * sizeof *read.chunks) == 0)
+    return f;
+  f->by_rows = by_rows;
+  f->read.n = read.n;
+  memcpy(f->read.chunks, read.chunks, read.n * sizeof *read.chunks);
+  widen(read, by_rows, f->x);
+  return f;
+}
+
+/* The warp's rows of a factor in registers, from what its lanes have met with:
+ * ra_mma()'s fragments (kernels/device.cuh). */
+void
+read_registers(float rows[ROWS][K], const unsigned char *all)
+{
+  for (unsigned lane = 0; lane < LANES; lane++)
+    for (unsigned i = 0; i < 8; i++) {
       uint16_t x;
 
-      memcpy(&x, all + 64 * of + 4 * (half + 2 * (k / 8)) + 2 * (k % 2), 2);
-      rows[half][k] = ra_bf16_to_f32(x);
+      memcpy(&x, all + 64 * lane + 32 + 2 * i, 2);
+      rows[lane / 4 + i / 2 % 2 * 8][lane % 4 * 2 + i % 2 + i / 4 * 8] =
+          ra_bf16_to_f32(x);
     }
 }
 
-/* Half of a lane's results, which are pairs of every second pair of @out: each
- * sum in the order of k. */
-RA_CPU_KERNEL void
-add_product(const float x[K], const float (*y)[QUADS], unsigned n, bool adds,
-            float *out)
+/* The same of one in shared memory, of which a warp has every fourth part. */
+void
+read_rows(float rows[ROWS][K], const Reading &read, bool by_rows)
 {
-  for (unsigned at = 0; at < n / 4; at += WIDE) {
-    unsigned left = n / 4 - at, n_here = left > WIDE ? (unsigned)WIDE : left;
-    Vector sum = {};
+  unsigned first = threadIdx.x % GROUP / LANES * ROWS;
 
-    for (unsigned i = 0; i < n_here && adds; i++)
-      sum[i] = out[(at + i) / 2 * 4 + i % 2];
-    for (unsigned k = 0; k < K; k++)
-      sum += x[k] * *reinterpret_cast<const Vector *>(&y[k][at]);
-    for (unsigned i = 0; i < n_here; i++)
-      out[(at + i) / 2 * 4 + i % 2] = sum[i];
-  }
+  for (unsigned row = 0; row < ROWS; row++)
+    for (unsigned k = 0; k < K; k++) {
+      unsigned r = first + row;
+
+      rows[row][k] =
+          ra_bf16_to_f32(by_rows ? read.chunks[r / CHUNK * K + k][r % CHUNK]
+                                 : read.chunks[r * 2 + k / CHUNK][k % CHUNK]);
+    }
+}
+
+/* A warp's part of a product, each sum in the order of k. */
+RA_CPU_KERNEL void
+add_product(const float (*rows)[K], const float (*y)[STRIDE], unsigned n,
+            bool adds, float (*out)[STRIDE])
+{
+  for (unsigned row = 0; row < ROWS; row += AT_ONCE)
+    for (unsigned at = 0; at < n; at += WIDE) {
+      Vector sums[AT_ONCE];
+
+      for (unsigned i = 0; i < AT_ONCE; i++)
+        sums[i] =
+            adds ? *reinterpret_cast<Vector *>(&out[row + i][at]) : Vector{};
+      for (unsigned k = 0; k < K; k++) {
+        Vector right = *reinterpret_cast<const Vector *>(&y[k][at]);
+
+        for (unsigned i = 0; i < AT_ONCE; i++)
+          sums[i] += rows[row + i][k] * right;
+      }
+      for (unsigned i = 0; i < AT_ONCE; i++)
+        *reinterpret_cast<Vector *>(&out[row + i][at]) = sums[i];
+    }
 }
 
 bool
@@ -214,43 +291,90 @@ is_poison(const float *d, unsigned n)
 void
 check_done(const Product &p)
 {
-  Halves h;
+  Warp *warp = this_warp();
 
   if (p.a && memcmp(p.a, p.a_was, sizeof p.a_was) != 0)
     ra_emu_die("wgmma", "registers of a product that runs were written");
-  if (threadIdx.x % LANES == 0 && read_product(p, &h) != p.hash)
+  if (threadIdx.x % LANES != 0)
+    return;
+  if (has_changed(warp->read[0]->a) || has_changed(warp->read[0]->b))
     ra_emu_die("wgmma", "shared memory of a product that runs was written");
+  warp->spare.push_back(std::move(warp->read[0]));
+  warp->read.erase(warp->read.begin());
 }
 
 bool
-is_pending(const Lane &lane, size_t from, const float *d)
+is_pending(const Lane &lane, size_t from, unsigned result)
 {
   for (size_t i = from; i < lane.products.size(); i++)
-    if (lane.products[i].d == d)
+    if (lane.products[i].result == result)
       return true;
   return false;
 }
 
-/* The result of @d; @begin: a new one if it has none. */
-Result *
-result_of(Lane *lane, float *d, unsigned n, bool begin)
+/* This lane's numbers of a result, pairs of columns of two rows; between its
+ * registers and the warp's. */
+void
+move_pairs(float *d, Sums *sums, unsigned n, bool to_registers)
 {
-  Result *unused = nullptr;
+  unsigned lane = threadIdx.x % LANES;
 
-  for (Result &r : lane->results) {
-    if (r.d == d)
-      return &r;
-    unused = r.d ? unused : &r;
+  for (unsigned i = 0; i < n / 4; i++) {
+    float *pair = &sums->x[lane / 4 + i % 2 * 8][i / 2 * 8 + lane % 4 * 2];
+
+    if (to_registers)
+      memcpy(d + 2 * i, pair, 2 * sizeof *d);
+    else
+      memcpy(pair, d + 2 * i, 2 * sizeof *d);
   }
-  if (!begin)
-    return nullptr;
-  if (!unused) {
+}
+
+/* The number of the lane's result in @d, a new one if it has none. */
+unsigned
+result_of(Lane *lane, float *d, unsigned n, bool adds)
+{
+  Warp *warp = this_warp();
+  unsigned unused = (unsigned)lane->results.size();
+
+  for (unsigned i = 0; i < lane->results.size(); i++) {
+    if (lane->results[i].d == d)
+      return i;
+    unused = lane->results[i].d ? unused : i;
+  }
+  if (unused == lane->results.size())
     lane->results.emplace_back();
-    unused = &lane->results.back();
-  }
-  unused->d = d;
-  memcpy(unused->made, d, n / 2 * sizeof(float));
+  if (unused == warp->sums.size())
+    warp->sums.push_back(std::make_unique<Sums>());
+  lane->results[unused] = {d, n};
+  if (adds)
+    move_pairs(d, warp->sums[unused].get(), n, false);
   return unused;
+}
+
+/* Called by the first lane of a warp that goes on: the product of all. */
+void
+multiply(const unsigned char *all, uint64_t desc_a, uint64_t desc_b, unsigned n,
+         bool in_registers, bool by_rows, bool adds, Sums *sums)
+{
+  Warp *warp = this_warp();
+  std::unique_ptr<Both> read;
+  float rows[ROWS][K];
+
+  if (warp->spare.empty())
+    warp->spare.push_back(std::make_unique<Both>());
+  read = std::move(warp->spare.back());
+  warp->spare.pop_back();
+  read->a.n = 0;
+  if (in_registers) {
+    read_registers(rows, all);
+  } else {
+    read_factor(place_of(desc_a), GROUP / 2, by_rows, &read->a);
+    read_rows(rows, read->a, by_rows);
+  }
+  read_factor(place_of(desc_b), n, by_rows, &read->b);
+  add_product(rows, factor_of(read->b, warp->number, by_rows)->x, n, adds,
+              sums->x);
+  warp->read.push_back(std::move(read));
 }
 
 } // namespace
@@ -258,65 +382,76 @@ result_of(Lane *lane, float *d, unsigned n, bool begin)
 void
 ra_emu_wgmma_begin(unsigned n_threads)
 {
-  std::vector<Lane> &lanes = lanes_of[ra_emu_seat];
-  std::vector<Factors> &factors = factors_of[ra_emu_seat];
+  Machine *m = here();
 
-  if (lanes.size() < n_threads) {
-    lanes.resize(n_threads);
-    factors.resize(n_threads / LANES);
+  if (m->lanes.size() < n_threads) {
+    m->lanes.resize(n_threads);
+    m->warps.resize(n_threads / LANES);
   }
-  for (unsigned t = 0; t < n_threads; t++)
-    if (lanes[t].fenced || lanes[t].n_begun > 0 || lanes[t].n_committed > 0) {
-      lanes[t].n_committed = lanes[t].n_done = lanes[t].n_begun = 0;
-      lanes[t].fenced = false;
-      factors[t / LANES].number = 0;
+  for (unsigned t = 0; t < n_threads; t++) {
+    Lane *lane = &m->lanes[t];
+
+    if (lane->way > 0) {
+      lane->n_committed = lane->n_done = lane->n_begun = lane->way = 0;
+      lane->fenced = false;
+      m->warps[t / LANES].number = 0;
     }
+  }
 }
 
 void
 ra_emu_wgmma_thread_end(void)
 {
-  const Lane &lane = lanes_of[ra_emu_seat][threadIdx.x];
+  const Lane &lane = *this_lane();
 
   if (lane.n_committed > lane.n_done || !lane.products.empty())
     ra_emu_die("wgmma", "a thread ended with products nobody waited for");
 }
 
+/* Fences and commits do not wait for the other lanes, but all must pass them:
+ * the next product, and the wait, compare. */
 void
 ra_emu_wgmma_fence(void)
 {
-  ra_emu_meet("wgmma.fence", "", 0);
-  lanes_of[ra_emu_seat][threadIdx.x].fenced = true;
+  Lane *lane = this_lane();
+
+  lane->fenced = true;
+  lane->way = lane->way * 3 + 1;
 }
 
 void
 ra_emu_wgmma_commit(void)
 {
-  ra_emu_meet("wgmma.commit_group", "", 0);
-  lanes_of[ra_emu_seat][threadIdx.x].n_committed++;
+  Lane *lane = this_lane();
+
+  lane->n_committed++;
+  lane->way = lane->way * 3 + 2;
 }
 
 void
 ra_emu_wgmma_wait(unsigned n_left)
 {
-  Lane *lane = &lanes_of[ra_emu_seat][threadIdx.x];
+  Lane *lane = this_lane();
   size_t n = 0;
 
-  ra_emu_meet("wgmma.wait_group", "", 0);
+  const unsigned char *all =
+      ra_emu_meet("wgmma.wait_group", &lane->way, sizeof lane->way);
+  if (memcmp(all, &lane->way, sizeof lane->way) != 0)
+    ra_emu_die("wgmma", "lanes differ in their fences and groups");
   if (lane->n_committed > lane->n_done + n_left)
     lane->n_done = lane->n_committed - n_left;
   for (; n < lane->products.size(); n++) {
     const Product &p = lane->products[n];
-    Result *result = result_of(lane, p.d, p.n, false);
+    Result *result = &lane->results[p.result];
 
     if (p.group >= lane->n_done)
       break;
     check_done(p);
-    if (!result || is_pending(*lane, n + 1, p.d))
+    if (is_pending(*lane, n + 1, p.result))
       continue;
-    if (!is_poison(p.d, p.n / 2))
+    if (!is_poison(result->d, result->n / 2))
       ra_emu_die("wgmma", "results of a product that runs were written");
-    memcpy(p.d, result->made, p.n / 2 * sizeof(float));
+    move_pairs(result->d, this_warp()->sums[p.result].get(), result->n, true);
     result->d = nullptr;
   }
   lane->products.erase(lane->products.begin(),
@@ -328,46 +463,33 @@ void
 ra_emu_wgmma(float *d, unsigned n, const uint32_t *a, uint64_t desc_a,
              uint64_t desc_b, bool by_rows, bool adds)
 {
-  unsigned l = threadIdx.x % LANES;
-  Lane *lane = &lanes_of[ra_emu_seat][threadIdx.x];
-  Factors *f = &factors_of[ra_emu_seat][threadIdx.x / LANES];
-  Product p = {d,
-               n,
-               a,
-               {},
-               place_of(desc_a),
-               place_of(desc_b),
-               by_rows,
-               0,
-               lane->n_committed};
-  uint64_t given[6] = {desc_a, desc_b, n, adds, 0, 0};
-  float rows[2][K];
+  Lane *lane = this_lane();
+  Warp *warp = this_warp();
+  uint64_t given[8] = {desc_a, desc_b, n, lane->way, 0, 0, 0, 0};
+  unsigned result;
 
   if (!lane->fenced)
     ra_emu_die("wgmma", "no wgmma.fence before");
+  result = result_of(lane, d, n, adds);
   if (a)
-    memcpy(p.a_was, a, sizeof p.a_was);
-  memcpy(&given[4], p.a_was, sizeof p.a_was);
+    memcpy(&given[4], a, 4 * sizeof *a);
+  given[6] = (uint64_t)result << 1 | adds;
+  lane->products.emplace_back();
+  lane->products.back().result = result;
+  lane->products.back().a = a;
+  lane->products.back().group = lane->n_committed;
+  if (a)
+    memcpy(lane->products.back().a_was, a, 4 * sizeof *a);
   const unsigned char *all = ra_emu_meet("wgmma", given, sizeof given);
-  if (memcmp(all, given, 4 * sizeof given[0]) != 0)
+  if (memcmp(all, given, 4 * sizeof given[0]) != 0 ||
+      memcmp(all + 48, &given[6], sizeof given[6]) != 0)
     ra_emu_die("wgmma", "lanes differ in what they multiply");
-  if (f->number != ++lane->n_begun)
-    read_factors(p, lane->n_begun, f);
-  p.hash = f->hash;
-  if (a)
-    read_registers(rows, all + 32, l);
-  else
-    for (unsigned half = 0; half < 2; half++)
-      memcpy(rows[half],
-             f->a[threadIdx.x % GROUP / LANES * 16 + l / 4 + 8 * half],
-             sizeof rows[half]);
-
-  float *made = result_of(lane, d, n, true)->made;
-
-  for (unsigned half = 0; half < 2; half++)
-    add_product(rows[half], f->b[l % 4], n, adds, made + 2 * half);
+  if (warp->number != ++lane->n_begun) {
+    warp->number = lane->n_begun;
+    multiply(all, desc_a, desc_b, n, a, by_rows, adds,
+             warp->sums[result].get());
+  }
   memset(d, 0xff, n / 2 * sizeof(float));
-  lane->products.push_back(p);
   if (threadIdx.x % GROUP == 0)
     n_multiplied += (uint64_t)64 * n * K;
 }
