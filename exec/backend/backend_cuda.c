@@ -76,7 +76,7 @@ static void
 read_bytes(void *to, const void *from, gsize n_bytes)
 {
   ra_cuda_spill();
-  ra_cuda_check(ra_device_read(to, from, n_bytes), "a copy to the host");
+  ra_cuda_check_wait(ra_device_read(to, from, n_bytes), "a copy to the host");
 }
 
 static void
@@ -124,7 +124,7 @@ static void
 wait_for(void)
 {
   ra_cuda_spill();
-  ra_cuda_check(ra_device_wait(), "an op");
+  ra_cuda_check_wait(ra_device_wait(), "an op");
 }
 
 /* --- sums and copies --- */

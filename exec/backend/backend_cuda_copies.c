@@ -82,19 +82,19 @@ ra_cuda_begin_copy(void *to, const void *from, gsize n_bytes, gboolean to_host)
   RaBackendCopy *copy = g_new(RaBackendCopy, 1);
 
   *copy = (RaBackendCopy){new_event(), new_event(), new_event()};
-  ra_cuda_check(ra_device_event_record(copy->ready, NULL), "an event");
-  ra_cuda_check(ra_device_queue_follow(queue, copy->ready), "an event");
-  ra_cuda_check(ra_device_event_record(copy->begin, queue), "an event");
+  ra_cuda_check_event(ra_device_event_record(copy->ready, NULL));
+  ra_cuda_check_event(ra_device_queue_follow(queue, copy->ready));
+  ra_cuda_check_event(ra_device_event_record(copy->begin, queue));
   ra_cuda_check(ra_device_queue_copy(queue, to, from, n_bytes, to_host),
                 to_host ? "an offload" : "a reload");
-  ra_cuda_check(ra_device_event_record(copy->end, queue), "an event");
+  ra_cuda_check_event(ra_device_event_record(copy->end, queue));
   return copy;
 }
 
 void
 ra_cuda_follow_copy(RaBackendQueue queue, const RaBackendCopy *copy)
 {
-  ra_cuda_check(ra_device_queue_follow(my_queue(queue), copy->end), "an event");
+  ra_cuda_check_event(ra_device_queue_follow(my_queue(queue), copy->end));
 }
 
 /* Events are of the device's clock: an event of now says what it is on the
@@ -107,13 +107,12 @@ ra_cuda_end_copy(RaBackendCopy *copy, double *out_begin_s, double *out_end_s)
   struct timespec t;
 
   ra_cuda_check(ra_device_event_wait(copy->end), "a copy concurrent with ops");
-  ra_cuda_check(ra_device_event_record(now, made(&mine()->idle)), "an event");
-  ra_cuda_check(ra_device_event_wait(now), "an event");
+  ra_cuda_check_event(ra_device_event_record(now, made(&mine()->idle)));
+  ra_cuda_check_event(ra_device_event_wait(now));
   clock_gettime(CLOCK_MONOTONIC, &t);
   now_s = (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-  ra_cuda_check(ra_device_event_s(copy->begin, now, &since_begin_s),
-                "an event");
-  ra_cuda_check(ra_device_event_s(copy->end, now, &since_end_s), "an event");
+  ra_cuda_check_event(ra_device_event_s(copy->begin, now, &since_begin_s));
+  ra_cuda_check_event(ra_device_event_s(copy->end, now, &since_end_s));
   *out_begin_s = now_s - since_begin_s;
   *out_end_s = now_s - since_end_s;
   ra_device_event_free(now);

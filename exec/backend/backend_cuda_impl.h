@@ -80,9 +80,13 @@ void ra_cuda_follow_copy(RaBackendQueue queue, const RaBackendCopy *copy);
 void ra_cuda_end_copy(RaBackendCopy *copy, double *out_begin_s,
                       double *out_end_s);
 
-/* Checks the result @code of the call @what.  The first failure is kept, from a
- * code other than 0 or from a @line, which is owned. */
+/* Checks the result @code of the call @what, a literal.  The first failure is
+ * kept, from a code other than 0, with the ops that the thread has begun since
+ * it last waited for all of them, or from a @line, which is owned. */
 void ra_cuda_check(int code, const char *what);
+/* The same of what is no op, and of such a wait. */
+void ra_cuda_check_event(int code);
+void ra_cuda_check_wait(int code, const char *what);
 void ra_cuda_fail(char *line);
 const char *ra_cuda_failure(void);
 

@@ -13,6 +13,9 @@
 #define STAGE_BYTES ((gsize)256 << 10)
 #define STAGE_WORDS (STAGE_BYTES / sizeof(uint32_t))
 
+/* Ops that a failure names: those begun last. */
+#define N_BEGUN 32
+
 /* Pinned memory through which words go to the device: from pageable memory a
  * copy may wait for the stream inside the driver.  Halves take turns; one is
  * written again when the device has read all that it had. */
@@ -41,6 +44,8 @@ typedef struct {
   RaCudaGemm *gemm;        /* likewise */
   RaDeviceMarks *marks;
   Stage stage;
+  const char *begun[N_BEGUN]; /* names: op i is at i % N_BEGUN */
+  guint64 n_begun;            /* since the last wait for all of them */
 } Mine;
 
 struct _RaBackendGraph {
@@ -97,12 +102,49 @@ ra_cuda_fail(char *line)
     g_free(line);
 }
 
+/* A device tells of a kernel's fault when it is next asked, so the op at fault
+ * may be any that the thread, or another rank's, has not waited for. */
+static void
+fail_at(int code, const char *what)
+{
+  const Mine *m = mine();
+  guint64 first = m->n_begun > N_BEGUN ? m->n_begun - N_BEGUN : 0;
+  g_autoptr(GString) line = g_string_new(NULL);
+
+  g_string_printf(line, "%s failed on the device: %s", what,
+                  ra_device_error(code));
+  for (guint64 i = first; i < m->n_begun; i++)
+    g_string_append_printf(
+        line, "%s%s%s", i > first ? ", " : "; not waited for before: ",
+        i == first && first > 0 ? "..., " : "", m->begun[i % N_BEGUN]);
+  ra_cuda_fail(g_string_free(g_steal_pointer(&line), FALSE));
+}
+
 void
 ra_cuda_check(int code, const char *what)
 {
+  Mine *m = mine();
+
   if (code != 0)
-    ra_cuda_fail(g_strdup_printf("%s failed on the device: %s", what,
-                                 ra_device_error(code)));
+    fail_at(code, what);
+  else
+    m->begun[m->n_begun++ % N_BEGUN] = what;
+}
+
+void
+ra_cuda_check_event(int code)
+{
+  if (code != 0)
+    fail_at(code, "an event");
+}
+
+void
+ra_cuda_check_wait(int code, const char *what)
+{
+  if (code != 0)
+    fail_at(code, what);
+  else
+    mine()->n_begun = 0;
 }
 
 const char *
@@ -171,11 +213,10 @@ staged(Stage *s, gsize n_bytes, const uint32_t *numbers)
   if (!stage_open(s))
     return numbers;
   if (s->at + n_bytes > STAGE_BYTES) {
-    ra_cuda_check(ra_device_event_record(s->is_read[s->half], NULL),
-                  "an event");
+    ra_cuda_check_event(ra_device_event_record(s->is_read[s->half], NULL));
     s->half ^= 1;
     s->at = 0;
-    ra_cuda_check(ra_device_event_wait(s->is_read[s->half]), "an event");
+    ra_cuda_check_event(ra_device_event_wait(s->is_read[s->half]));
   }
   to = s->memory + s->half * STAGE_BYTES + s->at;
   s->at += n_bytes;
@@ -270,7 +311,7 @@ ra_cuda_mark(void)
     m->marks = ra_device_marks_new(RA_CUDA_MARKS);
   if (!m->marks)
     g_error("no memory for %d marks", RA_CUDA_MARKS);
-  ra_cuda_check(ra_device_mark(m->marks, &mark), "an event");
+  ra_cuda_check_event(ra_device_mark(m->marks, &mark));
   return mark;
 }
 
@@ -278,7 +319,7 @@ void
 ra_cuda_read_marks(double *out_s)
 {
   if (mine()->marks)
-    ra_cuda_check(ra_device_marks_read(mine()->marks, out_s), "an event");
+    ra_cuda_check_event(ra_device_marks_read(mine()->marks, out_s));
 }
 
 /* --- what is not a number --- */
@@ -364,7 +405,7 @@ ra_cuda_spill(void)
   if (!device)
     return;
   ra_cuda_check(ra_device_graph_begin(device), "a graph");
-  ra_cuda_check(ra_device_wait(), "a graph");
+  ra_cuda_check_wait(ra_device_wait(), "a graph");
   ra_device_graph_free(device);
 }
 
@@ -387,7 +428,7 @@ ra_cuda_free_graph(RaBackendGraph *graph)
 {
   if (!graph)
     return;
-  ra_cuda_check(ra_device_wait(), "a graph");
+  ra_cuda_check_wait(ra_device_wait(), "a graph");
   ra_device_graph_free(graph->device);
   g_free(graph);
 }

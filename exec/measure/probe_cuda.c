@@ -86,11 +86,11 @@ timer_start(gpointer timer, const RaOp *op)
 
   t->by_host = is_hosts(op);
   if (t->by_host) {
-    ra_cuda_check(ra_device_wait(), "an op");
+    ra_cuda_check_wait(ra_device_wait(), "an op");
     t->begin_s = host_s();
     return;
   }
-  ra_cuda_check(ra_device_timer_start(t->events), "an event");
+  ra_cuda_check_event(ra_device_timer_start(t->events));
 }
 
 static double
@@ -101,7 +101,7 @@ timer_stop_s(gpointer timer)
 
   if (t->by_host)
     return host_s() - t->begin_s;
-  ra_cuda_check(ra_device_timer_stop(t->events, &ms), "an event");
+  ra_cuda_check_event(ra_device_timer_stop(t->events, &ms));
   return 1e-3 * (double)ms;
 }
 
@@ -146,13 +146,13 @@ begun_s(Sums *sums, RaDeviceGraph *graph)
   for (int i = -2; i < N_TIMES; i++) {
     double begin_s;
 
-    ra_cuda_check(ra_device_wait(), "an op");
+    ra_cuda_check_wait(ra_device_wait(), "an op");
     begin_s = host_s();
     if (graph)
       ra_cuda_check(ra_device_graph_begin(graph), "a graph");
     else
       begin_sums(sums);
-    ra_cuda_check(ra_device_wait(), "an op");
+    ra_cuda_check_wait(ra_device_wait(), "an op");
     if (i >= 0) /* the first make the graph ready */
       s[i] = host_s() - begin_s;
   }

@@ -216,6 +216,35 @@ START_TEST(test_pageable)
 }
 END_TEST
 
+/* A device tells of a fault when it is next asked: those ops are named that were
+ * not waited for by then, of 33 the last 32.  The faults that this catches: ops
+ * of before a wait, and no ops. */
+START_TEST(test_named)
+{
+  g_autoptr(GString) expected =
+      g_string_new("an offload failed on the device: not allowed on the "
+                   "emulator; not waited for before: ");
+  g_autofree guint8 *pageable = g_malloc0(N);
+  Places p = places_new(1);
+  double begin_s, end_s;
+
+  p.b->zero(p.device[0], N);
+  p.b->wait();
+  for (int i = 0; i < (_i == 0 ? 1 : 32); i++)
+    p.b->zero(p.device[0], N);
+  p.b->copy(p.device[1], p.device[0], N);
+  p.b->end_copy(p.b->begin_copy(pageable, p.device[0], N, TRUE), &begin_s,
+                &end_s);
+  if (_i > 0)
+    g_string_append(expected, "..., ");
+  for (int i = 0; i < (_i == 0 ? 1 : 31); i++)
+    g_string_append(expected, "zeroes, ");
+  g_string_append(expected, "a copy");
+  ck_assert_str_eq(p.b->failure(), expected->str);
+  places_free(&p);
+}
+END_TEST
+
 static double
 next_second(void)
 {
@@ -272,6 +301,7 @@ copies_suite(void)
   tcase_add_loop_test(tcase, test_order_fault, 0, G_N_ELEMENTS(orders));
   tcase_add_test_raise_signal(tcase, test_ops_fault, SIGABRT);
   tcase_add_test(tcase, test_pageable);
+  tcase_add_loop_test(tcase, test_named, 0, 2);
   tcase_add_test(tcase, test_seconds);
 #endif
   tcase_add_test(tcase, test_host);
