@@ -29,6 +29,7 @@
 #include "kernels/logprob.h"
 #include "kernels/pointwise.h"
 #include "kernels/rmsnorm.h"
+#include "kernels/sums.h"
 
 /* ---- Kernels that move bytes ----------------------------------------------*/
 
@@ -182,6 +183,13 @@ run_add(BenchGpu *g)
   return ra_k_add((gsize)TOKENS * 16384, g->array[0], g->array[1], NULL);
 }
 
+/* The gradient of a bias, where no product makes it. */
+static int
+run_columns(BenchGpu *g)
+{
+  return ra_k_add_columns(TOKENS, HIDDEN, g->array[0], g->array[4], NULL);
+}
+
 static const struct {
   const char *name;
   BenchGpuRun run;
@@ -201,6 +209,7 @@ static const struct {
     {"adamw", run_adamw, 30.0 * PARAMETERS},
     {"intervals", run_intervals, 32.0 * N_INTERVALS *INTERVAL_UNITS},
     {"add", run_add, 6.0 * TOKENS * 16384},
+    {"columns", run_columns, 2.0 * TOKENS *HIDDEN},
 };
 
 static double

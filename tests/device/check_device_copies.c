@@ -216,9 +216,9 @@ START_TEST(test_pageable)
 }
 END_TEST
 
-/* A device tells of a fault when it is next asked: those ops are named that were
- * not waited for by then, of 33 the last 32.  The faults that this catches: ops
- * of before a wait, and no ops. */
+/* A device tells of a fault when it is next asked: those ops are named that
+ * were not waited for by then, of 33 the last 32.  The faults that this
+ * catches: ops of before a wait, and no ops. */
 START_TEST(test_named)
 {
   g_autoptr(GString) expected =

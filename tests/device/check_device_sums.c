@@ -154,6 +154,42 @@ START_TEST(test_bias)
 }
 END_TEST
 
+/* Columns of more rows than a thread loads together, 4 of 256 apart, and of a
+ * last block that does not own 32: the sums in double, within (rows + 1) U of
+ * the sizes.  The faults that this catches: a part that is added twice, or
+ * never, of one row in a thousand or more; and a block that writes behind its
+ * columns. */
+START_TEST(test_columns)
+{
+  enum { ROWS = 1030, N = 72, BEHIND = 24 };
+  RaRng rng = ra_rng_init(23, 0);
+  uint16_t *x = device_bf16(&rng, ROWS * N, 1);
+  float *sum = device_f32(&rng, N + BEHIND, -1, 1);
+  float *first;
+
+  for (gsize i = N; i < N + BEHIND; i++)
+    sum[i] = -0.0f; /* to add a zero would show */
+  first = device_copy(sum, (N + BEHIND) * 4);
+  for (gsize i = 0; i < ROWS * N; i++)
+    x[i] &= 0x7fff; /* positive, so that each counts */
+  ck_assert_int_eq(device_done(ra_k_add_columns(ROWS, N, x, sum, NULL)), 0);
+  for (gsize i = 0; i < N; i++) {
+    double exact = (double)first[i], size = fabs(exact);
+
+    for (gsize row = 0; row < ROWS; row++) {
+      exact += device_at(x, row * N + i);
+      size += device_at(x, row * N + i);
+    }
+    device_assert_near((double)sum[i], exact, (ROWS + 1) * U * size, "column",
+                       i);
+  }
+  ck_assert_mem_eq(sum + N, first + N, BEHIND * 4);
+  device_free(x);
+  device_free(sum);
+  device_free(first);
+}
+END_TEST
+
 /* Three keys and values of rows that have a query before them, 40 apart, to
  * rows 6, 0 and 3 of 8; the others stay.  Strides and widths that are no
  * multiple of a vector are refused. */
@@ -204,6 +240,7 @@ device_sums_suite(void)
   tcase_add_test(tcase, test_rmsnorm_alone);
   tcase_add_loop_test(tcase, test_reduce, 0, 2);
   tcase_add_test(tcase, test_bias);
+  tcase_add_test(tcase, test_columns);
   tcase_add_test(tcase, test_cache_rows);
   suite_add_tcase(suite, tcase);
   return suite;
