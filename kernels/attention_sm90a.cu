@@ -54,17 +54,19 @@ struct Place {
   int n_tiles;       /* of keys that its queries see */
 };
 
-/* blockIdx: (tile of queries from the last, query head, sequence). */
+/* blockIdx: (query head, tile of queries from the last, sequence).  Blocks
+ * begin in that order, so those with most keys first, of all heads: the last
+ * ones are short, and no multiprocessor is left alone with a long one. */
 __device__ static inline Place
 find_place(const RaKAttention &shape)
 {
   Place p;
 
   p.begin = shape.begin[blockIdx.z];
-  p.head = (int)blockIdx.y;
+  p.head = (int)blockIdx.x;
   p.kv_head = p.head / (int)(shape.q_heads / shape.kv_heads);
   p.length = (int)(shape.begin[blockIdx.z + 1] - p.begin);
-  p.n_tiles = (int)(gridDim.x - blockIdx.x);
+  p.n_tiles = (int)(gridDim.y - blockIdx.y);
   p.first = (p.n_tiles - 1) * TILE;
   return p;
 }
@@ -341,7 +343,7 @@ ra_k_attention_wgmma(const RaKAttention *shape, const uint16_t *q,
 
   auto launch = [&](auto kernel) {
     int n_bytes = (int)((1 + 2 * STAGES) * TILE * hd * 2) + RA_SWIZZLE_BYTES;
-    dim3 grid((shape->max_length + TILE - 1) / TILE, shape->q_heads,
+    dim3 grid(shape->q_heads, (shape->max_length + TILE - 1) / TILE,
               shape->n_sequences);
     cudaError_t status = cudaFuncSetAttribute(
         kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, n_bytes);
