@@ -117,6 +117,47 @@ read_gemm(const RaCsvLine *line, gpointer data, GError **error)
   return TRUE;
 }
 
+static const char *const best_columns[] = {"dtype", "accelerator",     "m", "n",
+                                           "k",     "achieved_tflops", NULL};
+
+/* Letters and digits of @name, lower case, without the maker's. */
+static char *
+plain_name(const char *name)
+{
+  static const char *const makers[] = {"amd", "nvidia", NULL};
+  GString *out = g_string_new(NULL);
+
+  for (; *name; name++)
+    if (g_ascii_isalnum(*name))
+      g_string_append_c(out, g_ascii_tolower(*name));
+  for (guint i = 0; makers[i]; i++)
+    if (g_str_has_prefix(out->str, makers[i]))
+      g_string_erase(out, 0, (gssize)strlen(makers[i]));
+  return g_string_free(out, FALSE);
+}
+
+/* The largest FLOP/s of any GEMM on a GPU. */
+static gboolean
+read_best(const RaCsvLine *line, gpointer data, GError **error)
+{
+  RaMeasuredReader *r = data;
+  g_autofree char *name = plain_name(line->field[1]);
+  g_autofree char *wanted = plain_name(r->gpu);
+  double v[4];
+  RaOp op = {.kind = RA_OP_GEMM, .dtype = RA_DTYPE_BF16};
+
+  if (strcmp(line->field[0], "bf16") != 0 || strcmp(name, wanted) != 0)
+    return TRUE;
+  if (!ra_csv_numbers(line, 2, 4, v, error))
+    return FALSE;
+  for (guint i = 0; i < 3; i++)
+    op.dim[i] = ra_measured_whole(v[i]);
+  op.dim[3] = 1;
+  ra_measured_add(r, op, 2 * v[0] * v[1] * v[2] / (v[3] * 1e12) * 1e6,
+                  op.dim[1], op.dim[2]);
+  return TRUE;
+}
+
 static const char *const expert_columns[] = {
     "tokens", "hidden",       "intermediate", "experts", "topk", "ep",
     "tp",     "distribution", "latency_us",   "?kernel", NULL};
@@ -399,6 +440,17 @@ read_attentions(RaMeasuredReader *r, const char *const *data,
          ra_measured_layers(r, data, error);
 }
 
+/* GEMMs of AMD's GPUs, where there are no others: the fastest of all kernels.
+ * Operands of fp8 without blocks are quantised already, unlike elsewhere. */
+static gboolean
+read_amd(RaMeasuredReader *r, const char *const *data, GError **error)
+{
+  if (r->rows->len > 0 || strcmp(r->source, "gemm.fp8") == 0)
+    return TRUE;
+  return read_typed(r, data, RA_MEASURED_AMD, "gemm", gemm_columns, read_gemm,
+                    error);
+}
+
 static gboolean
 read_source(RaMeasuredReader *r, const char *const *data, GError **error)
 {
@@ -407,6 +459,9 @@ read_source(RaMeasuredReader *r, const char *const *data, GError **error)
 
   if (strcmp(r->source, "gemm.layer") == 0)
     return ra_measured_layers(r, data, error);
+  if (strcmp(r->source, "gemm.best") == 0)
+    return ra_measured_files(data, "misc", "mamf_best_matmul", r, best_columns,
+                             read_best, error);
   ra_measured_place(r->source, &folder, &unused, &unused);
   if (g_str_has_prefix(r->source, "experts."))
     return read_typed(r, data, folder, "moe", expert_columns, read_experts,
@@ -414,11 +469,13 @@ read_source(RaMeasuredReader *r, const char *const *data, GError **error)
   if (strcmp(r->source, "gemm.fp8block") == 0 ||
       strcmp(r->source, "gemm.nvfp4") == 0)
     return read_typed(r, data, "kernels_gemm_quant", "gemm", gemm_columns,
-                      read_gemm, error);
+                      read_gemm, error) &&
+           read_amd(r, data, error);
   if (g_str_has_prefix(r->source, "gemm.")) {
     prefix = g_strdup_printf("gemm_%s_%s", r->gpu, r->source + 5);
     if (!ra_measured_files(data, "kernels_gemm", prefix, r, gemm_columns,
-                           read_gemm, error))
+                           read_gemm, error) ||
+        !read_amd(r, data, error))
       return FALSE;
     return r->rows->len > 0 || strcmp(r->source, "gemm.bf16") != 0 ||
            ra_measured_layers(r, data, error);

@@ -54,6 +54,9 @@ typedef struct {
                             of the variation between runs */
 } RaMeasured;
 
+/* Folder of GEMMs on AMD's GPUs. */
+#define RA_MEASURED_AMD "kernels_amd"
+
 /* A row of this group is never left out. */
 #define RA_MEASURED_KEPT UINT64_MAX
 
@@ -81,6 +84,7 @@ extern const char *const ra_measured_sources[];
  *     all-reduce.dgx, all-reduce.lut, inter-node.one
  *                     all-reduces within nodes, from other publications
  *     gemm.layer      GEMMs of a layer by another engine
+ *     gemm.best       the bf16 GEMM with most FLOP/s, of many shapes
  *     inter-node.efa  all-reduces across nodes over EFA
  *
  * Returns: (transfer full) (element-type RaMeasured): empty if @data has none;

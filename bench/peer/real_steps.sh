@@ -16,7 +16,8 @@ among these. NeMo-RL's are fitted on a row of `rlhf_steps`.
 Prompts with images have those tokens that are not text (`study/validate/step_recipe.c`).
 Rows of agents that mend repositories have turns with tools between them, as many and as long as 111 tasks of another
 agent had (`AGENT_CALLS`); the row gives none of it.
-A share of responses, counted in the log of `diqiu_qwen2_7b_gpg_megatron`, runs on to the limit of every row that has one.
+A share of responses, counted in the log of `diqiu_qwen2_7b_gpg_megatron`, runs on to the limit of every row that has
+one.
 
 ## Sets
 

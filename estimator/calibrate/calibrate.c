@@ -10,6 +10,8 @@
 #include "estimator/robust.h"
 #include "traces/law.h"
 
+#define PEAK_ROUNDS 4 /* each a thousandth of the distance before */
+
 RaCalibration *
 ra_calibration_new(void)
 {
@@ -161,6 +163,35 @@ add_more(const RaCalibrateWork *work, const RaFitLaw *law, GArray *rows,
   g_array_append_vals(rows, more->data, more->len);
 }
 
+/* A law of bf16 GEMMs from another architecture takes the share of the peak
+ * that the best of many shapes reached on the GPU, if that was measured. */
+static gboolean
+fit_peak(RaCalibrateWork *work, const RaFitLaw *law, GError **error)
+{
+  RaCalibrateLaw *state = ra_calibrate_law(work, law->law);
+  g_autoptr(GArray) rows = NULL;
+  const RaMeasured *best;
+  double *share, seconds;
+
+  if (strcmp(law->law, "gemm.bf16") != 0 ||
+      strcmp(state->from->architecture, work->gpu->architecture) == 0)
+    return TRUE;
+  rows = ra_measured_rows(work->data, "gemm.best", work->gpu->rows, error);
+  if (!rows)
+    return FALSE;
+  if (rows->len != 1)
+    return TRUE;
+  best = &g_array_index(rows, RaMeasured, 0);
+  share = ra_calibrate_coefficient(work->profile, law->law, "peak-frac");
+  /* Time beside that of products, a thousandth, is of the law. */
+  for (guint i = 0; i < PEAK_ROUNDS; i++) {
+    ra_fit_predict(work->profile, rows, &seconds);
+    *share = MIN(*share * seconds / best->measured_s, 1);
+  }
+  state->has_peak = TRUE;
+  return TRUE;
+}
+
 static gboolean
 fit_law(RaCalibrateWork *work, const RaFitLaw *law, GError **error)
 {
@@ -179,7 +210,7 @@ fit_law(RaCalibrateWork *work, const RaFitLaw *law, GError **error)
   if (is_of_links(law) && work->n_bases > 0)
     return fit_links(work, law, error);
   if (state->from)
-    return TRUE;
+    return fit_peak(work, law, error);
   state->absent = ra_law_spec(law->law)->optional;
   if (state->absent)
     return TRUE;

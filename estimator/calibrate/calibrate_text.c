@@ -151,6 +151,9 @@ comment_of(const RaCalibrateWork *work, const char *law, const char *name)
            : strcmp(name, "inter-latency-s") == 0
                ? "misc/hardware_specs.csv p2p_latency_s"
                : "law inter-node, high";
+  if (g_str_has_prefix(work->gpu->architecture, RA_GPU_AMD) &&
+      strcmp(name, "sms") == 0)
+    return "AMD's CDNA whitepapers: compute units";
   for (guint i = 0; i < G_N_ELEMENTS(comments); i++)
     if ((!comments[i].law || strcmp(comments[i].law, law) == 0) &&
         strcmp(comments[i].name, name) == 0)
@@ -167,6 +170,9 @@ files_of(const RaCalibrateLaw *state, const RaFitLaw *fit, const char *gpu)
 
   if (state->is_layer)
     return g_strdup_printf("serving_e2e_vllm/profile/%s_*", gpu);
+  if (g_str_has_prefix(source, "gemm.") &&
+      g_str_has_prefix(ra_gpu_find(gpu)->architecture, RA_GPU_AMD))
+    return g_strdup_printf(RA_MEASURED_AMD "/gemm_%s_%s*.csv", gpu, source + 5);
   if (g_str_has_prefix(source, "gemm."))
     return g_strdup_printf("kernels_gemm%s/gemm_%s_%s*.csv",
                            strcmp(source, "gemm.fp8block") == 0 ||
@@ -226,10 +232,13 @@ write_source(const RaCalibrateWork *work, const RaLawSpec *spec,
   if (state->law) {
     const RaLaw *law = state->law;
 
-    g_string_append_printf(out, "transferred = %s\nsource = %s\nrange = %s\n",
-                           law->transferred ? law->transferred
-                                            : state->from->name,
-                           law->source, law->range);
+    g_string_append_printf(
+        out, "transferred = %s\nsource = %s%s\nrange = %s\n",
+        law->transferred ? law->transferred : state->from->name, law->source,
+        state->has_peak ? "; peak-frac: misc/mamf_best_matmul*.csv, this GPU's "
+                          "best shape"
+                        : "",
+        law->range);
     return;
   }
   if (state->from)
@@ -238,7 +247,10 @@ write_source(const RaCalibrateWork *work, const RaLawSpec *spec,
       files_of(state, fit, state->from ? state->from->rows : work->gpu->rows);
   g_string_append_printf(out, "source = %s, %s", files,
                          state->is_layer ? "amid a layer of vLLM's"
-                                         : fit->text);
+                         : strstr(files, RA_MEASURED_AMD)
+                             ? "the fastest of all kernels of each shape, "
+                               "weights from memory"
+                             : fit->text);
   if (state->n_more > 0)
     g_string_append_printf(out, "; and %u ops of traces", state->n_more);
   g_string_append_printf(out, "; robust fit\nrange = %s\n", fit->range);

@@ -17,7 +17,8 @@
  * multiprocessor and the L2 cache, 0 where attention was measured amid a layer
  * whose weights pass through it.  PCIe cards take the collectives of the
  * a100-pcie (traces/measured_comm.c), for want of nodes of their own; the RTX
- * 4090, which reads no peer's memory, those of eight L40S in one box.
+ * 4090, which reads no peer's memory, those of eight L40S in one box.  Of AMD's
+ * (CDNA 3 and 4 whitepapers) a multiprocessor is a compute unit.
  *
  * Bases: the H100 for what came after it; for Ada's cards the A40's products
  * and layers (a card of their kind, whose law serves H100 and A100 best, too)
@@ -28,6 +29,8 @@
 #define HOPPER "hopper"
 #define BLACKWELL "blackwell"
 #define BLACKWELL_RTX "blackwell-rtx"
+#define CDNA3 RA_GPU_AMD "3"
+#define CDNA4 RA_GPU_AMD "4"
 
 /* Bytes/s each way of a Grace's NVLink-C2C, 900 GB/s both ways, for each of the
  * two GPUs of a superchip. */
@@ -101,6 +104,14 @@ static const RaGpu gpus[] = {
    300, FALSE, "rtx-a6000 rtx-a6000-48gb a6000-48gb",
    "NVIDIA RTX A6000 data sheet, 2020: fp32 accumulation",
    {48 * GIB, 768e9, 154.8e12, 0, 32e9, 32e9, LATENCY_S}},
+  {"mi355x", "mi355x", "mi355x", "h100-sxm", CDNA4, 256, 2400e6, 128, 256, 2,
+   1400, FALSE, "mi355x-288gb",
+   "AMD Instinct MI355X data sheet, 2025: 7 links of Infinity Fabric",
+   {288e9, 8e12, 2516.6e12, 5033.2e12, 537.6e9, 64e9, LATENCY_S}},
+  {"mi300x", "mi300x", "mi300x", "mi355x h100-sxm", CDNA3, 304, 2100e6, 128,
+   256, 2, 750, FALSE, "mi300x-192gb",
+   "AMD Instinct MI300X data sheet, 2023: 7 links of Infinity Fabric",
+   {192e9, 5.3e12, 1307.4e12, 2614.9e12, 448e9, 64e9, LATENCY_S}},
   {"l20", "l20", "a100-pcie", "l40s a40 a100-sxm h100-sxm", ADA, 92, 2520e6,
    128, 96, 2, 275, FALSE, "l20-48gb", "NVIDIA L20 data sheet, 2023",
    {48 * GIB, 864e9, 119.5e12, 239e12, 32e9, 32e9, LATENCY_S}},
@@ -124,13 +135,15 @@ ra_gpu_at(guint index)
 static char *
 plain(const char *name)
 {
+  static const char *const makers[] = {"nvidia", "amd", "instinct", NULL};
   GString *out = g_string_new(NULL);
 
   for (; *name; name++)
     if (g_ascii_isalnum(*name))
       g_string_append_c(out, g_ascii_tolower(*name));
-  if (g_str_has_prefix(out->str, "nvidia"))
-    g_string_erase(out, 0, (gssize)strlen("nvidia"));
+  for (guint i = 0; makers[i]; i++)
+    if (g_str_has_prefix(out->str, makers[i]))
+      g_string_erase(out, 0, (gssize)strlen(makers[i]));
   return g_string_free(out, FALSE);
 }
 

@@ -20,6 +20,8 @@ typedef struct {
   double intra_bytes_per_s, host_bytes_per_s, latency_s;
 } RaSheet;
 
+#define RA_GPU_AMD "cdna" /* with which AMD's architectures begin */
+
 typedef struct {
   const char *name;  /* name of its profile: "h100-sxm" */
   const char *rows;  /* name in files and columns of measurements: "h100" */

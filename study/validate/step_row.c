@@ -214,6 +214,8 @@ static const struct {
     {"rtx 4090", "rtx4090"},
     {"rtx4090", "rtx4090"},
     {"rtx pro 6000", "rtx-pro-6000"},
+    {"mi300x", "mi300x"},
+    {"mi355x", "mi355x"},
 };
 
 const char *

@@ -98,7 +98,7 @@ static const char rows_text[] =
     "H100-80GB,64,4,100,512,200,1024,fsdp,,,,,4,vllm,1,4,0.5,colocated,32,"
     "dynamic 8192 tokens/GPU,yes,full,no,no,10,1,2,2,,,,8,,24,,A,made up\n"
     "run,attributed,verl,2026-01,GRPO (KL loss),Qwen/Qwen2.5-0.5B-Instruct,,4,"
-    "MI300X-192GB,64,4,100,512,200,1024,fsdp,,,,,4,vllm,1,4,0.5,colocated,32,"
+    "MI250X-128GB,64,4,100,512,200,1024,fsdp,,,,,4,vllm,1,4,0.5,colocated,32,"
     "dynamic 8192 tokens/GPU,yes,full,no,no,10,1,2,2,,,,8,,24,,A,made up\n"
     "run,attributed,verl,2026-01,GRPO (KL loss),Tortoise-3B,,4,"
     "H100-80GB,64,4,100,512,200,1024,fsdp,,,,,4,vllm,1,4,0.5,colocated,32,"
@@ -322,7 +322,7 @@ START_TEST(test_level)
   ck_assert_uint_eq(result->rows->len, 1);
   ck_assert_uint_eq(result->notes->len, 3);
   ck_assert_ptr_nonnull(
-      strstr(result->notes->pdata[0], "no profile of GPU 'MI300X-192GB'"));
+      strstr(result->notes->pdata[0], "no profile of GPU 'MI250X-128GB'"));
   ck_assert_ptr_nonnull(strstr(result->notes->pdata[1], "Tortoise-3B"));
   ck_assert_str_eq(result->notes->pdata[2], "2 of 3 rows are not predicted");
   remove_data(data);

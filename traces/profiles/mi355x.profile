@@ -1,0 +1,617 @@
+# Made by `reallot calibrate --from DATA --transfer h100-sxm.profile -o mi355x.profile`; do not edit.
+# Fits are on short runs at full clocks: under a power limit sustained GEMMs
+# reach about 0.80 of the H100's and 0.87 of the A100's peak
+# (misc/mamf_best_matmul_tflops.csv).
+[profile]
+format = 1
+device = mi355x
+base = h100-sxm
+derived = transferred by data sheet where a law says from whom: shares of rates, latencies in cycles at 2400 MHz, 256 multiprocessors; the other laws are fitted on rows of this device
+
+[device]
+memory = 268.221 GiB
+memory-bandwidth = 8000 GB/s
+bf16 = 2516.6 TFLOP/s
+fp8 = 5033.2 TFLOP/s
+intra-node = 537.6 GB/s
+host = 64 GB/s
+source = AMD Instinct MI355X data sheet, 2025: 7 links of Infinity Fabric; links in one direction
+
+[law gemm.bf16]
+sms = 256 # AMD's CDNA whitepapers: compute units
+tile-m = 128 # cuBLAS's large CTA tile
+tile-n = 256
+floor-s = 1e-06
+peak-frac = 0.5668
+split-k = 1570
+wave-frac = 0.03889
+ramp-k = 456.1
+small-tile-frac = 0.6021
+bandwidth-frac = 1
+serial-frac = 0.6633
+source = kernels_amd/gemm_mi355x_bf16*.csv, the fastest of all kernels of each shape, weights from memory; robust fit
+range = m 1..32768; n, k 128..65536; batch 1
+rows = 1468
+outliers = 14
+held-out = each value of n and of k left out in turn
+error-median = 0.183
+error-p90 = 0.459
+
+[law gemm.fp8]
+sms = 256 # AMD's CDNA whitepapers: compute units
+tile-m = 128 # cuBLAS's large CTA tile
+tile-n = 256
+floor-s = 3.623e-06
+peak-frac = 0.7433
+split-k = 2558
+wave-frac = 0.2076
+ramp-k = 235.9
+small-tile-frac = 0.7778
+bandwidth-frac = 1
+serial-frac = 0.5447
+quantize-bytes = 4.955
+transferred = h100-sxm
+source = kernels_gemm/gemm_h100_fp8*.csv, with the operand's quantisation; short runs at full clocks, warm; robust fit
+range = m 1..32768; n, k 128..65536; batch 1
+rows = 21546
+held-out = not measured: no second GPU has rows of it; law gemm.bf16, carried likewise from the h100-sxm to the a100-sxm, is off its rows by 0.106 median, 0.311 p90
+error-median = -
+error-p90 = -
+
+[law gemm.fp8block]
+sms = 256 # AMD's CDNA whitepapers: compute units
+tile-m = 128 # cuBLAS's large CTA tile
+tile-n = 256
+floor-s = 2.873e-06
+peak-frac = 0.3614
+split-k = 4615
+wave-frac = 0.4137
+ramp-k = 378
+small-tile-frac = 0.8892
+bandwidth-frac = 0.5924
+serial-frac = 1
+quantize-bytes = 2.588
+source = kernels_amd/gemm_mi355x_fp8block*.csv, the fastest of all kernels of each shape, weights from memory; robust fit
+range = m 1..32768; n, k 128..65536; batch 1
+rows = 9428
+outliers = 381
+held-out = each value of n and of k left out in turn
+error-median = 0.048
+error-p90 = 0.199
+
+[law experts.bf16]
+floor-s = 3.961e-05
+expert-s = 3.592e-09
+tile-rows = 1.265
+peak-frac = 0.8381
+bandwidth-frac = 0.9432
+row-bytes = 9.627
+serial-frac = 0.9397
+skew-frac = 4.289
+transferred = h100-sxm
+source = kernels_moe/moe_h100_bf16*.csv, routing, permutation, grouped GEMMs and the weighted sum, loads even and by power laws; robust fit
+range = tokens 1..16384; 8..512 experts; ep 1..256; tp 1..32
+rows = 7639
+held-out = h100-sxm's, transferred likewise to the a100-sxm, on that one's rows
+error-median = 0.244
+error-p90 = 0.552
+
+[law experts.fp8]
+floor-s = 3.265e-05
+expert-s = 9.091e-07
+tile-rows = 327.9
+peak-frac = 0.1487
+bandwidth-frac = 0.1939
+row-bytes = 17.44
+serial-frac = 0.04861
+skew-frac = 1.124
+transferred = h100-sxm
+source = kernels_moe/moe_h100_fp8*.csv, routing, permutation, grouped GEMMs and the weighted sum, loads even and by power laws; robust fit
+range = tokens 1..16384; 8..512 experts; ep 1..256; tp 1..32
+rows = 8127
+held-out = not measured: no second GPU has rows of it
+error-median = -
+error-p90 = -
+
+[law experts.fp8block]
+floor-s = 2.694e-05
+expert-s = 6.569e-08
+tile-rows = 6.846
+peak-frac = 0.3528
+bandwidth-frac = 0.8895
+row-bytes = 12.23
+serial-frac = 0.5137
+skew-frac = 1.814
+transferred = h100-sxm
+source = kernels_moe/moe_h100_fp8block*.csv, routing, permutation, grouped GEMMs and the weighted sum, loads even and by power laws; robust fit
+range = tokens 1..16384; 8..512 experts; ep 1..256; tp 1..32
+rows = 6703
+held-out = not measured: no second GPU has rows of it
+error-median = -
+error-p90 = -
+
+[law experts.bf16.trtllm]
+floor-s = 2.504e-05
+expert-s = 1.949e-08
+tile-rows = 28.57
+peak-frac = 1.192
+bandwidth-frac = 0.9671
+row-bytes = 14.16
+serial-frac = 1
+skew-frac = 1.346
+transferred = h100-sxm
+source = kernels_moe_trtllm/moe_h100_bf16*.csv, routing, permutation, grouped GEMMs and the weighted sum, loads even and by power laws; robust fit
+range = tokens 1..16384; 8..512 experts; ep 1..256; tp 1..32
+rows = 4401
+held-out = h100-sxm's, transferred likewise to the a100-sxm, on that one's rows
+error-median = 0.149
+error-p90 = 0.435
+
+[law experts.fp8.trtllm]
+floor-s = 2.493e-05
+expert-s = 1.023e-07
+tile-rows = 3.622
+peak-frac = 1.408
+bandwidth-frac = 0.9154
+row-bytes = 13.87
+serial-frac = 1
+skew-frac = 1.566
+transferred = h100-sxm
+source = kernels_moe_trtllm/moe_h100_fp8*.csv, routing, permutation, grouped GEMMs and the weighted sum, loads even and by power laws; robust fit
+range = tokens 1..16384; 8..512 experts; ep 1..256; tp 1..32
+rows = 4482
+held-out = not measured: no second GPU has rows of it
+error-median = -
+error-p90 = -
+
+[law experts.fp8block.trtllm]
+floor-s = 2.127e-05
+expert-s = 1.203e-07
+tile-rows = 109.4
+peak-frac = 0.6282
+bandwidth-frac = 1.153
+row-bytes = 34.23
+serial-frac = 0.8318
+skew-frac = 1.124
+transferred = h100-sxm
+source = kernels_moe_trtllm/moe_h100_fp8block*.csv, routing, permutation, grouped GEMMs and the weighted sum, loads even and by power laws; robust fit
+range = tokens 1..16384; 8..512 experts; ep 1..256; tp 1..32
+rows = 3807
+held-out = not measured: no second GPU has rows of it
+error-median = -
+error-p90 = -
+
+[law latent-attention]
+floor-s = 1.238e-05
+bandwidth-frac = 0.6382
+peak-frac = 0.6384
+serial-frac = 0.5527
+step-s = 1.167e-06
+transferred = h100-sxm
+source = kernels_mla/mlaprefill_h100_bf16*.csv, causal, the kernel alone; robust fit
+range = batch 1..256; length 1..16384; heads 1..128
+rows = 588
+held-out = h100-sxm's, transferred likewise to the a100-sxm, on that one's rows
+error-median = 0.193
+error-p90 = 0.502
+
+[law latent-decode]
+floor-s = 1.162e-05
+bandwidth-frac = 0.8959
+peak-frac = 1.491
+serial-frac = 0.4808
+transferred = h100-sxm
+source = kernels_mla/mladecode_h100_bf16*.csv, absorbed, the kernel alone; robust fit
+range = batch 1..1024; length 2..131072; heads 1..128
+rows = 984
+held-out = h100-sxm's, transferred likewise to the a100-sxm, on that one's rows
+error-median = 0.578
+error-p90 = 0.954
+
+[law scan]
+floor-s = 8.241e-06
+bandwidth-frac = 2.542
+step-s = 1.926e-06
+transferred = h100-sxm
+source = kernels_linear/gdn_h100_bf16*.csv, gated delta net, chunk_gated_delta_rule; robust fit
+range = batch 1..64; length 1..32768; 2..64 heads of 128
+rows = 2798
+held-out = not measured: no second GPU has rows of it
+error-median = -
+error-p90 = -
+
+[law scan-step]
+floor-s = 2.954e-06
+bandwidth-frac = 0.9768
+transferred = h100-sxm
+source = kernels_linear/gdn_h100_bf16*.csv, gated delta net, fused_recurrent_gated_delta_rule; robust fit
+range = batch 1..1024; 2..64 heads of 128
+rows = 269
+held-out = not measured: no second GPU has rows of it
+error-median = -
+error-p90 = -
+
+[law conv]
+floor-s = 1.846e-06
+bandwidth-frac = 0.6656
+transferred = h100-sxm
+source = kernels_linear/gdn_h100_bf16*.csv, of gated delta nets, causal_conv1d_fn and causal_conv1d_update; robust fit
+range = batch 1..1024; length 1..32768; 768..12288 channels, 4 taps
+rows = 2969
+held-out = not measured: no second GPU has rows of it
+error-median = -
+error-p90 = -
+
+[law attention]
+sms = 256 # AMD's CDNA whitepapers: compute units
+flash = 2 # what vLLM takes: 3 on Hopper (4, taken for it, on Blackwell's servers), else 2
+floor-s = 4.858e-06
+peak-frac = 1 # what is lost is said of scores
+head-dim-half = 117.7
+tile-s = 2.813e-06
+row-s = 1.113e-08
+lone-frac = 0.9973
+bandwidth-frac = 0.617
+transferred = h100-sxm
+source = kernels_attention/prefill_h100_bf16*.csv, causal; robust fit
+range = batch 1..256; length 1..16384; heads 1..64; head_dim 64, 128
+rows = 8038
+held-out = h100-sxm's, transferred likewise to the a100-sxm, on that one's rows
+error-median = 0.135
+error-p90 = 0.380
+
+[law encoder-attention]
+sms = 256 # AMD's CDNA whitepapers: compute units
+flash = 2 # what vLLM takes: 3 on Hopper (4, taken for it, on Blackwell's servers), else 2
+floor-s = 4.772e-06
+peak-frac = 1 # what is lost is said of scores
+head-dim-half = 137.4
+tile-s = 4.113e-06
+row-s = 8.25e-12
+lone-frac = 1.06
+bandwidth-frac = 0.4845
+transferred = h100-sxm
+source = kernels_encoder/encoder_h100_bf16*.csv, no mask, of vision towers; robust fit
+range = batch 1..256; length 1..65536; heads 1..32; head_dim 64..80
+rows = 4195
+held-out = not measured: no second GPU has rows of it
+error-median = -
+error-p90 = -
+
+[law attention-backward]
+efficiency-frac = 0.863 # 0.63 / 0.73
+source = arXiv 2307.08691 (FlashAttention-2), A100: up to 73 % of peak forward, 63 % backward; no measurement of others was found
+range = cited for the A100 at long sequences
+rows = 0
+held-out = not measured: no kernel of a backward has rows; levels train-node and train-tables have it amid whole steps
+error-median = -
+error-p90 = -
+
+[law decode-attention]
+sms = 256 # AMD's CDNA whitepapers: compute units
+flash = 2 # what vLLM takes: 3 on Hopper (4, taken for it, on Blackwell's servers), else 2
+cache-bytes = 2.684e+08 # NVIDIA's architecture whitepaper of the GPU
+floor-s = 6.768e-06
+launch-s = 1.372e-06
+split-s = 1.322e-08
+block-s = 1.196e-06
+tile-s = 2.859e-06
+bandwidth-frac = 0.844
+transferred = h100-sxm
+source = kernels_attention/decode_h100_bf16*.csv, paged cache; robust fit
+range = batch 1..2048; length 2..131072; heads 1..64; head_dim 64, 128
+rows = 9189
+held-out = h100-sxm's, transferred likewise to the a100-sxm, on that one's rows
+error-median = 0.106
+error-p90 = 0.296
+
+[law memory.norm]
+floor-s = 3.616e-06
+base-s = 8.415e-07
+bandwidth-frac = 0.3728
+transferred = h100-sxm
+source = kernels_vidur/h100_*.csv, both norms (RMSNorm), resolution 1 us; robust fit
+range = tokens 1..4096; width 4096..8192
+rows = 4698
+held-out = h100-sxm's, transferred likewise to the a100-sxm, on that one's rows
+error-median = 0.117
+error-p90 = 0.231
+
+[law memory.rope]
+floor-s = 1.652e-06
+base-s = 1.43e-06
+bandwidth-frac = 0.5059
+transferred = h100-sxm
+source = kernels_vidur/h100_*.csv, attn_rope, resolution 1 us; robust fit
+range = tokens 1..4096; width 4096..8192
+rows = 2349
+held-out = h100-sxm's, transferred likewise to the a100-sxm, on that one's rows
+error-median = 0.096
+error-p90 = 0.197
+
+[law memory.activation]
+floor-s = 1.65e-06
+base-s = 1.264e-06
+bandwidth-frac = 0.5672
+transferred = h100-sxm
+source = kernels_vidur/h100_*.csv, mlp_act (SwiGLU), resolution 1 us; robust fit
+range = tokens 1..4096; width 4096..8192
+rows = 2349
+held-out = h100-sxm's, transferred likewise to the a100-sxm, on that one's rows
+error-median = 0.110
+error-p90 = 0.230
+
+[law memory.add]
+floor-s = 1.65e-06
+base-s = 3.524e-07
+bandwidth-frac = 1.05
+transferred = h100-sxm
+source = kernels_vidur/h100_*.csv, add, partly from L2, resolution 1 us; robust fit
+range = tokens 1..4096; width 4096..8192
+rows = 2349
+held-out = h100-sxm's, transferred likewise to the a100-sxm, on that one's rows
+error-median = 0.133
+error-p90 = 0.210
+
+[law memory.embedding]
+floor-s = 2.475e-06
+base-s = 1.778e-06
+bandwidth-frac = 0.1824
+transferred = h100-sxm
+source = kernels_vidur/h100_*.csv, emb, resolution 1 us; robust fit
+range = tokens 1..4096; width 4096..8192
+rows = 2349
+held-out = h100-sxm's, transferred likewise to the a100-sxm, on that one's rows
+error-median = 0.141
+error-p90 = 0.230
+
+[law memory.other]
+floor-s = 2.475e-06
+base-s = 8.25e-07
+bandwidth-frac = 0.5953
+source = assumed: no measurement of others was found; a launch, and a share of the memory's bandwidth between those of norms and of activations
+range = ops without a law of their own: cross-entropy, sampling, losses, routers, optimizers; not measured
+rows = 0
+held-out = not measured: none of these ops has rows; levels serving and train-node have them amid whole steps
+error-median = -
+error-p90 = -
+
+[law all-reduce]
+low-latency-2-s = 5.251e-06
+low-bandwidth-2-frac = 0.1373
+mid-latency-2-s = 5.929e-06
+mid-bandwidth-2-frac = 0.3529
+high-latency-2-s = 3.295e-05
+high-bandwidth-2-frac = 0.7169
+low-latency-4-s = 7.88e-06
+low-bandwidth-4-frac = 0.04125
+mid-latency-4-s = 8.877e-06
+mid-bandwidth-4-frac = 0.458
+high-latency-4-s = 2.185e-05
+high-bandwidth-4-frac = 0.7697
+low-latency-8-s = 1.289e-05
+low-bandwidth-8-frac = 0.05624
+mid-latency-8-s = 1.475e-05
+mid-bandwidth-8-frac = 0.5227
+high-latency-8-s = 4.974e-05
+high-bandwidth-8-frac = 1.007
+transferred = h100-sxm
+source = comm_nccl/aic_nccl_intranode.csv, all-reduce, half precision; robust fit
+range = 2 to 8 GPUs of a node; 512 B..512 MiB
+rows = 108
+held-out = h100-sxm's, transferred likewise to the a100-sxm, on that one's rows
+error-median = 0.082
+error-p90 = 0.244
+
+[law all-gather]
+low-latency-2-s = 4.767e-06
+low-bandwidth-2-frac = 0.2051
+mid-latency-2-s = 1.41e-05
+mid-bandwidth-2-frac = 0.4798
+high-latency-2-s = 2.455e-05
+high-bandwidth-2-frac = 0.5814
+low-latency-4-s = 5.96e-06
+low-bandwidth-4-frac = 0.02791
+mid-latency-4-s = 6.682e-06
+mid-bandwidth-4-frac = 0.2626
+high-latency-4-s = 2.137e-05
+high-bandwidth-4-frac = 0.6999
+low-latency-8-s = 8.564e-06
+low-bandwidth-8-frac = 0.03846
+mid-latency-8-s = 1.021e-05
+mid-bandwidth-8-frac = 0.4032
+high-latency-8-s = 1.863e-05
+high-bandwidth-8-frac = 0.7267
+transferred = h100-sxm
+source = comm_nccl/aic_nccl_intranode.csv, all-gather, half precision; robust fit
+range = 2 to 8 GPUs of a node; 512 B..512 MiB
+rows = 108
+held-out = h100-sxm's, transferred likewise to the a100-sxm, on that one's rows
+error-median = 0.110
+error-p90 = 0.258
+
+[law reduce-scatter]
+low-latency-2-s = 4.931e-06
+low-bandwidth-2-frac = 0.2372
+mid-latency-2-s = 5.144e-06
+mid-bandwidth-2-frac = 0.2747
+high-latency-2-s = 1.108e-05
+high-bandwidth-2-frac = 0.4775
+low-latency-4-s = 6.022e-06
+low-bandwidth-4-frac = 0.04174
+mid-latency-4-s = 6.574e-06
+mid-bandwidth-4-frac = 0.4583
+high-latency-4-s = 2.056e-05
+high-bandwidth-4-frac = 0.6906
+low-latency-8-s = 8.572e-06
+low-bandwidth-8-frac = 0.04559
+mid-latency-8-s = 9.215e-06
+mid-bandwidth-8-frac = 0.5049
+high-latency-8-s = 2.29e-05
+high-bandwidth-8-frac = 0.7574
+transferred = h100-sxm
+source = comm_nccl/aic_nccl_intranode.csv, reduce-scatter, half precision; robust fit
+range = 2 to 8 GPUs of a node; 512 B..512 MiB
+rows = 108
+held-out = h100-sxm's, transferred likewise to the a100-sxm, on that one's rows
+error-median = 0.093
+error-p90 = 0.222
+
+[law all-to-all]
+low-latency-2-s = 5.194e-06
+low-bandwidth-2-frac = 0.01302
+mid-latency-2-s = 1.113e-05
+mid-bandwidth-2-frac = 0.5687
+high-latency-2-s = 2.865e-05
+high-bandwidth-2-frac = 0.6414
+low-latency-4-s = 5.608e-06
+low-bandwidth-4-frac = 0.03767
+mid-latency-4-s = 1.095e-05
+mid-bandwidth-4-frac = 0.5857
+high-latency-4-s = 3.007e-05
+high-bandwidth-4-frac = 0.7572
+low-latency-8-s = 6.247e-06
+low-bandwidth-8-frac = 0.09893
+mid-latency-8-s = 1.05e-05
+mid-bandwidth-8-frac = 0.5702
+high-latency-8-s = 3.043e-05
+high-bandwidth-8-frac = 0.7207
+transferred = h100-sxm
+source = comm_nccl/aic_nccl_intranode.csv, all-to-all, half precision; robust fit
+range = 2 to 8 GPUs of a node; 512 B..512 MiB
+rows = 108
+held-out = h100-sxm's, transferred likewise to the a100-sxm, on that one's rows
+error-median = 0.141
+error-p90 = 0.327
+
+[law broadcast]
+low-latency-2-s = 4.767e-06
+low-bandwidth-2-frac = 0.2051
+mid-latency-2-s = 1.41e-05
+mid-bandwidth-2-frac = 0.4798
+high-latency-2-s = 2.455e-05
+high-bandwidth-2-frac = 0.5814
+low-latency-4-s = 5.96e-06
+low-bandwidth-4-frac = 0.02791
+mid-latency-4-s = 6.682e-06
+mid-bandwidth-4-frac = 0.2626
+high-latency-4-s = 2.137e-05
+high-bandwidth-4-frac = 0.6999
+low-latency-8-s = 8.564e-06
+low-bandwidth-8-frac = 0.03846
+mid-latency-8-s = 1.021e-05
+mid-bandwidth-8-frac = 0.4032
+high-latency-8-s = 1.863e-05
+high-bandwidth-8-frac = 0.7267
+source = law all-gather: no broadcast was measured; the same ring
+range = 2 to 8 GPUs of a node; 512 B..512 MiB
+rows = 0
+held-out = not measured: no broadcast has rows; its rates are those of law all-gather, whose error stands there
+error-median = -
+error-p90 = -
+
+[law inter-node]
+low-latency-s = 8.687e-06
+low-latency-hop-s = 2.155e-05
+low-bandwidth-frac = 0.1243
+high-latency-s = 6.569e-05
+high-latency-hop-s = 6.318e-05
+high-bandwidth-frac = 0.6262
+hierarchical-frac = 1
+transferred = h100-sxm
+source = comm_nccltests/rows.csv, all_reduce; the other collectives by their share of a ring's traffic; robust fit
+range = 2 to 8 nodes of 8; 8 B..16 GiB; InfiniBand, not EFA
+rows = 60
+held-out = h100-sxm's, transferred likewise to the a100-sxm, on that one's rows
+error-median = 0.207
+error-p90 = 0.531
+
+[law inter-node.all-to-all]
+low-latency-2-s = 8.134e-05
+low-bandwidth-2-frac = 0.3934
+high-latency-2-s = 0.0002043
+high-bandwidth-2-frac = 0.7399
+low-latency-8-s = 0.0001277
+low-bandwidth-8-frac = 0.4211
+high-latency-8-s = 0.0002131
+high-bandwidth-8-frac = 0.4521
+transferred = h100-sxm
+source = comm_deepep/expert_alltoall*.csv, BF16 combine and its notification, the fastest number of SMs; a token goes once to each node that it visits, experts chosen evenly; robust fit
+range = 2 and 8 nodes of 8; 1 to 131072 tokens of 7168 a GPU
+rows = 46
+held-out = not measured: no second GPU has rows of it; law inter-node, carried likewise from the h100-sxm to the a100-sxm, is off its rows by 0.207 median, 0.531 p90
+error-median = -
+error-p90 = -
+
+[law inter-node.fabric]
+node-bytes-per-s = 4e+11
+link-bytes-per-s = 4.5e+11
+host-bytes-per-s = 6.4e+10
+path-frac = 0.4892
+source = comm_nccltests/tables.csv, the NICs of the measured tables; the way to them: law inter-node, high, as a share of the links to the host
+range = InfiniBand, 8 NICs a node; on other fabrics closed forms scale law inter-node (NCCL 2.27, src/graph/tuning.cc)
+rows = 0
+held-out = not measured: it only says where law inter-node was measured; levels inter-node-by-table and inter-node-efa score what is carried from there
+error-median = -
+error-p90 = -
+
+[law send]
+low-latency-s = 4.821e-06
+low-bandwidth-frac = 0.03544
+mid-latency-s = 6.244e-06
+mid-bandwidth-frac = 0.8045
+high-latency-s = 2.31e-05
+high-bandwidth-frac = 0.8036
+inter-latency-s = 1.714e-05 # comm_vidur, send_recv between DGX H100
+inter-bandwidth-frac = 0.7277 # comm_vidur, send_recv between DGX H100
+transferred = h100-sxm
+source = comm_vidur/network*.csv, else comm_nccl/aic_nccl_intranode.csv, send_recv in a DGX node, or alltoall of 2 GPUs where there is none; robust fit
+range = 2 KiB..64 MiB in a node; across nodes of 400 Gbit/s a GPU
+rows = 880
+held-out = h100-sxm's, transferred likewise to the a100-sxm, on that one's rows
+error-median = 0.160
+error-p90 = 0.234
+
+[law realloc]
+step-s = 1e-05 # misc/hardware_specs.csv p2p_latency_s
+intra-bandwidth-frac = 0.7267 # law broadcast, 8 GPUs
+inter-bandwidth-frac = 0.6262 # law inter-node, high
+source = laws send, broadcast and inter-node of this profile
+range = not measured as such
+rows = 0
+held-out = not measured: no reallocation has rows; its rates are those of laws broadcast and inter-node
+error-median = -
+error-p90 = -
+
+[law host-copy]
+latency-s = 1e-05 # misc/hardware_specs.csv p2p_latency_s
+bandwidth-frac = 0.8125 # host_to_device_memcpy_ce over PCIe 4
+source = misc/nvbandwidth_readme.csv, an A100-class node
+range = large pinned copies, one direction at a time
+rows = 0
+held-out = not measured: one row of one node
+error-median = -
+error-p90 = -
+
+[law host]
+eager-launch-s = 1.83e-05
+graph-launch-s = 1.83e-05 # a graph is launched by one call as well
+graph-gap-s = 0 # the floors of graph replays hold the gap
+source = comm_nccl/aic_custom_allreduce.csv, vLLM eager less graph, median up to 65536 elements
+range = one framework call and kernel; Megatron-DeepSpeed in train_vtrain takes several kernels where the op list has one
+rows = 0
+held-out = h100-sxm's median on the launches of the a100-sxm
+error-median = 0.527
+error-p90 = 0.549
+
+[law overlap]
+product-frac = 0.03304
+memory-frac = 0.1527
+comm-frac = 0
+source = overlap/echo_kernel_slowdown_a100*.csv, median kernel's mean slowdown; aicb_insitu_comm_a100*.csv less what a call adds, against comm_nccl
+range = an A100, 2 GPUs, fp32; other GPUs take its fractions
+rows = 0
+held-out = not measured: no second GPU has rows; the a100's, each kernel left out in turn, are off by 0.138 median, 0.460 p90
+error-median = -
+error-p90 = -
+
