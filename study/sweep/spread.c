@@ -77,6 +77,9 @@ plan_of(const RaStudy *study, guint point)
   return h;
 }
 
+/* Of a sum of squares, more than its rounding: 64 terms of 2^-53. */
+#define ROUNDING 1e-12
+
 /* How wrong draw @draw has @point, in median errors of 1: what it has in common
  * with others, and what is left, @own of it. */
 static double
@@ -86,11 +89,12 @@ error_of(const RaSweep *sweep, guint point, guint draw, double own)
   const RaModelError *error = &p->trial.error;
   const RaErrorPart part = {plan_of(sweep->study, point), 1};
   double known = error->whole_frac * error->whole_frac;
+  double all = p->error_frac * p->error_frac;
 
   for (guint i = 0; i < RA_ERROR_LAWS_MAX; i++)
     known += error->law_frac[i] * error->law_frac[i];
   return ra_model_error_draw(error, &part, 1, SEED, draw) +
-         own * sqrt(fmax(p->error_frac * p->error_frac - known, 0));
+         (all - known > ROUNDING * all ? own * sqrt(all - known) : 0);
 }
 
 /* @out: points of @sweep, each as wrong as draw @draw has it; shallow. */
