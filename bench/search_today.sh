@@ -23,22 +23,6 @@ folder=$(mktemp -d) || exit 99
 trap 'rm -rf "$folder"' EXIT
 out=$folder/out
 
-# FOUND FAMILY of the finalists that fit; - : none.  Equal plans are one
-# finalist: a family that was found again counts for both.
-of_finalists() {
-  awk -F'\t' '/^# / { on = $0 ~ /^# plans/ ? 1 : $0 ~ /^# finalists/ ? 2 : 0
-      head = on; next }
-    on && head { for (i = 1; i <= NF; i++) at[$i] = i; head = 0; next }
-    on == 1 && NF > 1 { plan[$1] = $at["iteration_s"]
-      if ($1 ~ /^search/) again[$at["iteration_s"]] = 1 }
-    on == 2 && $at["note"] !~ /fit/ && NF > 1 {
-      s = $at["iteration_s"]
-      if (again[plan[$1]] && (!found || s < found)) found = s
-      if ($1 !~ /^search/ && (!family || s < family)) family = s
-    }
-    END { print found ? found : "-", family ? family : "-" }' "$out"
-}
-
 # THEN NOW of a tuning.
 of_tuning() {
   awk -F'\t' '$1 == "now" { now = $2 } $1 == "then" { then = $2; note = $NF }
@@ -91,7 +75,7 @@ while IFS=$'\t' read -r what case file cluster changes; do
   if [ "$what" = tune ]; then
     read -r found beside < <(of_tuning)
   else
-    read -r found beside < <(of_finalists)
+    read -r found beside < <(awk -f "$here/peer/finalists.awk" "$out")
   fi
   awk -v what="$what" -v name="$case" -v f="$found" -v b="$beside" \
     -v cpu_s="$cpu_s" 'BEGIN {

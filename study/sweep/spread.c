@@ -77,7 +77,7 @@ plan_of(const RaStudy *study, guint point)
   return h;
 }
 
-/* Of a sum of squares, more than its rounding: 64 terms of 2^-53. */
+/* Share of a sum of squares that is its rounding at most: 64 terms of 2^-53. */
 #define ROUNDING 1e-12
 
 /* How wrong draw @draw has @point, in median errors of 1: what it has in common
