@@ -83,3 +83,29 @@ ra_kinds_work(const RaEstimator *estimator, const RaTaskGraph *graph,
   if (n == 0)
     ra_estimator_work(estimator, graph, work, out_cost);
 }
+
+void
+ra_kinds_decode_line(const RaEstimator *estimator, const RaShard *shard,
+                     const RaPiece *piece, uint32_t kinds, uint32_t n_sequences,
+                     uint64_t kv_tokens, RaDecodeLine *out_line)
+{
+  uint64_t until_tokens = UINT64_MAX;
+  double most_s = -1;
+
+  for (guint k = 0; k < ra_estimator_n_kinds(estimator); k++) {
+    RaDecodeLine line;
+    double step_s;
+
+    if (kinds != 0 && !(kinds >> k & 1))
+      continue;
+    ra_estimator_decode_line(ra_estimator_kind(estimator, k), shard, piece,
+                             n_sequences, kv_tokens, &line);
+    until_tokens = MIN(until_tokens, line.until_tokens);
+    step_s = ra_decode_line_cost(&line, n_sequences, kv_tokens, 1).total_s;
+    if (step_s > most_s) {
+      most_s = step_s;
+      *out_line = line;
+    }
+  }
+  out_line->until_tokens = until_tokens;
+}

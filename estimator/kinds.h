@@ -26,4 +26,16 @@ uint32_t *ra_dynamic_kinds_new(const RaTaskGraph *graph, uint32_t **out_begin);
 void ra_kinds_work(const RaEstimator *estimator, const RaTaskGraph *graph,
                    uint32_t work, uint32_t kinds, RaCost *out_cost);
 
+/**
+ * ra_kinds_decode_line:
+ * @kinds: of nodes; 0: all that there are
+ *
+ * The line at @kv_tokens (ra_estimator_decode_line()) of the kind whose step is
+ * the slowest there; it holds as far as those of all kinds.
+ */
+void ra_kinds_decode_line(const RaEstimator *estimator, const RaShard *shard,
+                          const RaPiece *piece, uint32_t kinds,
+                          uint32_t n_sequences, uint64_t kv_tokens,
+                          RaDecodeLine *out_line);
+
 #endif

@@ -120,11 +120,10 @@ read_gemm(const RaCsvLine *line, gpointer data, GError **error)
 static const char *const best_columns[] = {"dtype", "accelerator",     "m", "n",
                                            "k",     "achieved_tflops", NULL};
 
-/* Letters and digits of @name, lower case, without the maker's. */
-static char *
-plain_name(const char *name)
+char *
+ra_measured_gpu_name(const char *name)
 {
-  static const char *const makers[] = {"amd", "nvidia", NULL};
+  static const char *const makers[] = {"nvidia", "amd", "instinct", NULL};
   GString *out = g_string_new(NULL);
 
   for (; *name; name++)
@@ -141,8 +140,8 @@ static gboolean
 read_best(const RaCsvLine *line, gpointer data, GError **error)
 {
   RaMeasuredReader *r = data;
-  g_autofree char *name = plain_name(line->field[1]);
-  g_autofree char *wanted = plain_name(r->gpu);
+  g_autofree char *name = ra_measured_gpu_name(line->field[1]);
+  g_autofree char *wanted = ra_measured_gpu_name(r->gpu);
   double v[4];
   RaOp op = {.kind = RA_OP_GEMM, .dtype = RA_DTYPE_BF16};
 

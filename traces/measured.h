@@ -64,6 +64,10 @@ typedef struct {
  * law's name without "memory.". */
 extern const char *const ra_measured_sources[];
 
+/* (transfer full): letters and digits of the name of a GPU, lower case, without
+ * its maker's: "NVIDIA H100 SXM" is "h100sxm". */
+char *ra_measured_gpu_name(const char *name);
+
 /**
  * ra_measured_rows:
  * @data: (array zero-terminated=1): folders of published measurements, of

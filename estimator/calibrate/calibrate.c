@@ -10,7 +10,7 @@
 #include "estimator/robust.h"
 #include "traces/law.h"
 
-#define PEAK_ROUNDS 4 /* each a thousandth of the distance before */
+#define PEAK_ROUNDS 4 /* each leaves a hundredth of the distance */
 
 RaCalibration *
 ra_calibration_new(void)
@@ -183,7 +183,7 @@ fit_peak(RaCalibrateWork *work, const RaFitLaw *law, GError **error)
     return TRUE;
   best = &g_array_index(rows, RaMeasured, 0);
   share = ra_calibrate_coefficient(work->profile, law->law, "peak-frac");
-  /* Time beside that of products, a thousandth, is of the law. */
+  /* A hundredth of the time is no product's, and stays. */
   for (guint i = 0; i < PEAK_ROUNDS; i++) {
     ra_fit_predict(work->profile, rows, &seconds);
     *share = MIN(*share * seconds / best->measured_s, 1);

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "estimator/calibrate/gpu.h"
 #include "traces/csv.h"
+#include "traces/measured.h"
 
 #define GIB 1073741824.0
 /* misc/hardware_specs.csv has one for all. */
@@ -131,22 +132,6 @@ ra_gpu_at(guint index)
   return &gpus[index];
 }
 
-/* Letters and digits of @name, lower case, without the maker's. */
-static char *
-plain(const char *name)
-{
-  static const char *const makers[] = {"nvidia", "amd", "instinct", NULL};
-  GString *out = g_string_new(NULL);
-
-  for (; *name; name++)
-    if (g_ascii_isalnum(*name))
-      g_string_append_c(out, g_ascii_tolower(*name));
-  for (guint i = 0; makers[i]; i++)
-    if (g_str_has_prefix(out->str, makers[i]))
-      g_string_erase(out, 0, (gssize)strlen(makers[i]));
-  return g_string_free(out, FALSE);
-}
-
 static gboolean
 is_called(const RaGpu *gpu, const char *wanted)
 {
@@ -154,7 +139,7 @@ is_called(const RaGpu *gpu, const char *wanted)
   g_auto(GStrv) names = g_strsplit(all, " ", -1);
 
   for (guint i = 0; names[i]; i++) {
-    g_autofree char *name = plain(names[i]);
+    g_autofree char *name = ra_measured_gpu_name(names[i]);
 
     if (*name && strcmp(name, wanted) == 0)
       return TRUE;
@@ -165,7 +150,7 @@ is_called(const RaGpu *gpu, const char *wanted)
 const RaGpu *
 ra_gpu_find(const char *name)
 {
-  g_autofree char *wanted = plain(name);
+  g_autofree char *wanted = ra_measured_gpu_name(name);
 
   for (guint i = 0; i < G_N_ELEMENTS(gpus); i++)
     if (is_called(&gpus[i], wanted))
@@ -203,7 +188,7 @@ static gboolean
 read_sheet(const RaCsvLine *line, gpointer data, GError **error)
 {
   SheetReader *r = data;
-  g_autofree char *name = plain(line->field[0]);
+  g_autofree char *name = ra_measured_gpu_name(line->field[0]);
   double v[7];
 
   if (!is_called(r->gpu, name))

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "estimator/kinds.h"
 #include "sim/generate/decode.h"
 #include "sim/generate/decode_group.h"
 #include "sim/generate/decode_pipe.h"
@@ -134,47 +135,16 @@ typedef struct {
   const uint32_t *kinds;        /* nullable (n_stages): of nodes */
 } Replica;
 
-/* On the slowest of the stage's kinds of nodes; a line holds as far as all do.
- */
-static void
-slowest_line(const Replica *replica, uint32_t stage, uint32_t n_sequences,
-             uint64_t kv_tokens, RaDecodeLine *out_line)
-{
-  uint64_t until_tokens = UINT64_MAX;
-  double most_s = -1;
-
-  for (guint k = 0; k < ra_estimator_n_kinds(replica->estimator); k++) {
-    RaDecodeLine line;
-    double step_s;
-
-    if (!(replica->kinds[stage] >> k & 1))
-      continue;
-    ra_estimator_decode_line(ra_estimator_kind(replica->estimator, k),
-                             replica->shard, &replica->dynamic->pieces[stage],
-                             n_sequences, kv_tokens, &line);
-    until_tokens = MIN(until_tokens, line.until_tokens);
-    step_s = ra_decode_line_cost(&line, n_sequences, kv_tokens, 1).total_s;
-    if (step_s > most_s) {
-      most_s = step_s;
-      *out_line = line;
-    }
-  }
-  out_line->until_tokens = until_tokens;
-}
-
 static void
 estimator_line(const void *context, uint32_t stage, uint32_t n_sequences,
                uint64_t kv_tokens, RaDecodeLine *out_line)
 {
   const Replica *replica = context;
 
-  if (replica->kinds) {
-    slowest_line(replica, stage, n_sequences, kv_tokens, out_line);
-    return;
-  }
-  ra_estimator_decode_line(replica->estimator, replica->shard,
-                           &replica->dynamic->pieces[stage], n_sequences,
-                           kv_tokens, out_line);
+  ra_kinds_decode_line(replica->estimator, replica->shard,
+                       &replica->dynamic->pieces[stage],
+                       replica->kinds ? replica->kinds[stage] : 1, n_sequences,
+                       kv_tokens, out_line);
 }
 
 static double

@@ -276,26 +276,10 @@ replica_line(gconstpointer context, uint32_t stage, uint32_t n_sequences,
              uint64_t kv_tokens, RaDecodeLine *out_line)
 {
   const RaServePipe *r = context;
-  uint64_t until_tokens = UINT64_MAX;
-  double most_s = -1;
 
-  for (guint k = 0; k < ra_estimator_n_kinds(r->estimator); k++) {
-    RaDecodeLine line;
-    double step_s;
-
-    if (!is_of_kind(r, stage, k))
-      continue;
-    ra_estimator_decode_line(ra_estimator_kind(r->estimator, k), r->shard,
-                             &r->dynamic->pieces[stage], n_sequences, kv_tokens,
-                             &line);
-    until_tokens = MIN(until_tokens, line.until_tokens);
-    step_s = ra_decode_line_cost(&line, n_sequences, kv_tokens, 1).total_s;
-    if (step_s > most_s) {
-      most_s = step_s;
-      *out_line = line;
-    }
-  }
-  out_line->until_tokens = until_tokens;
+  ra_kinds_decode_line(r->estimator, r->shard, &r->dynamic->pieces[stage],
+                       r->kinds ? r->kinds[stage] : 0, n_sequences, kv_tokens,
+                       out_line);
 }
 
 static void

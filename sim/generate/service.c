@@ -30,9 +30,7 @@ typedef struct {
   uint32_t n_running;
   uint32_t version; /* that it runs on */
   Engine *engine;
-  gboolean drains;     /* waits until nothing of its engine runs */
-  RaDecodeLine *lines; /* (n_stages) of the steps of n_lines sequences */
-  uint32_t n_lines;
+  gboolean drains; /* waits until nothing of its engine runs */
 } Replica;
 
 /* A complete sequence. */
@@ -203,18 +201,16 @@ admit(Service *s, Replica *r)
 
 /* Cost of the step of @n sequences at @kv tokens on each stage. */
 static void
-stage_costs(Service *s, Replica *r, uint32_t n, uint64_t kv)
+stage_costs(Service *s, uint32_t n, uint64_t kv)
 {
   const RaServePipeSource *pipe = s->spec->pipe;
 
   for (uint32_t i = 0; i < s->spec->n_stages; i++) {
-    RaDecodeLine *line = &r->lines[i];
+    RaDecodeLine line;
 
-    if (r->n_lines != n || kv < line->from_tokens || kv > line->until_tokens)
-      pipe->line(pipe->context, i, n, kv, line);
-    s->costs[i] = ra_decode_line_cost(line, n, kv, 1);
+    pipe->line(pipe->context, i, n, kv, &line);
+    s->costs[i] = ra_decode_line_cost(&line, n, kv, 1);
   }
-  r->n_lines = n;
 }
 
 /* Steps up to the next end, or the first that ends when a version has arrived;
@@ -230,7 +226,7 @@ step(Service *s, Replica *r)
     left = MIN(left, r->running[i].left);
   }
   if (s->spec->pipe) {
-    stage_costs(s, r, (uint32_t)n, kv);
+    stage_costs(s, (uint32_t)n, kv);
     pass(s, r, n);
     left = done = 1;
   }
@@ -348,8 +344,6 @@ begin(Service *s)
   for (uint32_t i = 0; i < s->n; i++) {
     s->replicas[i].engine = &s->engines[i / n_groups];
     s->replicas[i].running = g_new(Running, s->places);
-    if (spec->pipe)
-      s->replicas[i].lines = g_new0(RaDecodeLine, spec->n_stages);
   }
   for (uint32_t d = 0; spec->pipe && d < spec->n_replicas; d++) {
     Engine *e = &s->engines[d];
@@ -369,10 +363,8 @@ finish(Service *s)
     s->cost.comm_s += s->engines[d].cost.comm_s;
     s->cost.host_s += s->engines[d].cost.host_s;
   }
-  for (uint32_t i = 0; i < s->n; i++) {
+  for (uint32_t i = 0; i < s->n; i++)
     g_free(s->replicas[i].running);
-    g_free(s->replicas[i].lines);
-  }
 }
 
 void
