@@ -43,6 +43,7 @@ static const Case cases[] = {
     {"simulate_1024_gpus_op_units", "ppo-llama3-70b-1024.plan", "op", 7.6, "1"},
     {"simulate_16384_gpus_op_units", "sft-llama3.1-405b-16384.plan", "op", 0.2,
      "1"},
+    {"simulate_dapo_units", "dapo-qwen2.5-32b-128.plan", "call", 0, "3"},
 };
 
 /* Most memory of all children so far, bytes. */
