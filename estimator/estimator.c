@@ -176,6 +176,7 @@ ra_estimator_new(const RaProfile *profile, const RaCluster *cluster,
           device->intra_bytes_per_s > 0 && device->host_bytes_per_s > 0,
       NULL);
   estimator = g_new0(RaEstimator, 1);
+  estimator->forks = ra_forks_new();
   estimator->n_kinds = 1;
   estimator->one_shot_s_per_byte = 1 / device->intra_bytes_per_s;
   estimator->wall_per_cpu = profile->pace.wall_per_cpu;
@@ -274,33 +275,6 @@ gboolean
 ra_estimator_is_real(const RaEstimator *estimator)
 {
   return estimator->is_real;
-}
-
-RaEstimator *
-ra_estimator_fork(const RaEstimator *estimator)
-{
-  RaEstimator *fork = g_memdup2(estimator, sizeof *estimator);
-
-  fork->memo = ra_op_memo_new();
-  fork->lines = ra_lines_memo_new();
-  fork->is_fork = TRUE;
-  for (guint k = 1; k < fork->n_kinds; k++)
-    fork->kinds[k] = ra_estimator_fork(estimator->kinds[k]);
-  return fork;
-}
-
-void
-ra_estimator_free(RaEstimator *estimator)
-{
-  if (estimator == NULL)
-    return;
-  if (!estimator->is_fork)
-    ra_decode_attention_law_clear(&estimator->decode_attention);
-  for (guint k = 1; k < estimator->n_kinds; k++)
-    ra_estimator_free(estimator->kinds[k]);
-  ra_op_memo_free(estimator->memo);
-  ra_lines_memo_free(estimator->lines);
-  g_free(estimator);
 }
 
 const RaOverlapLaw *

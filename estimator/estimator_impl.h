@@ -32,6 +32,11 @@ typedef enum {
   RA_N_MEMORY_LAWS
 } RaMemoryLawKind;
 
+/* Forks that are kept (ra_estimator_keep_forks()). */
+typedef struct _RaForks RaForks;
+
+RaForks *ra_forks_new(void);
+
 struct _RaEstimator {
   RaGemmLaw gemm;        /* bf16, fp16, fp32 */
   RaGemmLaw gemm_fp8;    /* fp8; bf16's if there is none */
@@ -56,9 +61,10 @@ struct _RaEstimator {
   RaSystemConstants system;              /* constants of the training system */
   double one_shot_s_per_byte;            /* rate of the engine's all-reduce */
   gboolean is_real;                      /* calls cost what ReaL estimates */
+  RaForks *forks;                        /* owned, by a fork borrowed */
   gboolean is_fork;                      /* memory of laws belongs to another */
   RaOpMemo *memo;                        /* memo of a fork; else NULL */
-  RaLinesMemo *lines;                     /* likewise */
+  RaLinesMemo *lines;                    /* likewise */
   RaEstimator *kinds[RA_NODE_KINDS_MAX]; /* further kinds of nodes, from 1 on;
                                             owned */
   guint n_kinds;                         /* >= 1 */

@@ -25,6 +25,7 @@ libestimator_a_SOURCES += %D%/fit_op.c
 libestimator_a_SOURCES += %D%/fit_refit.c
 libestimator_a_SOURCES += %D%/fit_reuse.c
 libestimator_a_SOURCES += %D%/flash.c %D%/flash.h
+libestimator_a_SOURCES += %D%/fork.c
 libestimator_a_SOURCES += %D%/gemm.c %D%/gemm.h
 libestimator_a_SOURCES += %D%/memo.c %D%/memo.h
 libestimator_a_SOURCES += %D%/memory_op.c %D%/memory_op.h

@@ -24,7 +24,6 @@ typedef struct {
   RaCostTable *table;
   const RaUntil *until; /* nullable: of bounds */
   Wanted *wanted;       /* by job */
-  RaEstimator **forks;  /* by thread, NULL: not yet; owned */
   gint n_failed;        /* atomic */
   GError *error;        /* the first */
 } Job;
@@ -72,6 +71,7 @@ simulate(const RaCostTable *table, uint32_t call, const RaCandidate *c,
       ra_isolated_call_new(space->workload, space->cluster, call, &c->plan);
   g_autoptr(RaAugmented) augmented =
       ra_augment_bare(lone->plan, table->n_like, space->options.seed);
+  g_autoptr(RaEstimator) fork = ra_estimator_fork(table->estimator);
   RaTaskGraph whole = {.seed = space->options.seed,
                        .is_folded = TRUE,
                        .augmented = augmented,
@@ -81,8 +81,7 @@ simulate(const RaCostTable *table, uint32_t call, const RaCandidate *c,
     GError *cause = NULL;
     uint32_t n = space->workload->calls[call].n_parts *
                  ra_loads_n_trips(space->loads, call, k);
-    g_autofree RaCost *parts =
-        ra_call_costs(&whole, call, k, table->estimator, &cause);
+    g_autofree RaCost *parts = ra_call_costs(&whole, call, k, fork, &cause);
 
     if (!parts && !ra_until_is_over(space->options.end)) {
       g_propagate_error(error, cause);
@@ -161,10 +160,9 @@ compare_wanted(const void *a, const void *b)
  * tasks of simulating it in all; candidates have ops in common, which a fork
  * knows.  @out_trip_s: (nullable): of each trip of each iteration. */
 static double
-bound_of(Job *job, guint thread, Wanted *wanted, const RaCandidate *c,
+bound_of(RaCostTable *table, Wanted *wanted, const RaCandidate *c,
          gboolean is_late, double *out_trip_s)
 {
-  RaCostTable *table = job->table;
   const RaSpace *space = table->space;
   g_autoptr(RaIsolatedCall) lone = ra_isolated_call_new(
       space->workload, space->cluster, wanted->call, &c->plan);
@@ -172,10 +170,9 @@ bound_of(Job *job, guint thread, Wanted *wanted, const RaCandidate *c,
   const RaCallLoad *load = ra_loads_of(space->loads, lone->plan, wanted->call);
   const RaCall *call = &space->workload->calls[wanted->call];
   uint32_t n_parts = ra_cost_table_n_parts(table, wanted->call);
+  g_autoptr(RaEstimator) fork = ra_estimator_fork(table->estimator);
   double bound_s = (double)INFINITY;
 
-  if (!job->forks[thread])
-    job->forks[thread] = ra_estimator_fork(table->estimator);
   for (uint32_t k = 0; k < table->n_like; k++) {
     double sum_s = 0;
 
@@ -184,9 +181,8 @@ bound_of(Job *job, guint thread, Wanted *wanted, const RaCandidate *c,
       const RaSequenceSet *set =
           ra_loads_set(space->loads, table->any, call->set, k,
                        call->each_trip ? t : RA_NONE);
-      double n_tasks,
-          one_s = ra_call_bound_s(job->forks[thread], memory, wanted->call,
-                                  load, &set, is_late ? 0 : 1, &n_tasks);
+      double n_tasks, one_s = ra_call_bound_s(fork, memory, wanted->call, load,
+                                              &set, is_late ? 0 : 1, &n_tasks);
 
       if (out_trip_s)
         out_trip_s[k * n_parts + t] = one_s;
@@ -214,13 +210,13 @@ bound_one(guint i, guint thread, gpointer data)
   /* Seconds, tasks, seconds of trips. */
   g_autofree double *kept = g_new0(double, 2 + width);
 
+  (void)thread;
   wanted->n_tasks = 0;
   if (!table->store ||
       !ra_cost_store_get(table->store, name, kept, 2 + width)) {
     gboolean is_late = ra_until_is_over(job->until);
 
-    kept[0] =
-        bound_of(job, thread, wanted, c, is_late, trip_s ? kept + 2 : NULL);
+    kept[0] = bound_of(table, wanted, c, is_late, trip_s ? kept + 2 : NULL);
     kept[1] = wanted->n_tasks;
     if (table->store && !is_late)
       ra_cost_store_put(table->store, name, kept, 2 + width);
@@ -278,16 +274,11 @@ static void
 bound_all(RaCostTable *table, GArray *wanted, const RaUntil *until,
           guint n_threads)
 {
-  guint n_forks = ra_jobs_threads(n_threads, wanted->len);
-  g_autofree RaEstimator **forks = g_new0(RaEstimator *, n_forks);
   Job job = {.table = table,
              .until = until,
-             .wanted = (Wanted *)(gpointer)wanted->data,
-             .forks = forks};
+             .wanted = (Wanted *)(gpointer)wanted->data};
 
   ra_jobs_run(wanted->len, n_threads, bound_one, &job);
-  for (guint i = 0; i < n_forks; i++)
-    ra_estimator_free(forks[i]);
 }
 
 void
@@ -364,6 +355,7 @@ ra_cost_table_new_from(const RaSpace *space, const RaEstimator *estimator,
   table = g_new0(RaCostTable, 1);
   table->space = space;
   table->estimator = estimator;
+  ra_estimator_keep_forks(estimator);
   table->store = store;
   table->n_like =
       ra_workload_is_even(w) && !ra_trips_are_set(w) && !space->carries
@@ -406,6 +398,7 @@ ra_cost_table_free(RaCostTable *table)
 {
   if (!table)
     return;
+  ra_estimator_drop_forks(table->estimator);
   for (guint c = 0; c < table->space->workload->n_calls; c++) {
     g_free(table->call_s[c]);
     g_free(table->trip_s[c]);

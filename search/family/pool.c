@@ -78,7 +78,8 @@ ask_for(const RaPools *pools, uint32_t call, const RaMesh *mesh)
                       .batching = pools->writer->batching};
 }
 
-/* Seconds of a call on all GPUs in the first shape that fits alone. */
+/* Seconds of a call on all GPUs in the first shape that fits alone, or in the
+ * last; what has no room on all GPUs has none on a part of them. */
 static double
 time_on_all_s(const RaPools *pools, uint32_t call, GError **error)
 {
@@ -86,18 +87,22 @@ time_on_all_s(const RaPools *pools, uint32_t call, GError **error)
   RaMesh all = ra_shape_mesh_nodes(cluster, 0, cluster->n_nodes);
   RaShapeAsk ask = ask_for(pools, call, &all);
   g_autoptr(GArray) shapes = NULL;
-  double limit_bytes = RA_NEED_LIMIT_FRAC * cluster->device.memory_bytes;
+  double memory_bytes = cluster->device.memory_bytes;
 
   ask.even = FALSE;
   shapes = ra_shapes_new(pools->writer->workload, cluster, &ask);
   for (guint i = 0; i < shapes->len; i++) {
     const RaShape *shape = &g_array_index(shapes, RaShape, i);
+    double bytes = shape->need.held_bytes + shape->need.work_bytes;
 
-    if (i + 1 == shapes->len ||
-        shape->need.held_bytes + shape->need.work_bytes <= limit_bytes)
+    if (bytes <= RA_NEED_LIMIT_FRAC * memory_bytes ||
+        (i + 1 == shapes->len && bytes <= memory_bytes))
       return ra_writer_time_s(pools->writer, call, shape, error);
   }
-  ra_writer_fail(pools->writer, call, &all, 0, error);
+  if (shapes->len > 0)
+    ra_writer_fail_fit(pools->writer, call, &all, error);
+  else
+    ra_writer_fail(pools->writer, call, &all, 0, error);
   return -1;
 }
 

@@ -411,6 +411,7 @@ ra_strategy_plan(const RaWorkload *workload, const RaCluster *cluster,
                  const RaEstimator *estimator, const RaStrategyOptions *options,
                  GError **error)
 {
+  g_autoptr(RaEstimator) fork = NULL;
   GError *cause = NULL;
   RaCluster narrow;
   RaDraft *draft;
@@ -419,9 +420,10 @@ ra_strategy_plan(const RaWorkload *workload, const RaCluster *cluster,
   g_return_val_if_fail(workload && cluster && estimator && options, NULL);
   g_return_val_if_fail(options->kind < RA_N_STRATEGIES, NULL);
   g_return_val_if_fail(cluster->device.memory_bytes > 0, NULL);
+  fork = ra_estimator_fork(estimator);
   narrow = *cluster;
   narrow.gpus_per_node = ra_shape_node_gpus(workload, cluster);
-  draft = plan_narrow(workload, cluster, &narrow, estimator, options, &cause);
+  draft = plan_narrow(workload, cluster, &narrow, fork, options, &cause);
   if (draft)
     return draft;
   while (2 * power <= cluster->n_nodes)
@@ -429,7 +431,7 @@ ra_strategy_plan(const RaWorkload *workload, const RaCluster *cluster,
   if (power < cluster->n_nodes && cluster->n_kinds == 0 &&
       g_error_matches(cause, RA_ERROR, RA_ERROR_NEGATIVE)) {
     narrow.n_nodes = power;
-    draft = plan_narrow(workload, cluster, &narrow, estimator, options, NULL);
+    draft = plan_narrow(workload, cluster, &narrow, fork, options, NULL);
   }
   if (draft)
     g_clear_error(&cause);

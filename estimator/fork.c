@@ -1,0 +1,123 @@
+/* Forks of an estimator: one a thread, with memos. */
+#include "config.h"
+
+#include "estimator/estimator_impl.h"
+
+struct _RaForks {
+  GMutex lock;
+  guint n_keepers; /* ra_estimator_keep_forks() that have not ended */
+  GPtrArray *idle; /* (RaEstimator), owned; the last to be used is the last */
+};
+
+RaForks *
+ra_forks_new(void)
+{
+  RaForks *forks = g_new0(RaForks, 1);
+
+  g_mutex_init(&forks->lock);
+  forks->idle = g_ptr_array_new();
+  return forks;
+}
+
+static void
+forks_free(RaForks *forks)
+{
+  g_warn_if_fail(forks->idle->len == 0);
+  g_ptr_array_unref(forks->idle);
+  g_mutex_clear(&forks->lock);
+  g_free(forks);
+}
+
+/* An idle fork, NULL if there is none. */
+static RaEstimator *
+take(RaForks *forks)
+{
+  RaEstimator *fork = NULL;
+
+  g_mutex_lock(&forks->lock);
+  if (forks->idle->len > 0)
+    fork = g_ptr_array_steal_index(forks->idle, forks->idle->len - 1);
+  g_mutex_unlock(&forks->lock);
+  return fork;
+}
+
+/* FALSE if forks are not kept. */
+static gboolean
+put_back(RaForks *forks, RaEstimator *fork)
+{
+  gboolean is_kept;
+
+  g_mutex_lock(&forks->lock);
+  is_kept = forks->n_keepers > 0;
+  if (is_kept)
+    g_ptr_array_add(forks->idle, fork);
+  g_mutex_unlock(&forks->lock);
+  return is_kept;
+}
+
+RaEstimator *
+ra_estimator_fork(const RaEstimator *estimator)
+{
+  RaEstimator *fork = take(estimator->forks);
+
+  if (fork)
+    return fork;
+  fork = g_memdup2(estimator, sizeof *estimator);
+  fork->memo = ra_op_memo_new();
+  fork->lines = ra_lines_memo_new();
+  fork->is_fork = TRUE;
+  for (guint k = 1; k < fork->n_kinds; k++)
+    fork->kinds[k] = ra_estimator_fork(estimator->kinds[k]);
+  return fork;
+}
+
+/* Not kept: its laws belong to another. */
+static void
+fork_free(RaEstimator *fork)
+{
+  for (guint k = 1; k < fork->n_kinds; k++)
+    ra_estimator_free(fork->kinds[k]);
+  ra_op_memo_free(fork->memo);
+  ra_lines_memo_free(fork->lines);
+  g_free(fork);
+}
+
+void
+ra_estimator_free(RaEstimator *estimator)
+{
+  if (estimator == NULL ||
+      (estimator->is_fork && put_back(estimator->forks, estimator)))
+    return;
+  if (estimator->is_fork) {
+    fork_free(estimator);
+    return;
+  }
+  ra_decode_attention_law_clear(&estimator->decode_attention);
+  for (guint k = 1; k < estimator->n_kinds; k++)
+    ra_estimator_free(estimator->kinds[k]);
+  forks_free(estimator->forks);
+  g_free(estimator);
+}
+
+void
+ra_estimator_keep_forks(const RaEstimator *estimator)
+{
+  g_mutex_lock(&estimator->forks->lock);
+  estimator->forks->n_keepers++;
+  g_mutex_unlock(&estimator->forks->lock);
+}
+
+void
+ra_estimator_drop_forks(const RaEstimator *estimator)
+{
+  RaForks *forks = estimator->forks;
+  RaEstimator *fork;
+  gboolean is_last;
+
+  g_mutex_lock(&forks->lock);
+  g_assert(forks->n_keepers > 0);
+  is_last = --forks->n_keepers == 0;
+  g_mutex_unlock(&forks->lock);
+  while (is_last && (fork = take(forks)))
+    fork_free(fork);
+}
