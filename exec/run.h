@@ -215,6 +215,9 @@ typedef struct {
   /* in use on its device by any program, the maximum over the ends of ranks; 0:
    * unknown */
   guint64 device_bytes;
+  /* of these, what its communicators over NCCL took before the first task: made
+   * and connected, with the library's kernels */
+  guint64 communicators_bytes;
 } RaRunMemory;
 
 /**

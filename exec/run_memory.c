@@ -4,18 +4,29 @@
 #include "exec/accelerator.h"
 #include "exec/run_impl.h"
 
+guint64
+ra_run_device_bytes(const RaRun *run, guint64 *out_free)
+{
+  const RaAccelerator *a = run->options.accelerator;
+  uint64_t all_bytes = 0;
+
+  *out_free = G_MAXUINT64;
+  return a && a->probe && a->probe->memory &&
+                 a->probe->memory(out_free, &all_bytes)
+             ? all_bytes - *out_free
+             : 0;
+}
+
 void
 ra_rank_look_at_memory(RaRankMemory *memory, const RaRun *run)
 {
   const RaBackend *b = run->backend;
-  const RaAccelerator *a = run->options.accelerator;
-  uint64_t free_bytes = 0, all_bytes = 0;
+  guint64 free_bytes;
 
   if (b->held_bytes)
     memory->ops_bytes = MAX(memory->ops_bytes, b->held_bytes());
-  if (a && a->probe && a->probe->memory &&
-      a->probe->memory(&free_bytes, &all_bytes))
-    memory->device_bytes = MAX(memory->device_bytes, all_bytes - free_bytes);
+  memory->device_bytes =
+      MAX(memory->device_bytes, ra_run_device_bytes(run, &free_bytes));
 }
 
 void
@@ -38,6 +49,7 @@ ra_run_memory(const RaRun *run, uint32_t gpu, RaRunMemory *out_memory)
                               .slab_bytes = m->slab_bytes,
                               .ops_bytes = m->ops_bytes,
                               .device_bytes = m->device_bytes,
+                              .communicators_bytes = m->communicators_bytes,
                               .beyond_bytes = ra_slabs_bytes(m->slabs)};
   for (guint i = 0; i < m->params->len; i++)
     for (int state = 0; state < RA_STATE_GRADS; state++) {

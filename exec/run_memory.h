@@ -39,20 +39,21 @@ typedef struct {
 } RaRunPart;
 
 typedef struct {
-  RaSlabs *slabs;            /* buffers of all its stages, owned */
-  RaSlabs *moved;            /* parameters in transit, owned */
-  GPtrArray *params;         /* RaParams: all its parameters, owned */
-  void *slab;                /* device memory, owned */
-  guint64 slab_bytes;        /* planned size */
-  gboolean slab_is_shown;    /* NCCL allocated the slab and registered it */
-  GArray *parts;             /* RaRunPart, owned */
-  guint64 states_bytes;      /* states placed now */
-  guint64 most_states_bytes; /* peak of states_bytes */
-  guint64 account_bytes;     /* peak of the account along the rank's tasks */
-  guint64 ops_bytes;         /* see RaRunMemory; read as the rank's thread
+  RaSlabs *slabs;              /* buffers of all its stages, owned */
+  RaSlabs *moved;              /* parameters in transit, owned */
+  GPtrArray *params;           /* RaParams: all its parameters, owned */
+  void *slab;                  /* device memory, owned */
+  guint64 slab_bytes;          /* planned size */
+  gboolean slab_is_shown;      /* NCCL allocated the slab and registered it */
+  GArray *parts;               /* RaRunPart, owned */
+  guint64 states_bytes;        /* states placed now */
+  guint64 most_states_bytes;   /* peak of states_bytes */
+  guint64 account_bytes;       /* peak of the account along the rank's tasks */
+  guint64 ops_bytes;           /* see RaRunMemory; read as the rank's thread
                                 ends */
-  guint64 device_bytes;      /* likewise */
-  RaRunMemory remote;        /* memory of a rank in another process */
+  guint64 device_bytes;        /* likewise */
+  guint64 communicators_bytes; /* see RaRunMemory */
+  RaRunMemory remote;          /* memory of a rank in another process */
 } RaRankMemory;
 
 /* --- exec/run_nccl.c ---
@@ -65,6 +66,9 @@ void ra_rank_slab_free(RaRank *rank);
 
 /* --- exec/run_memory.c --- */
 
+/* Bytes in use on the calling thread's device, by any program, and those that
+ * are free; 0 and G_MAXUINT64: unknown. */
+guint64 ra_run_device_bytes(const RaRun *run, guint64 *out_free);
 /* Reads the memory of its ops and its device as its thread ends. */
 void ra_rank_look_at_memory(RaRankMemory *memory, const RaRun *run);
 

@@ -5,6 +5,7 @@
 
 #include "exec/comm/places.h"
 #include "exec/run_impl.h"
+#include "graph/memory/memory_blocks.h"
 
 #define PATIENCE 4 /* how much later than a stall its peers give up */
 
@@ -13,6 +14,7 @@
  * than their launches.  It is little compared to a layer of 70 B parameters
  * (855 M). */
 #define MOST_ELEMENTS (UINT64_C(1) << 26)
+#define GIB (1024.0 * 1024 * 1024)
 #define MOST_SETS 4 /* communicators for broadcasts of each reallocation */
 
 /* Arguments and result of a rank's thread that joins. */
@@ -75,6 +77,26 @@ enter(RaRank *rank, GError **error)
   return FALSE;
 }
 
+/* TRUE if the device has room for the account beside the communicators. */
+static gboolean
+has_room(const RaRank *rank, guint64 free_bytes, GError **error)
+{
+  const RaRun *run = rank->run;
+  const RaBackend *b = run->backend;
+  guint64 n_bytes =
+      ra_memory_order_peak(run->account, run->graph->lane_of_gpu[rank->gpu]) +
+      (b->workspace_bytes ? b->workspace_bytes() : 0);
+
+  if (n_bytes <= free_bytes)
+    return TRUE;
+  g_set_error(error, RA_ERROR, RA_ERROR_NEGATIVE,
+              "rank %u needs %.3f GiB, expected at most the %.3f GiB that are "
+              "free on its device, where its communicators have %.3f GiB",
+              rank->rank, (double)n_bytes / GIB, (double)free_bytes / GIB,
+              (double)rank->memory.communicators_bytes / GIB);
+  return FALSE;
+}
+
 static void *
 join(void *data)
 {
@@ -89,13 +111,21 @@ join(void *data)
                            .fail_data = rank,
                            .device = rank->device};
 
+  guint64 before_bytes, after_bytes, free_bytes;
+
   if (!enter(rank, &j->error))
     return NULL;
+  before_bytes = ra_run_device_bytes(run, &free_bytes);
   rank->nccl =
       ra_nccl_new(&options, j->id, run->n_ranks, rank->rank, &j->error);
   if (rank->nccl &&
-      ra_nccl_split(rank->nccl, run->splits, run->plan, &j->error))
+      ra_nccl_split(rank->nccl, run->splits, run->plan, &j->error)) {
     make_ends(rank);
+    after_bytes = ra_run_device_bytes(run, &free_bytes);
+    rank->memory.communicators_bytes =
+        after_bytes - MIN(before_bytes, after_bytes);
+    has_room(rank, free_bytes, &j->error);
+  }
   ra_rank_leave(rank);
   return NULL;
 }
@@ -199,6 +229,9 @@ ra_run_join_nccl(RaRun *run, GError **error)
       g_clear_error(&joiners[i].error);
     is_well = is_well && !joiners[i].error;
   }
+  for (uint32_t i = 0; i < run->n_ranks && !is_well; i++)
+    if (run->ranks[i].nccl)
+      ra_nccl_drop(run->ranks[i].nccl);
   return is_well;
 }
 

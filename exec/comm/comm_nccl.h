@@ -9,11 +9,12 @@
  * id gives one communicator of all ranks; all others are split from it
  * (exec/comm/comm_groups.h).
  *
- * Communicators are made and closed on a thread of their own, which the rank
- * leaves after its patience (exec/comm/nccl_guard.h).  A collective returns
- * when it is enqueued.  NEEDSWORK: the first between two ranks also connects
- * them, which waits in the library; a peer that is gone by then ends the run by
- * the rank's own watchdog, not by its patience.
+ * Communicators are made, connected and closed on a thread of their own, which
+ * the rank leaves after its patience (exec/comm/nccl_guard.h).  A collective
+ * returns when it is enqueued.  NEEDSWORK: the first that is large enough for
+ * another algorithm connects its members again (NCCL 2.22, enqueue.cc), which
+ * waits in the library; a peer that is gone by then ends the run by the rank's
+ * own watchdog, not by its patience.
  *
  * A waiting rank polls its communicators for errors, and after the patience it
  * considers its peers dead or stalled.  It then aborts all its communicators,
@@ -68,6 +69,9 @@ RaNccl *ra_nccl_new(const RaNcclOptions *options, const RaNcclId *id,
  * has several ranks, all must leave before the first is freed, because freeing
  * waits for the other members. */
 void ra_nccl_leave(RaNccl *nccl);
+/* Aborts its communicators; no peer must come to close them.  Nothing but
+ * ra_nccl_free() may follow. */
+void ra_nccl_drop(RaNccl *nccl);
 /* Closes its communicators; waits at most for the patience. */
 void ra_nccl_free(RaNccl *nccl);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(RaNccl, ra_nccl_free)
@@ -78,7 +82,8 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(RaNccl, ra_nccl_free)
  * @plan: (nullable): names calls in messages
  * @error: %RA_ERROR_DEVICE
  *
- * By all ranks, once.
+ * By all ranks, once.  Makes the communicators and connects their members, by
+ * an operation of one number on each.
  */
 gboolean ra_nccl_split(RaNccl *nccl, const RaCommGroups *splits,
                        const RaPlan *plan, GError **error);

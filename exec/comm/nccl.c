@@ -78,8 +78,8 @@ result_text(const RaNccl *nccl, RaNcclHandle handle, int result)
   return g_strdup(nccl->options.api->error(result, handle));
 }
 
-static void
-drop_all(RaNccl *nccl)
+void
+ra_nccl_drop(RaNccl *nccl)
 {
   const RaNcclApi *api = nccl->options.api;
 
@@ -101,7 +101,7 @@ ra_nccl_fail(RaNccl *nccl, const char *group, RaNcclHandle handle,
   g_autofree char *line = g_strdup_printf("nccl: %s on rank %u (%s): %s", what,
                                           nccl->rank, group, why);
 
-  drop_all(nccl);
+  ra_nccl_drop(nccl);
   nccl->options.fail(line, nccl->options.fail_data);
   g_assert_not_reached();
 }
@@ -302,6 +302,72 @@ make_splits(gpointer data)
   return result;
 }
 
+/* An operation of one number on @group, in @data of the device. */
+static int
+begin_small(const RaNccl *nccl, guint group, float *data, RaNcclStream stream)
+{
+  const RaNcclApi *api = nccl->options.api;
+  RaNcclHandle handle = nccl->handles[group];
+
+  if (g_array_index(nccl->splits->groups, RaCommGroup, group).kind !=
+      RA_GROUP_PAIR)
+    return api->all_reduce(data, data, 1, RA_COMM_F32, RA_REDUCE_SUM, handle,
+                           stream);
+  if (ra_comm_groups_rank_in(nccl->splits, group, nccl->rank) == 0)
+    return api->send(data, sizeof *data, 1, handle, stream);
+  return api->recv(data, sizeof *data, 0, handle, stream);
+}
+
+/* Until @stream is empty; peers that have joined may be gone by now. */
+static int
+drain(const RaNccl *nccl, RaNcclStream stream)
+{
+  const RaNcclApi *api = nccl->options.api;
+  RaNcclMark mark = NULL;
+  int result = api->mark_new(stream, &mark);
+
+  for (guint n_looks = 0; result == RA_NCCL_OK; ra_nccl_pause(++n_looks)) {
+    result = api->mark_look(mark);
+    if (result != RA_NCCL_BUSY)
+      break;
+    result = RA_NCCL_OK;
+    for (guint i = 0; i < nccl->splits->groups->len; i++)
+      if (nccl->handles[i] && result == RA_NCCL_OK)
+        api->async_error(nccl->handles[i], &result);
+  }
+  if (mark)
+    api->mark_free(mark);
+  return result;
+}
+
+/* The first operation of a communicator connects its members, which takes
+ * memory and waits in the library.  All ranks go through the groups in one
+ * order: the first that is not connected yet has all its members waiting. */
+static int
+connect_splits(gpointer data)
+{
+  RaNccl *nccl = data;
+  const RaNcclApi *api = nccl->options.api;
+  RaNcclStream stream = NULL;
+  void *number = NULL;
+  int result = api->use(nccl->options.device);
+
+  if (result == RA_NCCL_OK)
+    result = api->alloc(&number, sizeof(float));
+  if (result == RA_NCCL_OK)
+    result = api->stream_new(&stream);
+  for (guint i = 0; i < nccl->splits->groups->len && result == RA_NCCL_OK; i++)
+    if (nccl->handles[i])
+      result = begin_small(nccl, i, number, stream);
+  if (result == RA_NCCL_OK)
+    result = drain(nccl, stream);
+  if (stream)
+    api->stream_free(stream);
+  if (number)
+    api->free(number);
+  return result;
+}
+
 gboolean
 ra_nccl_split(RaNccl *nccl, const RaCommGroups *splits, const RaPlan *plan,
               GError **error)
@@ -310,9 +376,10 @@ ra_nccl_split(RaNccl *nccl, const RaCommGroups *splits, const RaPlan *plan,
   nccl->splits = splits;
   nccl->plan = plan;
   nccl->handles = g_new0(RaNcclHandle, splits->groups->len + 1);
-  if (guarded(nccl, make_splits, nccl, NULL, "a split", error))
+  if (guarded(nccl, make_splits, nccl, NULL, "a split", error) &&
+      guarded(nccl, connect_splits, nccl, NULL, "the first operation", error))
     return TRUE;
-  drop_all(nccl);
+  ra_nccl_drop(nccl);
   return FALSE;
 }
 

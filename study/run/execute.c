@@ -234,30 +234,38 @@ taken_bytes(const RaRunMemory *m)
   return (double)(m->slab_bytes + m->beyond_bytes + m->ops_bytes);
 }
 
-/* Memory in use on the device that all ranks share, @ranks_bytes of it theirs.
- */
+/* Memory in use on a device, @ranks_bytes of it of the ranks on it: of all, or
+ * over NCCL of one.  @m: of that rank, or any. */
 static char *
-device_text(const RaRunOptions *options, double device_bytes,
+device_text(const RaRunOptions *options, const RaRunMemory *m,
             double ranks_bytes)
 {
-  if (!options->accelerator || options->nccl || options->world ||
-      device_bytes <= 0)
+  g_autofree char *communicators = NULL;
+
+  if (!options->accelerator || (options->world && !options->nccl) ||
+      m->device_bytes == 0)
     return g_strdup("");
+  communicators = options->nccl
+                      ? g_strdup_printf("communicators (%.3f before the first "
+                                        "task), ",
+                                        (double)m->communicators_bytes / GIB)
+                      : g_strdup("");
   return g_strdup_printf("device: %.3f of %.3f GiB in use, of which %.3f for "
-                         "context, libraries and other processes\n",
-                         device_bytes / GIB,
+                         "%scontext, libraries and other processes\n",
+                         (double)m->device_bytes / GIB,
                          (double)options->accelerator->memory_bytes / GIB,
-                         (device_bytes - ranks_bytes) / GIB);
+                         ((double)m->device_bytes - ranks_bytes) / GIB,
+                         communicators);
 }
 
 char *
 ra_execution_memory_text(const RaExecution *execution)
 {
   const RaCluster *cluster = execution->setup->plan->cluster;
-  double states_bytes = 0, passes_bytes = 0, ranks_bytes = 0, device_bytes = 0;
+  double states_bytes = 0, passes_bytes = 0, ranks_bytes = 0;
   double workspace = workspace_bytes(&execution->options);
   g_autofree char *device = NULL, *ops = NULL;
-  RaRunMemory most = {0};
+  RaRunMemory most = {0}, fullest = {0};
 
   for (uint32_t gpu = 0; gpu < ra_cluster_n_gpus(cluster); gpu++) {
     RaRunMemory m;
@@ -266,11 +274,14 @@ ra_execution_memory_text(const RaExecution *execution)
     states_bytes += (double)m.states_bytes;
     passes_bytes += (double)m.passes_bytes;
     ranks_bytes += taken_bytes(&m);
-    device_bytes = MAX(device_bytes, (double)m.device_bytes);
+    if (m.device_bytes > fullest.device_bytes)
+      fullest = m;
     if (taken_bytes(&m) > taken_bytes(&most))
       most = m;
   }
-  device = device_text(&execution->options, device_bytes, ranks_bytes);
+  device = device_text(&execution->options, &fullest,
+                       execution->options.nccl ? taken_bytes(&fullest)
+                                               : ranks_bytes);
   ops = workspace > 0 ? g_strdup_printf(", workspace of ops %.3f",
                                         (double)most.ops_bytes / GIB)
                       : g_strdup("");

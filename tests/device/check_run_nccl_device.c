@@ -2,11 +2,14 @@
  * library. */
 #include "config.h"
 
+#include "base/error.h"
 #include "exec/backend/backend_cuda.h"
+#include "exec/backend/cuda_measure.h"
 #include "exec/comm/device_comm.h"
 #include "exec/comm/nccl_impl.h"
 #include "kernels/cpu/bf16.h"
 #include "tests/double/nccl_peers.h"
+#include "tests/emulator/memory.h"
 #include "tests/emulator/nccl.h"
 #include "tests/emulator/queue.h"
 #include "tests/support/check_main.h"
@@ -213,6 +216,81 @@ START_TEST(test_order_fault)
 }
 END_TEST
 
+/* ---- memory ---------------------------------------------------------------*/
+
+/* Taken in whole pages of 4 KiB. */
+#define MADE_BYTES ((gsize)1 << 20)
+#define CONNECTED_BYTES ((gsize)2 << 20)
+/* An emulated device without an array has these (tests/emulator/measure.cc). */
+#define CONTEXT_BYTES ((guint64)64 << 20)
+
+static guint64 device_bytes; /* size of each rank's device */
+
+static gboolean
+device_memory(uint64_t *out_free, uint64_t *out_all)
+{
+  size_t free_bytes, all_bytes;
+
+  ra_device_memory(&free_bytes, &all_bytes);
+  *out_all = device_bytes;
+  *out_free = device_bytes - (all_bytes - free_bytes);
+  return TRUE;
+}
+
+/* (transfer full): two tensor-parallel ranks, each on a device of @n_bytes. */
+static RunFixture *
+fixture_of_devices(guint64 n_bytes)
+{
+  static const RaProbeMachine probe = {.memory = device_memory};
+  static const RaAccelerator device = {.probe = &probe};
+  RunFixture *f = fixture_new(&ranks[0], "dtype = bf16", 1e-2f);
+
+  device_bytes = n_bytes;
+  begin(seed, TRUE);
+  nccl_double_take(MADE_BYTES - 1, CONNECTED_BYTES - 1);
+  f->options.nccl = nccl(FALSE);
+  f->options.backend = ra_backend_cuda();
+  f->options.accelerator = &device;
+  return f;
+}
+
+/* Both ranks are in every group, and in the communicator that these are split
+ * from, of which the double takes nothing.  So a rank's communicators have a
+ * part for being made and one for the one peer, a group.  What a rank needs is
+ * its account, a workspace and what the device had before; a byte less is
+ * refused.  (Faults: without the first operations the run's account has the
+ * made parts alone; without the test of the room the second run goes.) */
+START_TEST(test_communicators_memory)
+{
+  g_autoptr(GError) error = NULL;
+  RunFixture *f = fixture_of_devices(RA_EMU_MEMORY_BYTES);
+  guint64 n_groups, needed_bytes;
+  RaRunMemory m;
+
+  run_fixture_go(f);
+  n_groups = nccl_double_tally().n_comms / 2 - 1;
+  ck_assert_uint_gt(n_groups, 0);
+  for (uint32_t gpu = 0; gpu < 2; gpu++) {
+    ra_run_memory(f->run, gpu, &m);
+    ck_assert_uint_eq(m.communicators_bytes,
+                      n_groups * (MADE_BYTES + CONNECTED_BYTES));
+  }
+  needed_bytes = CONTEXT_BYTES + m.communicators_bytes + m.account_bytes +
+                 ra_backend_cuda()->workspace_bytes();
+  run_fixture_free(f);
+  nccl_double_end();
+  for (guint64 less = 0; less < 2; less++) {
+    f = fixture_of_devices(needed_bytes - less);
+    f->run = ra_run_new(f->graph, &f->options, &error);
+    ck_assert_int_eq(f->run != NULL, less == 0);
+    run_fixture_free(f);
+    nccl_double_end();
+  }
+  ck_assert(g_error_matches(error, RA_ERROR, RA_ERROR_NEGATIVE));
+  ck_assert_ptr_nonnull(strstr(error->message, "needs"));
+}
+END_TEST
+
 /* A rank begins all-reduces whose peer has stalled: the host goes on, and
  * where it waits for the device, or as many are under way as may be, it says so
  * and ends the run. */
@@ -297,6 +375,7 @@ run_nccl_device_suite(void)
   tcase_set_timeout(tcase, 900);
   tcase_add_loop_test(tcase, test_seeded, 0, RA_CHECK_SOME(2));
   tcase_add_loop_test(tcase, test_moved, 0, RA_CHECK_SOME(G_N_ELEMENTS(moves)));
+  tcase_add_test(tcase, test_communicators_memory);
   tcase_add_loop_test(tcase, test_order_fault, 0, NCCL_DOUBLE_N_FOLLOWS);
   tcase_add_loop_exit_test(tcase, test_stalled, ENDED, 0, 2);
   tcase_add_exit_test(tcase, test_stalled_graph, ENDED);

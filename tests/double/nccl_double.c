@@ -178,6 +178,13 @@ nccl_double_close(void)
 }
 
 void
+nccl_double_take(gsize made_bytes, gsize n_bytes)
+{
+  d.made_bytes = made_bytes;
+  d.connected_bytes = n_bytes;
+}
+
+void
 nccl_double_add_in_order(gboolean in_order)
 {
   d.adds_in_order = in_order;

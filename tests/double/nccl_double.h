@@ -123,6 +123,11 @@ guint nccl_double_n_follows(NcclDoubleFollow kind);
 /* From now on, @comm (NULL: all) returns @result. */
 void nccl_double_fail(RaNcclHandle comm, int result);
 
+/* From now on, a split takes @made_bytes of the device for an end that it
+ * makes, and the first operation of an end @n_bytes for each other member, until
+ * the end is destroyed.  0 at first. */
+void nccl_double_take(gsize made_bytes, gsize n_bytes);
+
 /* Counts since nccl_double_begin(). */
 typedef struct {
   guint n_groups;  /* groups of several operations */

@@ -148,6 +148,20 @@ init(RaNcclHandle *out_comm, uint32_t n_ranks, const RaNcclId *id,
   return result;
 }
 
+/* Memory of the calling thread's device, where there is one. */
+static void *
+take(gsize n_bytes)
+{
+  return d.memory && n_bytes > 0 ? d.memory->alloc(n_bytes) : NULL;
+}
+
+void
+nccl_double_connect(Comm *c)
+{
+  if (!c->connected)
+    c->connected = take((c->shared->n_ranks - 1) * d.connected_bytes);
+}
+
 /* TRUE if rank @a of @p comes before @b in the group of their colour. */
 static gboolean
 is_before(const Split *p, uint32_t a, uint32_t b)
@@ -230,8 +244,11 @@ split(RaNcclHandle comm, int colour, int key, uint32_t most_blocks,
   if (result == RA_NCCL_OK && made)
     result = nccl_double_come(made, &made->is_ready, TRUE);
   pthread_mutex_unlock(&d.lock);
-  if (result == RA_NCCL_OK)
-    *out_comm = made;
+  if (result != RA_NCCL_OK)
+    return result;
+  if (made)
+    made->made = take(d.made_bytes);
+  *out_comm = made;
   return result;
 }
 
@@ -287,7 +304,13 @@ finalize(RaNcclHandle comm)
 static int
 destroy(RaNcclHandle comm)
 {
+  Comm *c = comm;
+
   nccl_double_end_enrol(comm);
+  if (c->made)
+    d.memory->free(c->made);
+  if (c->connected)
+    d.memory->free(c->connected);
   pthread_mutex_lock(&d.lock);
   d.tally.n_destroyed++;
   pthread_mutex_unlock(&d.lock);

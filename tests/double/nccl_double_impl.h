@@ -108,7 +108,8 @@ struct _Comm {
    * ends are in this process. */
   Link *link;
   gboolean stands_in;
-  uint64_t number; /* number on its link */
+  uint64_t number;        /* number on its link */
+  void *made, *connected; /* device memory that it takes; NULL: none */
 };
 
 /* Memory that is registered with a communicator. */
@@ -140,7 +141,8 @@ typedef struct {
   uint32_t seed;
   guint n_ends; /* nccl_double_end(): what waits from before has no state */
   GPtrArray *hosts, *streams, *comms, *shared;
-  GPtrArray *enrolments; /* Enrolment, owned */
+  GPtrArray *enrolments;             /* Enrolment, owned */
+  gsize made_bytes, connected_bytes; /* nccl_double_take() */
   NcclDoubleTally tally;
   guint n_follows[NCCL_DOUBLE_N_FOLLOWS];
   gboolean forgets[NCCL_DOUBLE_N_FOLLOWS];
@@ -196,6 +198,9 @@ Launch *nccl_double_launch_new(GPtrArray *ops);
 void nccl_double_push(Stream *s, Launch *l);
 void nccl_double_shared_free(gpointer shared);
 Shared *nccl_double_shared_new(uint32_t n_ranks);
+
+/* The first operation of @c, which its thread begins. */
+void nccl_double_connect(Comm *c);
 
 /* The parts of communicators that run in the process that matches their ends.
  * @c has no peers yet; @made: (nullable). */

@@ -310,6 +310,7 @@ give(Op value, RaNcclHandle comm, RaNcclStream stream)
   Op *op = g_memdup2(&value, sizeof value);
 
   op->comm = comm;
+  nccl_double_connect(comm);
   if (!is_here(op->in) || !is_here(op->out)) {
     pthread_mutex_lock(&d.lock);
     d.tally.n_misuses++;

@@ -174,7 +174,8 @@ ra_emu_held_bytes(void)
   size_t sum = 0;
 
   for (const auto &array : taken)
-    sum += array.second;
+    if (devices[array.first] == device)
+      sum += array.second;
   return sum;
 }
 

@@ -35,7 +35,7 @@ uint32_t ra_emu_device_of(const void *memory);
 int ra_emu_is_device(const void *x, size_t n_bytes);
 int ra_emu_is_pinned(const void *x);
 
-/* Bytes of all arrays. */
+/* Bytes of all arrays of the calling thread's device. */
 size_t ra_emu_held_bytes(void);
 
 /* Number of times that this thread has waited for the device, by
