@@ -321,31 +321,40 @@ has_step(const RaRank *rank, RaTaskId task, const RaDynamic *d, uint32_t g,
   return step->n > 0 || (rank->calls[call].ep && is_met(rank, task, d, g, k));
 }
 
-/* Asks for what the stage before passes on to @step; on the first stage, for
- * the tokens that the last one makes.  All but the first group's input is there
- * while a group is computed. */
+/* Asks for what the stage before passes on to @step.  All but the first group's
+ * is there while a group is computed, where receives are posted ahead. */
 static void
-ask_ahead(RaRank *rank, RaTaskId task, const RaDynamic *d, uint32_t group,
-          Step *step)
+ask_rows(RaRank *rank, RaTaskId task, uint32_t group, Step *step)
 {
   const RaNode *node = ra_run_node(rank->run, task);
   const RaRankCall *c = &rank->calls[node->call];
   uint32_t stage = c->coord.at[RA_AXIS_PP];
-  gsize n_bytes = row_bytes(c->stages[0], step->n);
 
   step->coming = NULL;
-  step->coming_tokens = NULL;
-  if (stage > 0) {
-    step->coming = ra_device_message_start_recv(
-        c->stages[0]->backend, rank->messages.forward,
-        stage_rank(rank, node->call, stage - 1), NULL, n_bytes);
-    rank->messages.n_ahead[RA_AHEAD_STEPS] += group > 0;
-  } else if (d->n_stages > 1 && step->n > 0) {
-    step->coming_tokens = rank->messages.backward->table->start_recv(
-        rank->messages.backward, stage_rank(rank, node->call, d->n_stages - 1),
-        step->chosen, step->n * sizeof *step->chosen);
-    rank->messages.n_ahead[RA_AHEAD_STEPS]++;
-  }
+  if (stage == 0)
+    return;
+  step->coming = ra_device_message_start_recv(
+      c->stages[0]->backend, rank->messages.forward,
+      stage_rank(rank, node->call, stage - 1), NULL,
+      row_bytes(c->stages[0], step->n));
+  rank->messages.n_ahead[RA_AHEAD_STEPS] +=
+      group > 0 && ra_rank_receives_ahead(rank);
+}
+
+/* On the first stage, asks for the tokens that the last one makes of @step:
+ * before it, where receives are posted ahead. */
+static void
+ask_tokens(RaRank *rank, RaTaskId task, const RaDynamic *d, Step *step)
+{
+  uint32_t call = ra_run_node(rank->run, task)->call;
+
+  if (rank->calls[call].coord.at[RA_AXIS_PP] > 0 || d->n_stages == 1 ||
+      step->n == 0)
+    return;
+  step->coming_tokens = rank->messages.backward->table->start_recv(
+      rank->messages.backward, stage_rank(rank, call, d->n_stages - 1),
+      step->chosen, step->n * sizeof *step->chosen);
+  rank->messages.n_ahead[RA_AHEAD_STEPS] += ra_rank_receives_ahead(rank);
 }
 
 /* Receives the tokens of the group's last step, if they were requested. */
@@ -372,8 +381,11 @@ prepare(RaRank *rank, RaTaskId task, const RaDynamic *d, uint32_t g, uint32_t k,
 
   take_tokens(rank, task, step);
   fill_step(&rank->calls[call], d, g, step);
-  if (has_step(rank, task, d, g, k, step))
-    ask_ahead(rank, task, d, g, step);
+  if (!has_step(rank, task, d, g, k, step))
+    return;
+  ask_rows(rank, task, g, step);
+  if (ra_rank_receives_ahead(rank))
+    ask_tokens(rank, task, d, step);
 }
 
 /* Groups behind @g whose last tokens may still be on their way. */
@@ -396,14 +408,15 @@ step_all(RaRank *rank, RaTaskId task, const RaDynamic *d, uint32_t k,
 {
   uint32_t call = ra_run_node(rank->run, task)->call;
   RaRankCall *c = &rank->calls[call];
-  gboolean is_first = c->coord.at[RA_AXIS_PP] == 0;
+  gboolean is_ahead = ra_rank_receives_ahead(rank);
+  gboolean prepares_all = is_ahead && c->coord.at[RA_AXIS_PP] > 0;
 
-  for (uint32_t g = 0; g < d->n_groups && !is_first; g++)
+  for (uint32_t g = 0; g < d->n_groups && prepares_all; g++)
     prepare(rank, task, d, g, k, &steps[g]);
   for (uint32_t g = 0; g < d->n_groups; g++) {
     Step *step = &steps[g];
 
-    if (is_first)
+    if (!prepares_all)
       prepare(rank, task, d, g, k, step);
     if (step->n > 0)
       rank->messages.n_ahead[RA_AHEAD_LAPS] += n_behind(d, g, steps);
@@ -412,6 +425,8 @@ step_all(RaRank *rank, RaTaskId task, const RaDynamic *d, uint32_t k,
     if (step->n == 0)
       continue;
     send_tokens(rank, call, step->n, step->chosen);
+    if (!is_ahead)
+      ask_tokens(rank, task, d, step);
     if (!step->coming_tokens)
       keep_tokens(&c->generation, step->n, step->slots, step->chosen);
     ra_generation_count(&c->generation, d, step->n, step->slots);

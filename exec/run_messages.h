@@ -40,6 +40,13 @@ typedef struct {
 /* Starts the receives of @task, about to run, and of the next tasks of its
  * node, so that messages arrive while the rank computes. */
 void ra_rank_receive_ahead(RaRank *rank, RaTaskId task);
+/* FALSE over a communicator between devices: there a receive that is posted
+ * occupies multiprocessors and one of the device's queues until its sender
+ * comes.  If the sender still needs an op of this rank that waits behind it,
+ * both stand still: memory that is freed, a kernel's first load, or a queue
+ * that is shared.  So only the message of the task, or of the group's step, at
+ * hand is received, before which the rank has no other work. */
+gboolean ra_rank_receives_ahead(const RaRank *rank);
 
 /* --- exec/run_world.c --- */
 

@@ -11,20 +11,12 @@
  */
 #define RECEIVES 3
 
-/* Over a communicator between devices a receive that is posted occupies
- * multiprocessors and one of the device's queues until its sender comes.  If
- * the sender still needs an op of this rank that waits behind it, both stand
- * still: memory that is freed, a kernel's first load, or a queue that is
- * shared. So only the message of the task at hand is received, before which
- * the rank has no other work. */
-static RaTaskId
-receives_until(const RaRank *rank, RaTaskId task)
+gboolean
+ra_rank_receives_ahead(const RaRank *rank)
 {
   const RaComm *comm = rank->messages.forward;
 
-  return comm && comm->table->device && !rank->run->backend->is_host
-             ? task + 1
-             : rank->run->graph->n_tasks;
+  return !comm || !comm->table->device || rank->run->backend->is_host;
 }
 
 /* Version of the parameters that @call reads in @iteration: the number of
@@ -203,7 +195,7 @@ ra_rank_receive_ahead(RaRank *rank, RaTaskId task)
 {
   const RaTaskGraph *g = rank->run->graph;
   RaTaskId at = MAX(rank->messages.looked, task);
-  RaTaskId end = receives_until(rank, task);
+  RaTaskId end = ra_rank_receives_ahead(rank) ? g->n_tasks : task + 1;
 
   for (; at < end && g->node[at] == g->node[task] &&
          rank->messages.receives->len < RECEIVES;

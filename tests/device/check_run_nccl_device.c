@@ -33,16 +33,20 @@ nccl(gboolean by_peers)
  * sequences in training. */
 typedef struct {
   const char *config, *all, *generate;
+  guint n;
 } Ranks;
 
 enum { PIPELINE = 3 };
 
 static const Ranks ranks[] = {
-    {"run-wide.json", GPUS("0-1") "tp = 2\n", GPUS("0-1") "dp = 2\n"},
-    {"run-device-moe.json", GPUS("0-1") "dp = 2\nep = 2\n", NULL},
-    {"run-device.json", GPUS("0-1") "cp = 2\n", GPUS("0-1") "dp = 2\n"},
+    {"run-wide.json", GPUS("0-1") "tp = 2\n", GPUS("0-1") "dp = 2\n", 2},
+    {"run-device-moe.json", GPUS("0-1") "dp = 2\nep = 2\n", NULL, 2},
+    {"run-device.json", GPUS("0-1") "cp = 2\n", GPUS("0-1") "dp = 2\n", 2},
     {"run-device.json", GPUS("0-1") "pp = 2\nmicro-batches = 2\n",
-     GPUS("0-1") "dp = 2\n"},
+     GPUS("0-1") "dp = 2\n", 2},
+    {"run-device.json", GPUS("0-3") "pp = 4\nmicro-batches = 4\n", NULL, 4},
+    {"run-device.json", GPUS("0-3") "pp = 2\ntp = 2\nmicro-batches = 4\n",
+     GPUS("0-3") "dp = 4\n", 4},
 };
 
 static RunFixture *
@@ -73,12 +77,12 @@ fixture_new(const Ranks *of, const char *dtype, float rate)
 static guint seed = 1;
 
 static void
-begin(guint of_seed, gboolean with_nccl)
+begin(guint of_seed, guint n_hosts)
 {
   ra_emu_seed_queues(of_seed, of_seed % 2 == 1);
-  ra_emu_late_ops(with_nccl);
-  if (with_nccl)
-    nccl_double_begin(2, of_seed);
+  ra_emu_late_ops(n_hosts > 0);
+  if (n_hosts > 0)
+    nccl_double_begin(n_hosts, of_seed);
 }
 
 /* (transfer full): run on the device; @carrier: NULL: threads carry. */
@@ -87,7 +91,7 @@ run_device(const Ranks *of, float rate, const RaRunNccl *carrier)
 {
   RunFixture *f = fixture_new(of, "dtype = bf16", rate);
 
-  begin(seed, carrier != NULL);
+  begin(seed, carrier ? of->n : 0);
   f->options.nccl = carrier;
   f->options.backend = ra_backend_cuda();
   run_fixture_go(f);
@@ -195,7 +199,7 @@ START_TEST(test_order_fault)
   for (guint i = 0; i < MOST && !is_caught; i++) {
     RunFixture *device = fixture_new(&ranks[0], "dtype = bf16", 1e-2f);
 
-    begin(1 + i, TRUE);
+    begin(1 + i, ranks[0].n);
     nccl_double_forget((NcclDoubleFollow)_i);
     device->options.nccl = nccl(FALSE);
     device->options.backend = ra_backend_cuda();
@@ -213,6 +217,28 @@ START_TEST(test_order_fault)
   }
   ck_assert(is_caught);
   run_fixture_free(local);
+}
+END_TEST
+
+/* Each kernel is loaded as it is begun, which waits for all that its rank has
+ * begun: receives, and sends that nobody has received yet.  A GPU loads some of
+ * these kernels late, and then waits for less.  (Fault: with receives posted
+ * ahead the pipelines stand still.) */
+START_TEST(test_late_loads)
+{
+  RunFixture *f = fixture_new(&ranks[_i], "dtype = bf16", 1e-2f);
+
+  begin(seed, ranks[_i].n);
+  f->options.nccl = nccl(FALSE);
+  f->options.backend = ra_backend_cuda();
+  ra_emu_load_late(nccl_double_wait_device);
+  run_fixture_go(f);
+  ra_emu_load_late(NULL);
+  ck_assert(!nccl_double_is_stuck());
+  ck_assert_uint_eq(ra_run_n_ahead(f->run, RA_AHEAD_STAGES), 0);
+  ck_assert_uint_eq(ra_run_n_ahead(f->run, RA_AHEAD_STEPS), 0);
+  run_fixture_free(f);
+  nccl_double_end();
 }
 END_TEST
 
@@ -246,7 +272,7 @@ fixture_of_devices(guint64 n_bytes)
   RunFixture *f = fixture_new(&ranks[0], "dtype = bf16", 1e-2f);
 
   device_bytes = n_bytes;
-  begin(seed, TRUE);
+  begin(seed, ranks[0].n);
   nccl_double_take(MADE_BYTES - 1, CONNECTED_BYTES - 1);
   f->options.nccl = nccl(FALSE);
   f->options.backend = ra_backend_cuda();
@@ -376,6 +402,7 @@ run_nccl_device_suite(void)
   tcase_add_loop_test(tcase, test_seeded, 0, RA_CHECK_SOME(2));
   tcase_add_loop_test(tcase, test_moved, 0, RA_CHECK_SOME(G_N_ELEMENTS(moves)));
   tcase_add_test(tcase, test_communicators_memory);
+  tcase_add_loop_test(tcase, test_late_loads, 0, G_N_ELEMENTS(ranks));
   tcase_add_loop_test(tcase, test_order_fault, 0, NCCL_DOUBLE_N_FOLLOWS);
   tcase_add_loop_exit_test(tcase, test_stalled, ENDED, 0, 2);
   tcase_add_exit_test(tcase, test_stalled_graph, ENDED);

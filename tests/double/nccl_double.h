@@ -124,9 +124,13 @@ guint nccl_double_n_follows(NcclDoubleFollow kind);
 void nccl_double_fail(RaNcclHandle comm, int result);
 
 /* From now on, a split takes @made_bytes of the device for an end that it
- * makes, and the first operation of an end @n_bytes for each other member, until
- * the end is destroyed.  0 at first. */
+ * makes, and the first operation of an end @n_bytes for each other member,
+ * until the end is destroyed.  0 at first. */
 void nccl_double_take(gsize made_bytes, gsize n_bytes);
+
+/* Waits for all that has begun on the streams of the calling thread's device,
+ * or until nothing can continue: as the load of a module does. */
+void nccl_double_wait_device(void);
 
 /* Counts since nccl_double_begin(). */
 typedef struct {

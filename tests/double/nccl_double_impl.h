@@ -65,6 +65,7 @@ struct _Stream {
   State state;
   gboolean is_busy;
   gboolean quits;
+  uint32_t device;  /* of the thread that made it */
   uint64_t capture; /* the last that it was part of; 0: none */
   uint64_t n_given;
   _Atomic uint64_t n_over; /* ops of a device read it without the lock */

@@ -216,6 +216,7 @@ stream_new(RaNcclStream *out_stream)
   pthread_mutex_lock(&d.lock);
   nccl_double_look(FALSE);
   g_queue_init(&s->launches);
+  s->device = d.memory ? d.memory->device() : 0;
   s->random = d.seed = d.seed * 22695477u + 1u;
   g_ptr_array_add(d.streams, s);
   pthread_mutex_unlock(&d.lock);
@@ -362,6 +363,42 @@ mark_look(RaNcclMark mark)
     host->seen = m;
   pthread_mutex_unlock(&d.lock);
   return is_over ? RA_NCCL_OK : RA_NCCL_BUSY;
+}
+
+/* (nullable) (transfer full): a mark at the end of a stream of @device that is
+ * not empty. */
+static Mark *
+mark_busy(uint32_t device)
+{
+  Mark *m = NULL;
+
+  pthread_mutex_lock(&d.lock);
+  for (guint i = 0; i < d.streams->len && !m && !d.is_stuck; i++) {
+    Stream *s = d.streams->pdata[i];
+
+    if (s->device != device || s->n_over == s->n_given)
+      continue;
+    m = g_atomic_rc_box_new0(Mark);
+    m->stream = s;
+    m->n = s->n_given;
+  }
+  pthread_mutex_unlock(&d.lock);
+  return m;
+}
+
+void
+nccl_double_wait_device(void)
+{
+  Mark *m;
+
+  while (host && (m = mark_busy(d.memory->device()))) {
+    while (mark_look(m) != RA_NCCL_OK && !nccl_double_is_stuck())
+      sched_yield();
+    pthread_mutex_lock(&d.lock);
+    nccl_double_look(FALSE);
+    pthread_mutex_unlock(&d.lock);
+    g_atomic_rc_box_release_full(m, mark_clear);
+  }
 }
 
 static void

@@ -13,6 +13,7 @@
 #include "tests/emulator/graph.h"
 #include "tests/emulator/machine.h"
 #include "tests/emulator/memory.h"
+#include "tests/emulator/queue.h"
 #include "tests/emulator/refuse.h"
 #include "tests/emulator/watch.h"
 
@@ -563,6 +564,7 @@ ra_emu_launch(const void *address, dim3 grid, dim3 shape, size_t n_dynamic,
   unsigned n = grid.x * grid.y * grid.z;
   std::vector<unsigned> order(n);
 
+  ra_emu_load();
   if (ra_emu_note([=] {
         ra_emu_launch(address, grid, shape, n_dynamic, kernel, kernel_overlaps);
       }))

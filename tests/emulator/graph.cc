@@ -48,6 +48,7 @@ ra_emu_note_call(void (*op)(const void *data), const void *data, size_t n_bytes)
   const char *bytes = static_cast<const char *>(data);
   std::vector<char> copy(bytes, bytes + n_bytes);
 
+  ra_emu_load();
   return ra_emu_note([op, copy] { op(copy.data()); });
 }
 

@@ -67,6 +67,7 @@ uint64_t n_follows[RA_EMU_N_FOLLOWS];
 uint64_t forgotten[RA_EMU_N_FOLLOWS] = {UINT64_MAX, UINT64_MAX, UINT64_MAX};
 bool is_late;
 std::atomic<bool> ops_are_late;
+std::atomic<void (*)()> load_late;
 thread_local RaDeviceQueue *own; /* the thread's ops; NULL: none was late.  It
                                      stays when the thread ends: what is freed
                                      behind its end looks at it again */
@@ -253,6 +254,21 @@ bool
 ra_emu_is_making(void)
 {
   return is_making;
+}
+
+void
+ra_emu_load_late(void (*load)(void))
+{
+  load_late = load;
+}
+
+void
+ra_emu_load(void)
+{
+  void (*load)() = load_late;
+
+  if (load && !is_making && !ra_emu_capture())
+    load();
 }
 
 bool

@@ -27,6 +27,12 @@ void ra_emu_seed_queues(uint64_t seed, int late);
  * first. */
 void ra_emu_late_ops(int late);
 
+/* From now on, @load is called before each kernel that a thread begins (NULL:
+ * nothing is), with no lock held: each is the first of its module, which is
+ * loaded late. */
+void ra_emu_load_late(void (*load)(void));
+void ra_emu_load(void);
+
 /* Kinds of orders: what follows what. */
 typedef enum {
   RA_EMU_COPIES_AFTER_OPS,
