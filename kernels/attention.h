@@ -62,6 +62,9 @@ typedef struct {
   const uint32_t *q_places;  /* device: (n_tokens) places in the sequence, for
                                ALiBi; NULL: 0, 1, ... of each */
   const uint32_t *kv_places; /* device: (keys) likewise */
+  /* For ra_k_attention() alone, in its variant of capability 9.0: */
+  uint32_t *ticket;      /* device: 0 before it, and 0 again behind it */
+  uint32_t n_processors; /* multiprocessors of the device */
 } RaKAttention;
 
 /**

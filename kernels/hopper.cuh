@@ -388,6 +388,22 @@ ra_wgmma_wait(float (&d)[J][4])
 #endif
 }
 
+/* Holds what comes next, a wait, until @x is known, by a store of it to @shared
+ * that nobody reads: ptxas moves a wait in front of arithmetic that does not
+ * need it. */
+__device__ static inline void
+ra_before(float *shared, float x)
+{
+#ifdef __CUDACC__
+  asm volatile(
+      "st.volatile.shared.f32 [%0], %1;\n" ::"r"(ra_shared_address(shared)),
+      "f"(x)
+      : "memory");
+#else
+  *shared = x;
+#endif
+}
+
 #ifdef __CUDACC__
 #define RA_F4(j) "+f"(d[j][0]), "+f"(d[j][1]), "+f"(d[j][2]), "+f"(d[j][3])
 #define RA_F32(j)                                                              \

@@ -247,7 +247,9 @@ attention_shape(BenchGpu *g)
                         .q_heads = HEADS,
                         .kv_heads = KV_HEADS,
                         .head_dim = HEAD_DIM,
-                        .stride = (HEADS + 2 * KV_HEADS) * HEAD_DIM};
+                        .stride = (HEADS + 2 * KV_HEADS) * HEAD_DIM,
+                        .ticket = g->indices + 3 * TOKENS,
+                        .n_processors = g->n_processors};
 }
 
 typedef int (*Attention)(const RaKAttention *shape, const uint16_t *q,
@@ -339,6 +341,7 @@ bench_attention(BenchGpu *g, const char *peer, double out_least[2],
     attention_length = lengths[i];
     for (uint32_t s = 1; s <= n; s++)
       begin[s] = s * lengths[i];
+    cudaMemset(g->indices + 3 * TOKENS, 0, sizeof *g->indices);
     cudaMemcpy(g->indices + TOKENS, begin, sizeof begin,
                cudaMemcpyHostToDevice);
     for (gsize j = 0; j < G_N_ELEMENTS(kernels); j++) {

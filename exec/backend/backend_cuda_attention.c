@@ -219,6 +219,8 @@ ra_cuda_attention(const RaCpuAttention *s, const RaElem *q, const RaElem *k,
   RaKAttention shape = attention_shape(s);
 
   (void)workspace; /* there is none */
+  shape.ticket = ra_cuda_scratch(RA_CUDA_COUNTS, sizeof *shape.ticket);
+  shape.n_processors = ra_device_n_processors();
   ra_cuda_check(ra_k_attention(&shape, bf16(q), bf16(k), bf16(v), bf16_out(out),
                                out_lse, ra_device_stream()),
                 "attention");
