@@ -6,7 +6,7 @@
  * (short) or 8,192 (long) each, 4 mini-batches; critic and reward as large as
  * the actor (equal) or of 7B.  No system's constants, decode steps as graphs.
  * The search runs at every third size, 8, 64 and 512 GPUs, as it is most of the
- * work: 2,000 proposals of each chain, 10 s at most.
+ * work, as `search --time=10` has it.
  *
  * gain_frac: the second family's time over the first's, less 1;
  * found_gain_frac: the first family's over that of the plan found.
@@ -30,7 +30,7 @@
 #include "study/plot/picture.h"
 #include "study/validate/rl_step.h"
 
-#define SEARCH_S 10 /* at most: large calls are simulated on demand */
+#define SEARCH_S 10 /* with the families, and all replays */
 
 enum { N_ACTORS = 4, N_SCALES = 8, N_PANELS = 4 };
 
@@ -92,7 +92,8 @@ read_contest(Cell *cell, const RaContest *contest)
 
     if (!c->text || !c->fits)
       continue;
-    if (c->is_found)
+    if (c->is_found &&
+        (cell->found_s <= 0 || c->worth.iteration_s < cell->found_s))
       cell->found_s = c->worth.iteration_s;
     for (guint k = 0; !c->is_found && k < RA_N_STRATEGIES; k++)
       if (g_str_equal(c->name, ra_strategy_names[k]))
@@ -113,11 +114,13 @@ run_cell(guint panel, guint actor, guint scale, const Options *options)
                    .prompt_tokens = 1024,
                    .mean_tokens = panels[panel].response,
                    .max_tokens = panels[panel].response};
-  RaContestOptions contest_options = {.kind = RA_SPACE_REAL,
+  RaUntil whole = {NULL, g_get_monotonic_time() + SEARCH_S * G_USEC_PER_SEC};
+  RaContestOptions contest_options = {.kind = RA_SPACE_COMMON,
+                                      .n_near = 2,
+                                      .whole = &whole,
                                       .families_only =
                                           options->families || scale % 3 != 0,
                                       .n_iterations = 3,
-                                      .n_steps = options->quick ? 500 : 2000,
                                       .time_limit_s = SEARCH_S,
                                       .workload = "w.workload",
                                       .cluster = "c.cluster"};
