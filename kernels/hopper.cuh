@@ -152,13 +152,14 @@ ra_named_arrive(unsigned id, unsigned n_threads)
   cudaGetDriverEntryPoint(name, out, cudaEnableDefault, found)
 #endif
 
-/* Makes the tensor map @out, with which one copy moves @rows rows of a panel of
- * (n_tokens, n_heads, width) bf16, tokens @stride elements apart.
+/* Makes the tensor map @out of three dimensions of bf16, the first dense, the
+ * others @pitch bytes apart: multiples of 16.  One copy moves a panel's width
+ * of the first and @box of the others, 256 each at most.
  *
  * Returns: a cudaError_t; cudaErrorNotSupported: the driver makes no maps */
 static inline int
-ra_tensor_map(RaTensorMap *out, const uint16_t *from, uint32_t width,
-              uint32_t n_heads, uint32_t n_tokens, size_t stride, uint32_t rows)
+ra_tensor_map_of(RaTensorMap *out, const uint16_t *from, const uint64_t size[3],
+                 const uint64_t pitch[2], const uint32_t box[2])
 {
 #ifdef __CUDACC__
   typedef CUresult (*Encode)(CUtensorMap *, CUtensorMapDataType, cuuint32_t,
@@ -166,9 +167,9 @@ ra_tensor_map(RaTensorMap *out, const uint16_t *from, uint32_t width,
                              const cuuint32_t *, const cuuint32_t *,
                              CUtensorMapInterleave, CUtensorMapSwizzle,
                              CUtensorMapL2promotion, CUtensorMapFloatOOBfill);
-  const cuuint64_t size[3] = {width, n_heads, n_tokens};
-  const cuuint64_t pitch[2] = {2 * (cuuint64_t)width, 2 * (cuuint64_t)stride};
-  const cuuint32_t box[3] = {RA_PANEL, 1, rows}, step[3] = {1, 1, 1};
+  const cuuint64_t of_all[3] = {size[0], size[1], size[2]};
+  const cuuint64_t apart[2] = {pitch[0], pitch[1]};
+  const cuuint32_t moved[3] = {RA_PANEL, box[0], box[1]}, step[3] = {1, 1, 1};
   static void *known; /* the driver's function, as any thread has found it */
   cudaDriverEntryPointQueryResult found;
   void *entry = __atomic_load_n(&known, __ATOMIC_RELAXED);
@@ -180,7 +181,7 @@ ra_tensor_map(RaTensorMap *out, const uint16_t *from, uint32_t width,
   __atomic_store_n(&known, entry, __ATOMIC_RELAXED);
   return reinterpret_cast<Encode>(entry)(
              out, CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, 3,
-             const_cast<uint16_t *>(from), size, pitch, box, step,
+             const_cast<uint16_t *>(from), of_all, apart, moved, step,
              CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B,
              CU_TENSOR_MAP_L2_PROMOTION_L2_256B,
              CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE) == CUDA_SUCCESS
@@ -188,29 +189,56 @@ ra_tensor_map(RaTensorMap *out, const uint16_t *from, uint32_t width,
              : cudaErrorInvalidValue;
 #else
   *out = {reinterpret_cast<const char *>(from),
-          {width, n_heads, n_tokens},
-          {2, 2 * width, 2 * stride},
-          {RA_PANEL, 1, rows}};
-  return cudaSuccess;
+          {size[0], size[1], size[2]},
+          {2, pitch[0], pitch[1]},
+          {RA_PANEL, box[0], box[1]}};
+  return ra_emu_map_is_allowed(out) ? cudaSuccess : cudaErrorInvalidValue;
 #endif
 }
 
-/* Starts to copy one box from (@column, @head, @token) on, swizzled, to @panel,
- * at a multiple of RA_SWIZZLE_BYTES; zeroes for tokens that do not exist.  Its
- * bytes count at @barrier.  Called by one thread. */
+/* The map of (n_tokens, n_heads, width), tokens @stride elements apart: a copy
+ * moves @rows tokens of a head. */
+static inline int
+ra_tensor_map(RaTensorMap *out, const uint16_t *from, uint32_t width,
+              uint32_t n_heads, uint32_t n_tokens, size_t stride, uint32_t rows)
+{
+  const uint64_t size[3] = {width, n_heads, n_tokens};
+  const uint64_t pitch[2] = {2 * (uint64_t)width, 2 * (uint64_t)stride};
+  const uint32_t box[2] = {1, rows};
+
+  return ra_tensor_map_of(out, from, size, pitch, box);
+}
+
+/* The map of (n_matrices, n_rows, width), dense: a copy moves @rows rows of a
+ * matrix, with zeroes for those that it does not have. */
+static inline int
+ra_tensor_map_matrices(RaTensorMap *out, const uint16_t *from, uint64_t width,
+                       uint64_t n_rows, uint64_t n_matrices, uint32_t rows)
+{
+  const uint64_t size[3] = {width, n_rows, n_matrices};
+  const uint64_t pitch[2] = {2 * width, 2 * width * n_rows};
+  const uint32_t box[2] = {rows, 1};
+
+  return ra_tensor_map_of(out, from, size, pitch, box);
+}
+
+/* Starts to copy one box from (@column, @y, @z) on, in the order of the map's
+ * dimensions, swizzled, to @panel, at a multiple of RA_SWIZZLE_BYTES; zeroes
+ * for what does not exist.  Its bytes count at @barrier.  Called by one thread.
+ */
 __device__ static inline void
-ra_bulk_copy(uint16_t *panel, const RaTensorMap *map, int column, int head,
-             int token, RaBarrier *barrier)
+ra_bulk_copy(uint16_t *panel, const RaTensorMap *map, int column, int y, int z,
+             RaBarrier *barrier)
 {
 #ifdef __CUDACC__
   asm volatile("cp.async.bulk.tensor.3d.shared::cluster.global"
                ".mbarrier::complete_tx::bytes [%0], [%1, {%2, %3, %4}], [%5];"
                "\n" ::"r"(ra_shared_address(panel)),
-               "l"(map), "r"(column), "r"(head), "r"(token),
+               "l"(map), "r"(column), "r"(y), "r"(z),
                "r"(ra_shared_address(barrier))
                : "memory");
 #else
-  const int at[3] = {column, head, token};
+  const int at[3] = {column, y, z};
 
   ra_emu_bulk_copy(panel, map, at, barrier);
 #endif
@@ -324,6 +352,20 @@ ra_bulk_wait_written()
 #endif
 }
 
+/* Starts to bring @n_bytes of @global to the L2 cache (9.7.8.24.8,
+ * cp.async.bulk.prefetch); both are multiples of 16.  Nobody waits for it. */
+__device__ static inline void
+ra_bulk_prefetch(const void *global, uint32_t n_bytes)
+{
+#ifdef __CUDACC__
+  asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;\n" ::"l"(global),
+               "r"(n_bytes)
+               : "memory");
+#else
+  ra_emu_bulk_prefetch(global, n_bytes);
+#endif
+}
+
 /* ---- Matrix multiplication by a warpgroup (9.7.14, wgmma) -----------------*/
 
 /* Descriptor of a factor in shared memory: panels of 64 columns with the
@@ -418,6 +460,13 @@ ra_before(float *shared, float x)
   ", %32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, "   \
   "%46, %47, %48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, "     \
   "%60, %61, %62, %63"
+#define RA_NAMES_128                                                           \
+  RA_NAMES_64                                                                  \
+  ", %64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, "   \
+  "%78, %79, %80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, "     \
+  "%92, %93, %94, %95, %96, %97, %98, %99, %100, %101, %102, %103, %104, "     \
+  "%105, %106, %107, %108, %109, %110, %111, %112, %113, %114, %115, %116, "   \
+  "%117, %118, %119, %120, %121, %122, %123, %124, %125, %126, %127"
 #endif
 
 /* d (= or +=) a b, 64 x N, a sum over 16.  The layout of d in a warp and lane
@@ -437,7 +486,7 @@ ra_wgmma(float (&d)[16][4], uint64_t a, uint64_t b, bool adds)
                : RA_F32(0), RA_F32(8)
                : "l"(a), "l"(b), "r"((int)adds));
 #else
-  ra_emu_wgmma(d[0], 128, nullptr, a, b, false, adds);
+  ra_emu_wgmma(d[0], 128, nullptr, a, b, false, false, adds);
 #endif
 }
 
@@ -454,7 +503,7 @@ ra_wgmma(float (&d)[8][4], uint64_t a, uint64_t b, bool adds)
                : RA_F32(0)
                : "l"(a), "l"(b), "r"((int)adds));
 #else
-  ra_emu_wgmma(d[0], 64, nullptr, a, b, false, adds);
+  ra_emu_wgmma(d[0], 64, nullptr, a, b, false, false, adds);
 #endif
 }
 
@@ -469,7 +518,7 @@ ra_wgmma_rows(float (&d)[16][4], const uint32_t a[4], uint64_t b)
                : RA_F32(0), RA_F32(8)
                : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b));
 #else
-  ra_emu_wgmma(d[0], 128, a, 0, b, true, true);
+  ra_emu_wgmma(d[0], 128, a, 0, b, false, true, true);
 #endif
 }
 
@@ -482,7 +531,7 @@ ra_wgmma_rows(float (&d)[8][4], const uint32_t a[4], uint64_t b)
                : RA_F32(0)
                : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b));
 #else
-  ra_emu_wgmma(d[0], 64, a, 0, b, true, true);
+  ra_emu_wgmma(d[0], 64, a, 0, b, false, true, true);
 #endif
 }
 
@@ -500,7 +549,28 @@ ra_wgmma_columns(float (&d)[8][4], uint64_t a, uint64_t b, bool adds)
                : RA_F32(0)
                : "l"(a), "l"(b), "r"((int)adds));
 #else
-  ra_emu_wgmma(d[0], 64, nullptr, a, b, true, adds);
+  ra_emu_wgmma(d[0], 64, nullptr, a, b, true, true, adds);
+#endif
+}
+
+/* d (= or +=) a b, 64 x 256, a sum over 16.  A factor has its sum over the rows
+ * of its tile (A_ROWS, B_ROWS), or over the columns. */
+template <bool A_ROWS, bool B_ROWS>
+__device__ static inline void
+ra_wgmma_wide(float (&d)[32][4], uint64_t a, uint64_t b, bool adds)
+{
+#ifdef __CUDACC__
+  asm volatile("{\n"
+               ".reg .pred p;\n"
+               "setp.ne.b32 p, %130, 0;\n"
+               "wgmma.mma_async.sync.aligned.m64n256k16.f32.bf16.bf16 "
+               "{" RA_NAMES_128 "}, %128, %129, p, 1, 1, %131, %132;\n"
+               "}\n"
+               : RA_F32(0), RA_F32(8), RA_F32(16), RA_F32(24)
+               : "l"(a), "l"(b), "r"((int)adds), "n"((int)A_ROWS),
+                 "n"((int)B_ROWS));
+#else
+  ra_emu_wgmma(d[0], 256, nullptr, a, b, A_ROWS, B_ROWS, adds);
 #endif
 }
 

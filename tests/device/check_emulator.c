@@ -273,6 +273,21 @@ START_TEST(test_hopper_fault)
 }
 END_TEST
 
+/* Maps that the driver makes, and those that it refuses: boxes of up to 256
+ * rows; addresses and rows of whole 16 bytes; something in each dimension. */
+START_TEST(test_map)
+{
+  static uint16_t in[64] __attribute__((aligned(16)));
+
+  ck_assert_int_eq(emu_map(in, 0, 8, 2, 256), 0);
+  ck_assert_int_eq(emu_map(in, 8, 16, 1, 1), 0);
+  ck_assert_int_eq(emu_map(in, 0, 8, 2, 257), 1);
+  ck_assert_int_eq(emu_map(in, 4, 8, 2, 64), 1);
+  ck_assert_int_eq(emu_map(in, 0, 12, 2, 64), 1);
+  ck_assert_int_eq(emu_map(in, 0, 8, 0, 64), 1);
+}
+END_TEST
+
 static gboolean
 turns_are_right(uint64_t seed, EmuTurnsFault fault)
 {
@@ -329,6 +344,7 @@ emulator_suite(void)
   tcase_add_test(tcase, test_hopper);
   tcase_add_loop_test_raise_signal(tcase, test_hopper_fault, SIGABRT,
                                    EMU_NO_BARRIER_WAIT, EMU_N_FAULTS);
+  tcase_add_test(tcase, test_map);
   tcase_add_test(tcase, test_turns);
   tcase_add_loop_test_raise_signal(tcase, test_turns_fault, SIGABRT,
                                    EMU_NO_TICKET, EMU_EARLY_WRITE + 1);

@@ -11,7 +11,8 @@
 namespace
 {
 
-enum { ROW_BYTES = 128, CHUNK = 16, N_NAMED = 16 };
+enum { ROW_BYTES = 128, CHUNK = 16, N_NAMED = 16, MOST_BOX = 256 };
+enum { PART = 1024 }; /* bytes of which it is known that a product read them */
 
 struct Barrier {
   unsigned n_arrivals = 0, n_left = 0; /* of a phase; 0: not made */
@@ -55,7 +56,8 @@ struct Seat {
   Named named[N_NAMED];
   std::vector<BulkCopy> in_flight;
   std::vector<Thread> threads;
-  bool any_time = false; /* copies land whenever they like */
+  std::vector<bool> unread; /* parts that a copy has brought */
+  bool any_time = false;    /* copies land whenever they like */
 };
 
 Seat seats[RA_EMU_SEATS];
@@ -100,6 +102,41 @@ end_phase(Barrier *b)
   wake(&b->waiting);
 }
 
+uint32_t
+bytes_of(const RaEmuTensorMap &map)
+{
+  return map.box[1] * map.box[2] * ROW_BYTES;
+}
+
+/* Nobody may miss what is where a copy goes. */
+void
+check_place(const unsigned char *to, uint32_t n_bytes)
+{
+  const std::vector<bool> &unread = here()->unread;
+  uint32_t at = ra_emu_window_address(to), end = at + n_bytes;
+
+  for (const BulkCopy &c : here()->in_flight)
+    if (to < c.to + bytes_of(c.map) && c.to < to + n_bytes)
+      ra_emu_die("cp.async.bulk", "to where another one is on its way");
+  if (ra_emu_wgmma_reads(at, end))
+    ra_emu_die("cp.async.bulk", "to where a product that runs reads");
+  for (uint32_t i = at / PART; i < (end + PART - 1) / PART; i++)
+    if (i < unread.size() && unread[i])
+      ra_emu_die("cp.async.bulk", "to what no product has read");
+}
+
+void
+mark_unread(const unsigned char *to, uint32_t n_bytes)
+{
+  std::vector<bool> *unread = &here()->unread;
+  uint32_t at = ra_emu_window_address(to), end = at + n_bytes;
+
+  if (unread->size() * PART < end)
+    unread->resize((end + PART - 1) / PART);
+  for (uint32_t i = at / PART; i < (end + PART - 1) / PART; i++)
+    (*unread)[i] = true;
+}
+
 /* A row of the box, whose columns outside of the array are zeroes. */
 void
 read_row(const BulkCopy &c, const char *from, unsigned char *to)
@@ -138,11 +175,34 @@ land(const BulkCopy &c)
         memcpy(place + (i ^ (to / ROW_BYTES + row) % 8 * CHUNK), wide + i,
                CHUNK);
     }
+  mark_unread(c.to, row * ROW_BYTES);
   c.barrier->n_bytes -= (int64_t)row * ROW_BYTES;
   end_phase(c.barrier);
 }
 
 } // namespace
+
+void
+ra_emu_async_read(uint32_t at)
+{
+  if (at / PART < here()->unread.size())
+    here()->unread[at / PART] = false;
+}
+
+bool
+ra_emu_map_is_allowed(const RaEmuTensorMap *map)
+{
+  const uint64_t most = UINT64_C(1) << 32, most_pitch = UINT64_C(1) << 40;
+
+  for (int i = 0; i < 3; i++)
+    if (map->size[i] == 0 || map->size[i] > most || map->box[i] == 0 ||
+        map->box[i] > MOST_BOX)
+      return false;
+  for (int i = 1; i < 3; i++)
+    if (map->pitch[i] % CHUNK != 0 || map->pitch[i] >= most_pitch)
+      return false;
+  return reinterpret_cast<uintptr_t>(map->base) % CHUNK == 0;
+}
 
 uint32_t
 ra_emu_window_address(const void *shared)
@@ -212,6 +272,7 @@ ra_emu_bulk_copy(void *to, const RaEmuTensorMap *map, const int at[3],
 {
   if (ra_emu_window_address(to) % ROW_BYTES != 0)
     ra_emu_die("cp.async.bulk", "not to a multiple of 128");
+  check_place(static_cast<unsigned char *>(to), bytes_of(*map));
   here()->in_flight.push_back({static_cast<unsigned char *>(to),
                                *map,
                                {at[0], at[1], at[2]},
@@ -269,10 +330,23 @@ ra_emu_bulk_wait(bool written)
 }
 
 void
+ra_emu_bulk_prefetch(const void *global, uint32_t n_bytes)
+{
+  const volatile char *bytes = static_cast<const volatile char *>(global);
+
+  if (reinterpret_cast<uintptr_t>(global) % CHUNK != 0 || n_bytes == 0 ||
+      n_bytes % CHUNK != 0)
+    ra_emu_die("cp.async.bulk", "not whole chunks of 16 bytes");
+  (void)bytes[0];
+  (void)bytes[n_bytes - 1];
+}
+
+void
 ra_emu_async_begin(unsigned n_threads)
 {
   here()->barriers.clear();
   here()->threads.resize(n_threads);
+  here()->unread.clear();
   here()->any_time = ra_emu_draw() % 2;
   ra_emu_wgmma_begin(n_threads);
 }

@@ -25,6 +25,9 @@ void emu_static(void);
 /* Copies 16 bytes of @in, from element @shift on, to shared memory, and loads
  * rows of matrices from there, or from @in if @elsewhere. */
 void emu_address(const uint16_t *in, int shift, int row_shift, int elsewhere);
+/* Makes the map of (2, @n_rows, @width) bf16 from element @shift of @in on, for
+ * copies of @rows rows.  Returns: a cudaError_t. */
+int emu_map(const uint16_t *in, int shift, int width, int n_rows, int rows);
 void emu_product(const uint16_t *a, const uint16_t *b, float *d);
 
 /* The fault of emu_hopper(). */
@@ -42,6 +45,9 @@ typedef enum {
   EMU_NO_WGMMA_WAIT,
   EMU_TOUCHED_RESULT,
   EMU_EARLY_STORE,
+  EMU_TWO_COPIES,  /* to one place at once */
+  EMU_EARLY_COPY,  /* a stage is overwritten while a product reads it, */
+  EMU_UNREAD_COPY, /* or before one does */
   EMU_LONE_COMMIT, /* one lane ends a group more than the others */
   EMU_N_FAULTS
 } EmuHopperFault;

@@ -3,7 +3,8 @@
  *  - A bulk copy arrives at a time sampled from the seed: in some blocks only
  *    when no thread can continue, in others at any time after its start.  A
  *    read that is too early sees poison; memory that is freed too early is
- *    overwritten.
+ *    overwritten.  To start one ends the program if a wgmma that runs reads the
+ *    memory, or if no wgmma has read what the last one has brought there.
  *  - A wgmma reads shared memory through its descriptors at its start, and ends
  *    the program if that memory has changed by the wait.  Until then its
  *    results are poisoned, and to access them ends the program too.
@@ -25,6 +26,10 @@ struct RaEmuTensorMap {
   uint32_t box[3];   /* elements; a row of the box is 128 bytes */
 };
 
+/* TRUE if the driver makes such a map: what CUDA's documentation of
+ * cuTensorMapEncodeTiled() says of addresses, sizes and boxes. */
+bool ra_emu_map_is_allowed(const RaEmuTensorMap *map);
+
 /* Address of dynamic shared memory in the block's window. */
 uint32_t ra_emu_window_address(const void *shared);
 
@@ -44,10 +49,14 @@ void ra_emu_bulk_store(float *global, const float *shared, uint32_t n,
                        bool adds);
 void ra_emu_bulk_wait(bool written);
 
+/* Reads the first and the last byte, for sanitizers to see. */
+void ra_emu_bulk_prefetch(const void *global, uint32_t n_bytes);
+
 /* This lane's part of d = a b, 64 x @n.  @a is in registers, or at @desc_a if
- * NULL; @by_rows: the sum is over the rows of what is in shared memory. */
+ * NULL; @a_by_rows, @b_by_rows: the sum is over the rows of what is in shared
+ * memory. */
 void ra_emu_wgmma(float *d, unsigned n, const uint32_t *a, uint64_t desc_a,
-                  uint64_t desc_b, bool by_rows, bool adds);
+                  uint64_t desc_b, bool a_by_rows, bool b_by_rows, bool adds);
 void ra_emu_wgmma_fence(void);
 void ra_emu_wgmma_commit(void);
 void ra_emu_wgmma_wait(unsigned n_left);

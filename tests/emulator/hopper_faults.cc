@@ -12,6 +12,17 @@ struct Maps {
   RaTensorMap a, b, c;
 };
 
+/* The same numbers to the same place, and a wait for them. */
+__device__ static inline void
+copy_again(uint16_t *tile, const RaTensorMap *map, RaBarrier *barrier)
+{
+  if (threadIdx.x == 0) {
+    ra_barrier_expect(barrier, 2 * M * K);
+    ra_bulk_copy(tile, map, 0, 0, 0, barrier);
+  }
+  ra_barrier_wait(barrier, 1);
+}
+
 /* scores (M, N) = a b^T, all of shared memory; sums (M, N) = a c, a in
  * registers and c (K, N) in two panels.  Row 0 of b is made zeroes first. */
 __global__ static void
@@ -32,7 +43,11 @@ products_kernel(const __grid_constant__ Maps maps, const uint16_t *a,
     ra_barrier_init(barrier, 1);
   __syncthreads();
   if (threadIdx.x == 0) {
-    ra_barrier_expect(barrier, 2 * (M * K + 2 * N * K));
+    bool twice = fault == EMU_TWO_COPIES;
+
+    ra_barrier_expect(barrier, 2 * ((1 + twice) * M * K + 2 * N * K));
+    if (twice)
+      ra_bulk_copy(tile_a, &maps.a, 0, 0, 0, barrier);
     ra_bulk_copy(tile_a, &maps.a, 0, 0, 0, barrier);
     ra_bulk_copy(tile_b, &maps.b, 0, 0, 0, barrier);
     for (int panel = 0; panel < N / RA_PANEL; panel++)
@@ -41,6 +56,8 @@ products_kernel(const __grid_constant__ Maps maps, const uint16_t *a,
   }
   if (fault != EMU_NO_BARRIER_WAIT)
     ra_barrier_wait(barrier, fault == EMU_WRONG_PARITY);
+  if (fault == EMU_UNREAD_COPY)
+    copy_again(tile_a, &maps.a, barrier);
   if (threadIdx.x < K / 8)
     ra_proxy_store(tile_b + 8 * threadIdx.x, make_uint4(0, 0, 0, 0));
   if (fault != EMU_NO_PROXY_FENCE)
@@ -64,6 +81,8 @@ products_kernel(const __grid_constant__ Maps maps, const uint16_t *a,
     scores[0][0] = 0.0f;
   if (fault == EMU_EARLY_STORE && threadIdx.x == 0)
     tile_a[0] ^= 1;
+  if (fault == EMU_EARLY_COPY)
+    copy_again(tile_a, &maps.a, barrier);
   ra_wgmma_wait<0>(scores);
 
   for (int step = 0; step < K / 16; step++)
@@ -103,6 +122,15 @@ emu_hopper(const uint16_t *a, const uint16_t *b, const uint16_t *c,
   RA_LAUNCH(products_kernel, 1, RA_WARPGROUP,
             2 * (M * K + 2 * N * K) + RA_SWIZZLE_BYTES, NULL, maps, a,
             out_scores, out_sums, fault);
+}
+
+extern "C" int
+emu_map(const uint16_t *in, int shift, int width, int n_rows, int rows)
+{
+  RaTensorMap map;
+
+  return ra_tensor_map_matrices(&map, in + shift, (uint64_t)width,
+                                (uint64_t)n_rows, 2, (uint32_t)rows);
 }
 
 __global__ static void

@@ -38,6 +38,12 @@ void ra_emu_async_end(void);
  * continue.  Returns: TRUE if something has arrived. */
 bool ra_emu_async_step(bool idle);
 
+/* TRUE if a product that runs in this block reads from there. */
+bool ra_emu_wgmma_reads(uint32_t begin, uint32_t end);
+
+/* A product reads a chunk of 16 bytes at @at of the window. */
+void ra_emu_async_read(uint32_t at);
+
 void ra_emu_async_thread_end(void); /* called by the fiber that ends */
 void ra_emu_wgmma_begin(unsigned n_threads);
 void ra_emu_wgmma_thread_end(void);

@@ -161,8 +161,18 @@ read_factor(const Place &p, uint32_t n, bool by_rows, Reading *out)
 
     if (at < window.begin || at + sizeof *out->chunks > window.end)
       ra_emu_die("wgmma", "a descriptor leaves the block's shared memory");
+    ra_emu_async_read(at);
     memcpy(out->chunks[i], window.base + at, sizeof *out->chunks);
   }
+}
+
+bool
+reads_from(const Reading &r, uint32_t begin, uint32_t end)
+{
+  for (uint32_t i = 0; i < r.n; i++)
+    if (r.at[i] >= begin && r.at[i] < end)
+      return true;
+  return false;
 }
 
 /* TRUE if what has been read is there no longer. */
@@ -351,10 +361,15 @@ result_of(Lane *lane, float *d, unsigned n, bool adds)
   return unused;
 }
 
+/* Where the sum goes over rows of shared memory. */
+struct ByRows {
+  bool a, b;
+};
+
 /* Called by the first lane of a warp that goes on: the product of all. */
 void
 multiply(const unsigned char *all, uint64_t desc_a, uint64_t desc_b, unsigned n,
-         bool in_registers, bool by_rows, bool adds, Sums *sums)
+         bool in_registers, ByRows by_rows, bool adds, Sums *sums)
 {
   Warp *warp = this_warp();
   std::unique_ptr<Both> read;
@@ -368,11 +383,11 @@ multiply(const unsigned char *all, uint64_t desc_a, uint64_t desc_b, unsigned n,
   if (in_registers) {
     read_registers(rows, all);
   } else {
-    read_factor(place_of(desc_a), GROUP / 2, by_rows, &read->a);
-    read_rows(rows, read->a, by_rows);
+    read_factor(place_of(desc_a), GROUP / 2, by_rows.a, &read->a);
+    read_rows(rows, read->a, by_rows.a);
   }
-  read_factor(place_of(desc_b), n, by_rows, &read->b);
-  add_product(rows, factor_of(read->b, warp->number, by_rows)->x, n, adds,
+  read_factor(place_of(desc_b), n, by_rows.b, &read->b);
+  add_product(rows, factor_of(read->b, warp->number, by_rows.b)->x, n, adds,
               sums->x);
   warp->read.push_back(std::move(read));
 }
@@ -406,6 +421,16 @@ ra_emu_wgmma_thread_end(void)
 
   if (lane.n_committed > lane.n_done || !lane.products.empty())
     ra_emu_die("wgmma", "a thread ended with products nobody waited for");
+}
+
+bool
+ra_emu_wgmma_reads(uint32_t begin, uint32_t end)
+{
+  for (const Warp &warp : here()->warps)
+    for (const std::unique_ptr<Both> &read : warp.read)
+      if (reads_from(read->a, begin, end) || reads_from(read->b, begin, end))
+        return true;
+  return false;
 }
 
 /* Fences and commits do not wait for the other lanes, but all must pass them:
@@ -461,7 +486,7 @@ ra_emu_wgmma_wait(unsigned n_left)
 
 void
 ra_emu_wgmma(float *d, unsigned n, const uint32_t *a, uint64_t desc_a,
-             uint64_t desc_b, bool by_rows, bool adds)
+             uint64_t desc_b, bool a_by_rows, bool b_by_rows, bool adds)
 {
   Lane *lane = this_lane();
   Warp *warp = this_warp();
@@ -486,7 +511,7 @@ ra_emu_wgmma(float *d, unsigned n, const uint32_t *a, uint64_t desc_a,
     ra_emu_die("wgmma", "lanes differ in what they multiply");
   if (warp->number != ++lane->n_begun) {
     warp->number = lane->n_begun;
-    multiply(all, desc_a, desc_b, n, a, by_rows, adds,
+    multiply(all, desc_a, desc_b, n, a, {a_by_rows, b_by_rows}, adds,
              warp->sums[result].get());
   }
   memset(d, 0xff, n / 2 * sizeof(float));
