@@ -9,9 +9,10 @@
 /* Mean number of rows per expert up to which one grouped kernel computes the
  * GEMMs of all experts.  With more rows it is one cuBLASLt GEMM per expert,
  * whose counts the host waits for.  A GEMM of m rows has m FLOP per byte of its
- * matrix.  At the rate of kernels/grouped.h it is bound by memory below 0.6 x
- * 989e12 / 3.35e12 = 177 rows on an H100, and 0.6 x 989e12 / 4.8e12 = 124 on an
- * H200.  Not measured; bench/gpu_kernels prints both variants. */
+ * matrix.  At the rate of mma.sync (kernels/grouped.h) it is bound by memory
+ * below 0.6 x 989e12 / 3.35e12 = 177 rows on an H100, and 0.6 x 989e12 / 4.8e12
+ * = 124 on an H200.  The variant for capability 9.0 has not run: what
+ * bench/gpu_kernels prints of it may raise this. */
 #define GROUPED_ROWS 128
 
 void

@@ -31,7 +31,8 @@ for arch in $archs; do
   [ -s "$tmp/$arch" ] && cmp -s "$tmp/sm_80" "$tmp/$arch"
   result $? "all kernels compile for $arch"
 done
-grep -q '^attention_backward_sm90a' "$tmp/rows"
+grep -q '^attention_backward_sm90a' "$tmp/rows" &&
+  grep -q '^grouped_sm90a' "$tmp/rows"
 result $? "those of sm_90a"
 for bar in spilled_bytes serialized_wgmma; do
   grep -q "^bar	$bar	0	" "$tmp/rows"

@@ -257,19 +257,43 @@ static const RaKGroups groups = {.n_groups = 2,
 static gboolean
 grouped(void)
 {
-  return !ra_k_grouped(&groups, BF16(0), BF16(1), BF16(2), NULL);
+  return !ra_k_grouped_mma(RA_K_OUTPUT, &groups, BF16(0), BF16(1), array[2],
+                           NULL);
 }
 
 static gboolean
 grouped_input(void)
 {
-  return !ra_k_grouped_input(&groups, BF16(0), BF16(1), BF16(2), NULL);
+  return !ra_k_grouped_mma(RA_K_INPUT, &groups, BF16(0), BF16(1), array[2],
+                           NULL);
 }
 
 static gboolean
 grouped_weight(void)
 {
-  return !ra_k_grouped_weight(&groups, BF16(0), BF16(1), F32(2), NULL);
+  return !ra_k_grouped_mma(RA_K_WEIGHT, &groups, BF16(0), BF16(1), array[2],
+                           NULL);
+}
+
+static gboolean
+grouped_wgmma(void)
+{
+  return !ra_k_grouped_wgmma(RA_K_OUTPUT, &groups, BF16(0), BF16(1), array[2],
+                             NULL);
+}
+
+static gboolean
+grouped_input_wgmma(void)
+{
+  return !ra_k_grouped_wgmma(RA_K_INPUT, &groups, BF16(0), BF16(1), array[2],
+                             NULL);
+}
+
+static gboolean
+grouped_weight_wgmma(void)
+{
+  return !ra_k_grouped_wgmma(RA_K_WEIGHT, &groups, BF16(0), BF16(1), array[2],
+                             NULL);
 }
 
 const RaSectorCase ra_sector_cases[] = {
@@ -300,6 +324,9 @@ const RaSectorCase ra_sector_cases[] = {
     {"grouped", grouped, TRUE},
     {"grouped_input", grouped_input, TRUE},
     {"grouped_weight", grouped_weight, TRUE},
+    {"grouped_wgmma", grouped_wgmma, TRUE},
+    {"grouped_input_wgmma", grouped_input_wgmma, TRUE},
+    {"grouped_weight_wgmma", grouped_weight_wgmma, TRUE},
 };
 
 guint
