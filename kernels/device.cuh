@@ -135,6 +135,44 @@ union RaVector {
   uint16_t bf16[8];
 };
 
+/* Stores a vector in one access (9.7.8.11, st): nvcc 13 makes four of the store
+ * of a uint4 whose parts come from asm. */
+__device__ static inline void
+ra_store_whole(uint2 *to, const uint2 &x)
+{
+#ifdef __CUDACC__
+  asm volatile("st.global.v2.u32 [%0], {%1, %2};\n" ::"l"(to), "r"(x.x),
+               "r"(x.y)
+               : "memory");
+#else
+  *to = x;
+#endif
+}
+
+__device__ static inline void
+ra_store_whole(uint4 *to, const uint4 &x)
+{
+#ifdef __CUDACC__
+  asm volatile("st.global.v4.u32 [%0], {%1, %2, %3, %4};\n" ::"l"(to), "r"(x.x),
+               "r"(x.y), "r"(x.z), "r"(x.w)
+               : "memory");
+#else
+  *to = x;
+#endif
+}
+
+__device__ static inline void
+ra_store_whole(float4 *to, const float4 &x)
+{
+#ifdef __CUDACC__
+  asm volatile("st.global.v4.f32 [%0], {%1, %2, %3, %4};\n" ::"l"(to), "f"(x.x),
+               "f"(x.y), "f"(x.z), "f"(x.w)
+               : "memory");
+#else
+  *to = x;
+#endif
+}
+
 static inline bool
 ra_is_aligned(const void *pointer)
 {

@@ -124,8 +124,9 @@ multiply(float sums[2][8][4], const uint16_t *left, const Place &p, int n)
 __device__ static inline void
 store(uint16_t *out, const float x[4])
 {
-  *reinterpret_cast<uint2 *>(out) =
-      uint2{ra_pack_bf16_fast(x[0], x[1]), ra_pack_bf16_fast(x[2], x[3])};
+  ra_store_whole(
+      reinterpret_cast<uint2 *>(out),
+      uint2{ra_pack_bf16_fast(x[0], x[1]), ra_pack_bf16_fast(x[2], x[3])});
 }
 
 __device__ static inline void

@@ -224,7 +224,7 @@ store_row(uint16_t *row, const float (&sums)[TILE_N / 8][4], int half,
     int column = 8 * (j + (int)threadIdx.x % 4);
 
     if (is_there && column < n_columns)
-      *reinterpret_cast<uint4 *>(row + column) = eight;
+      ra_store_whole(reinterpret_cast<uint4 *>(row + column), eight);
   }
 }
 
@@ -253,8 +253,9 @@ store_row(float *row, const float (&sums)[TILE_N / 8][4], int half,
 
       ra_take_four(four, sums[j] + half, sums[j + 1] + half);
       if (8 * j < n)
-        at[4 * i] = make_float4(old[i][0] + four[0], old[i][1] + four[1],
-                                old[i][2] + four[2], old[i][3] + four[3]);
+        ra_store_whole(&at[4 * i],
+                       make_float4(old[i][0] + four[0], old[i][1] + four[1],
+                                   old[i][2] + four[2], old[i][3] + four[3]));
     }
   }
 }
