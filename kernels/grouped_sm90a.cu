@@ -31,8 +31,11 @@
 #define STEP RA_PANEL /* terms of a stage */
 #define STAGES 4
 
-/* Named barrier: of both warpgroups that multiply. */
+/* Steps that the first warpgroup is ahead of the second, and named barriers: of
+ * both, when it is; one within each. */
+#define AHEAD 2
 #define BOTH 1
+#define WITHIN (BOTH + 1)
 
 enum {
   PANEL = 64 * RA_PANEL, /* a square panel, all but the right factor of y */
@@ -145,18 +148,26 @@ begin_step(float (&sums)[TILE_N / 8][4], const uint16_t *stage, int group,
   ra_wgmma_commit();
 }
 
-/* Zeroes terms @n and on of a stage, half by each warpgroup. */
+/* Zeroes terms @n and on of a stage, the warpgroup's of the left factor.  Both
+ * write the same zeroes to the right one, so that neither waits for the other.
+ */
 __device__ static inline void
 clear_terms(uint16_t *stage, int n, int group)
 {
-  ra_proxy_clear<RA_PANEL, STEP>(stage + group * PANEL, n);
-  ra_proxy_clear<TILE_N / GROUPS, STEP>(
-      stage + LEFT + group * (TILE_N / GROUPS) * STEP, n);
+  ra_proxy_clear<ROWS, STEP>(stage + group * PANEL, n);
+  ra_proxy_clear<TILE_N, STEP>(stage + LEFT, n);
   ra_proxy_fence();
-  ra_named_wait(BOTH, GROUPS * RA_WARPGROUP);
+  ra_named_wait((unsigned)(WITHIN + group), RA_WARPGROUP);
 }
 
-/* One warpgroup's lanes: the sums of a tile.  @i: stages before. */
+/* One warpgroup's lanes: the sums of a tile, all but the last step done.  @i:
+ * stages before.
+ *
+ * The second warpgroup begins a tile when the first has done AHEAD steps of it,
+ * so that one multiplies while the other stores results.  Tiles of no more
+ * steps have no such turn.  The first comes to the next tile's turn only when
+ * the second has freed a step of this tile, so has had its own.
+ */
 template <RaKProduct P>
 __device__ static inline void
 multiply(float (&sums)[TILE_N / 8][4], const Part &p, uint16_t *stages,
@@ -164,23 +175,26 @@ multiply(float (&sums)[TILE_N / 8][4], const Part &p, uint16_t *stages,
 {
   bool tells = threadIdx.x % RA_WARP == 0; /* that its warp has read */
   bool works = group * ROWS < p.n_rows;
+  static_assert(2 * AHEAD + 1 >= STAGES, "a step of this tile is freed");
+  bool turns = p.n_terms > AHEAD * STEP;
 
+  if (turns && group == 1)
+    ra_named_wait(BOTH, GROUPS * RA_WARPGROUP);
   for (int first = 0; first < p.n_terms; first += STEP, i++) {
     uint16_t *stage = stages + i % STAGES * STAGE;
 
     ra_barrier_wait(&b->full[i % STAGES], i / STAGES % 2);
-    if (P == RA_K_WEIGHT && p.n_terms - first < STEP)
-      clear_terms(stage, p.n_terms - first, group);
     if (works) {
+      if (P == RA_K_WEIGHT && p.n_terms - first < STEP)
+        clear_terms(stage, p.n_terms - first, group);
       begin_step<P>(sums, stage, group, first > 0);
       ra_wgmma_wait<1>(sums);
     }
+    if (turns && group == 0 && first == AHEAD * STEP)
+      ra_named_arrive(BOTH, GROUPS * RA_WARPGROUP);
     if (tells && first > 0)
       ra_barrier_arrive(&b->free[(i - 1) % STAGES]);
   }
-  ra_wgmma_wait<0>(sums);
-  if (tells)
-    ra_barrier_arrive(&b->free[(i - 1) % STAGES]);
 }
 
 /* ---- Results ------------------------------------------------------------- */
@@ -295,16 +309,18 @@ store_tile(Out *out, size_t width, const Part &p, int group,
               row + 8 * half < p.n_rows, p.n_columns);
 }
 
+/* The place of the next tile is found while the last step is multiplied. */
 template <RaKProduct P, typename Out>
 __device__ static inline void
 consume(const RaKGroups &g, RaGroups at, uint16_t *stages, Barriers *b,
         int group, Out *out)
 {
-  uint32_t i = 0;
+  uint32_t n = at.first_tile[g.n_groups], i = 0;
+  RaGroupTile t = {};
 
-  for (uint32_t tile = blockIdx.x; tile < at.first_tile[g.n_groups];
-       tile += gridDim.x) {
-    RaGroupTile t = ra_group_tile<P, TILE_M, TILE_N>(g, at, tile);
+  if (blockIdx.x < n)
+    t = ra_group_tile<P, TILE_M, TILE_N>(g, at, blockIdx.x);
+  for (uint32_t tile = blockIdx.x; tile < n; tile += gridDim.x) {
     Part p = part_of<P>(g, t);
     Out *to = out + ra_group_out<P>(g, t);
     size_t width = ra_group_width<P>(g);
@@ -313,6 +329,11 @@ consume(const RaKGroups &g, RaGroups at, uint16_t *stages, Barriers *b,
     prefetch_tile(to, width, p, group);
     multiply<P>(sums, p, stages, b, group, i);
     i += (uint32_t)(p.n_terms + STEP - 1) / STEP;
+    if (tile + gridDim.x < n)
+      t = ra_group_tile<P, TILE_M, TILE_N>(g, at, tile + gridDim.x);
+    ra_wgmma_wait<0>(sums);
+    if (threadIdx.x % RA_WARP == 0)
+      ra_barrier_arrive(&b->free[(i - 1) % STAGES]);
     if (group * ROWS < p.n_rows)
       store_tile(to, width, p, group, sums);
   }

@@ -41,6 +41,8 @@ static const Shape shapes[] = {
     /* Wide tiles with a remainder of 8 or 72 across; down, one row of a second
      * tile, of a second half, and both; tiles that share no stage's parity. */
     {5, 2, 264, 328, {0, 129, 1, 65, 200}},
+    /* Tiles of two steps, one after the other in a block. */
+    {3, 1, 72, 72, {1, 130, 40}},
     {1, 4, 64, 8, {200}},
     /* No row at all: nothing is launched, or written. */
     {5, 2, 16, 16, {0}},
