@@ -62,6 +62,7 @@ EXTRA_DIST += %D%/peer/error_pairs.sh
 EXTRA_DIST += %D%/validation.sh
 EXTRA_DIST += %D%/peer/torch_peer.py
 EXTRA_DIST += %D%/peer/emulator_then.sh
+EXTRA_DIST += %D%/peer/search_then.sh
 EXTRA_DIST += %D%/peer/front_door.sh
 EXTRA_DIST += %D%/kills.sh
 EXTRA_DIST += %D%/learning.sh
