@@ -168,6 +168,43 @@ START_TEST(test_refused)
 }
 END_TEST
 
+/* The published files scale 4,096 positions by 40 and 32.  A pair that goes
+ * round r times in them is number 64 ln(4096 / (2 pi r)) / (2 ln theta): of
+ * theta 10,000 that of 32 rounds is 10.5 and that of one 22.5, of theta 50,000
+ * that of one 19.2.  Pairs below the first stay, pairs above the last are
+ * divided.  Scores are multiplied by (0.1 ln factor + 1)^2 / sqrt(128 + 64). */
+START_TEST(test_shipped)
+{
+  static const struct {
+    const char *name;
+    double factor, theta;
+    uint32_t last_plain, first_divided;
+  } cases[] = {{"deepseek-v3", 40, 10000, 10, 23},
+               {"kimi-k2", 32, 50000, 19, 20}};
+  const char *srcdir = g_getenv("srcdir");
+
+  for (guint i = 0; i < G_N_ELEMENTS(cases); i++) {
+    g_autofree char *path = g_strdup_printf(
+        "%s/share/models/%s.json", srcdir ? srcdir : ".", cases[i].name);
+    g_autoptr(RaModel) model = ra_model_load(path, NULL);
+    double scale = 0.1 * log(cases[i].factor) + 1;
+    RaNumerics n;
+
+    ck_assert(model && ra_weights_read_config(path, model, &n, NULL));
+    ck_assert_double_lt(off(n.score_scale, scale * scale / sqrt(192)), BAR);
+    for (uint32_t at = 0; at < 32; at++) {
+      double plain = pow(cases[i].theta, -(double)at / 32);
+      double got = ra_cpu_rope_frequency(&n.rope, 64, at);
+
+      if (at <= cases[i].last_plain)
+        ck_assert_double_lt(off(got, plain), BAR);
+      if (at >= cases[i].first_divided)
+        ck_assert_double_lt(off(got, plain / cases[i].factor), BAR);
+    }
+  }
+}
+END_TEST
+
 static Suite *
 rope_suite(void)
 {
@@ -177,6 +214,7 @@ rope_suite(void)
   tcase_add_test(tcase, test_frequencies);
   tcase_add_test(tcase, test_written);
   tcase_add_test(tcase, test_refused);
+  tcase_add_test(tcase, test_shipped);
   suite_add_tcase(suite, tcase);
   return suite;
 }
