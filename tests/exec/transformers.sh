@@ -24,8 +24,7 @@ alike() {
     END { exit !(n > 100 && n == m && bad == 0) }' "$1" "$2"
 }
 
-save() { # FOLDER RATE: to $tmp/out
-  rm -rf "$tmp/out"
+save() { # FOLDER RATE TO
   printf '[workload]\nformat = 1\nalgorithm = sft\ndataset = prompts
 prompts = 8\nprompt-length = fixed(4)\nresponse-length = fixed(6)
 [model actor]\nconfig = %s/config.json\ntrainable = true\ndtype = fp32
@@ -35,21 +34,24 @@ prompts = 8\nprompt-length = fixed(4)\nresponse-length = fixed(6)
 cluster = h100-1n.cluster\n[call train]\nmesh = node0:gpu[0-1]\ntp = 2\n' \
     >"$tmp/p.plan"
   "$reallot" run "$tmp/p.plan" -n 1 --weights actor="$1" --learning-rate="$2" \
-    --save actor="$tmp/out" >/dev/null
+    --save actor="$3" >/dev/null
 }
 
+names="llama-half llama-sharded llama-biases qwen2-tied qwen3 mixtral qwen3-moe
+  qwen3-moe-normed qwen2-moe glm4-moe ministral deepseek-v3 deepseek-v2 gpt-oss
+  gpt2 gpt2-bare bloom mpt"
+for name in $names; do
+  save "$here/data/checkpoints/$name" 0 "$tmp/same-$name"
+  save "$here/data/checkpoints/$name" 0.01 "$tmp/other-$name"
+done
+# One process: to load transformers takes longer than all else.
+"$python" "$here/torch/checkpoints.py" --open "$tmp"/same-* "$tmp"/other-*
+
 failed=0
-for name in llama-half llama-sharded llama-biases qwen2-tied qwen3 mixtral \
-  qwen3-moe qwen3-moe-normed qwen2-moe glm4-moe ministral deepseek-v3 \
-  deepseek-v2 gpt-oss \
-  gpt2 gpt2-bare bloom mpt; do
-  folder=$here/data/checkpoints/$name
-  save "$folder" 0
-  "$python" "$here/torch/checkpoints.py" --open "$tmp/out" >"$tmp/same"
-  save "$folder" 0.01
-  "$python" "$here/torch/checkpoints.py" --open "$tmp/out" >"$tmp/other"
-  if alike "$folder/logits.txt" "$tmp/same" &&
-    ! alike "$folder/logits.txt" "$tmp/other"; then
+for name in $names; do
+  logits=$here/data/checkpoints/$name/logits.txt
+  if alike "$logits" "$tmp/same-$name/logits.txt" &&
+    ! alike "$logits" "$tmp/other-$name/logits.txt"; then
     echo "ok - $name"
   else
     echo "not ok - $name"

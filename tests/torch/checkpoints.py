@@ -12,8 +12,8 @@ glm4-moe, ministral, gpt-oss, deepseek-v3 and deepseek-v2 by 4.57.1 with 2.15.0
 glm4-moe-lite by 5.24.0.
 Each folder has config.json, safetensors and logits.txt: a line a position of
 TEXT, the logits that transformers computes in float64 from the weights as they
-were written.  With --open FOLDER it only prints the logits of the checkpoint
-there, a line a position, at which `reallot run --save` can be held.
+were written.  With --open FOLDER... it only writes the logits.txt of checkpoints
+that are there, at which `reallot run --save` can be held.
 """
 import pathlib
 import sys
@@ -154,7 +154,9 @@ def bare(path):
 
 def main():
     if sys.argv[1] == "--open":
-        sys.stdout.write(show(logits(sys.argv[2])))
+        for folder in sys.argv[2:]:
+            (pathlib.Path(folder) / "logits.txt").write_text(
+                show(logits(folder)))
         return
     out, wanted = pathlib.Path(sys.argv[1]), sys.argv[2:]
     newer(out, wanted)
