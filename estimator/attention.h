@@ -52,16 +52,19 @@ typedef struct {
   double head_dim_half; /* likewise */
   RaResidual residual;  /* first axis: length */
   RaDecodeTable *table; /* owned; NULL: no table */
+  RaDtype dtype;        /* of the cache that was measured */
 } RaDecodeAttentionLaw;
 
-/* @name: "attention" or "encoder-attention"; the backward is one law.
+/* @name: "attention" or "encoder-attention"; the backward is one law.  Of a
+ * decode step: "decode-attention", or "decode-attention.fp8" of an 8-bit cache.
  * @error: %RA_ERROR_INPUT: a law is missing. */
 gboolean ra_attention_law_init(RaAttentionLaw *law, const RaProfile *profile,
                                const RaDevice *device, const char *name,
                                GError **error);
 gboolean ra_decode_attention_law_init(RaDecodeAttentionLaw *law,
                                       const RaProfile *profile,
-                                      const RaDevice *device, GError **error);
+                                      const RaDevice *device, const char *name,
+                                      GError **error);
 void ra_decode_attention_law_clear(RaDecodeAttentionLaw *law);
 
 /**

@@ -50,8 +50,9 @@ op_line(const RaEstimator *estimator, const RaOp *op, uint64_t kv_tokens,
     return 0;
   return near.count *
          (roof ? ra_roof_line(roof, &near, out_until)
-               : ra_decode_attention_line(&estimator->decode_attention, &near,
-                                          out_until));
+               : ra_decode_attention_line(
+                     ra_estimator_decode_attention(estimator, &near), &near,
+                     out_until));
 }
 
 double

@@ -165,7 +165,7 @@ tabulate(const RaDecodeAttentionLaw *law)
 
   for (gsize line = 0; line < grid->n_cells; line += n) {
     double at[RA_GRID_AXES];
-    RaOp op = {.dtype = RA_DTYPE_BF16};
+    RaOp op = {.dtype = (uint8_t)law->dtype};
 
     for (guint a = 0; a < grid->n_axes; a++)
       at[a] =
@@ -214,9 +214,9 @@ has_axes(const RaResidual *residual)
 gboolean
 ra_decode_attention_law_init(RaDecodeAttentionLaw *law,
                              const RaProfile *profile, const RaDevice *device,
-                             GError **error)
+                             const char *name, GError **error)
 {
-  const RaLaw *own = ra_profile_law(profile, "decode-attention");
+  const RaLaw *own = ra_profile_law(profile, name);
   RaResolver r;
 
   ra_resolver_init(&r, profile, "attention", error);
@@ -225,7 +225,8 @@ ra_decode_attention_law_init(RaDecodeAttentionLaw *law,
   law->head_dim_half = ra_resolve(&r, "head-dim-half");
   if (!ra_resolver_ok(&r))
     return FALSE;
-  ra_resolver_init(&r, profile, "decode-attention", error);
+  law->dtype = g_str_has_suffix(name, ".fp8") ? RA_DTYPE_FP8 : RA_DTYPE_BF16;
+  ra_resolver_init(&r, profile, name, error);
   law->sms = ra_resolve(&r, "sms");
   law->flash = (guint)ra_resolve(&r, "flash");
   law->cache_bytes = ra_resolve(&r, "cache-bytes");
@@ -237,13 +238,12 @@ ra_decode_attention_law_init(RaDecodeAttentionLaw *law,
   law->s_per_byte =
       ra_rate_s(device->memory_bytes_per_s * ra_resolve(&r, "bandwidth-frac"));
   if (!ra_resolver_ok(&r) ||
-      !ra_residual_init(&law->residual, profile, "decode-attention", error))
+      !ra_residual_init(&law->residual, profile, name, error))
     return FALSE;
   if (!own->transferred) /* the fit's rows say what products take */
     law->s_per_flop = 0;
   if (law->residual.grid && !has_axes(&law->residual)) {
-    int group =
-        ra_key_file_find_group(profile->file, "table", "decode-attention");
+    int group = ra_key_file_find_group(profile->file, "table", name);
 
     return ra_key_file_fail(profile->file, (guint)MAX(group, 0), NULL, error,
                             "the axes of this table are not 'length' first, "
@@ -325,10 +325,9 @@ smaller_s(const RaDecodeAttentionLaw *law, const RaOp *op, Spot *spot, guint i,
   return MIN(spot->most_s, edge_s);
 }
 
-/* The same, of a cache of two bytes a number. */
+/* The same, of a cache of the table's type. */
 static double
-knot_half_s(const RaDecodeAttentionLaw *law, const RaOp *op, Spot *spot,
-            guint i)
+knot_own_s(const RaDecodeAttentionLaw *law, const RaOp *op, Spot *spot, guint i)
 {
   double length = law->residual.grid->axes[0].knots[i];
   double log_s = ra_grid_spot_value(&spot->at, cells(law) + i);
@@ -344,20 +343,20 @@ knot_half_s(const RaDecodeAttentionLaw *law, const RaOp *op, Spot *spot,
   return s + MAX(more_s, 0);
 }
 
-/* Seconds at the table's @i-th length.  The table is of half precision: a cache
- * of other numbers takes as much more or less as the law says. */
+/* Seconds at the table's @i-th length.  A cache of other numbers than the
+ * table's takes as much more or less as the law says. */
 static double
 knot_s(const RaDecodeAttentionLaw *law, const RaOp *op, Spot *spot, guint i)
 {
   double tokens =
       law->residual.grid->axes[0].knots[i] * (double)op->dim[SEQUENCES];
-  double s = knot_half_s(law, op, spot, i);
-  RaOp half = *op;
+  double s = knot_own_s(law, op, spot, i);
+  RaOp own = *op;
 
-  half.dtype = RA_DTYPE_BF16;
-  if (ra_dtype_bytes(op->dtype) == ra_dtype_bytes(half.dtype))
+  own.dtype = (uint8_t)law->dtype;
+  if (ra_dtype_bytes(op->dtype) == ra_dtype_bytes(law->dtype))
     return s;
-  return s * law_s(law, op, tokens) / law_s(law, &half, tokens);
+  return s * law_s(law, op, tokens) / law_s(law, &own, tokens);
 }
 
 /* The piece on which @op's kv_tokens are, with a table. */

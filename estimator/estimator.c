@@ -20,6 +20,7 @@ static const char *const memory_names[RA_N_MEMORY_LAWS] = {
     [RA_MEMORY_SAMPLE] = "memory.sample",
     [RA_MEMORY_LOSS] = "memory.loss",
     [RA_MEMORY_OPTIMIZER] = "memory.optimizer",
+    [RA_MEMORY_CAST] = "memory.cast",
 };
 
 /* The law that stands for one that a profile lacks. */
@@ -32,6 +33,7 @@ static const RaMemoryLawKind memory_stands[RA_N_MEMORY_LAWS] = {
     [RA_MEMORY_SAMPLE] = RA_MEMORY_OTHER,
     [RA_MEMORY_LOSS] = RA_MEMORY_OTHER,
     [RA_MEMORY_OPTIMIZER] = RA_MEMORY_OTHER,
+    [RA_MEMORY_CAST] = RA_MEMORY_ADD,
 };
 
 static gboolean
@@ -150,6 +152,28 @@ attention_init(RaEstimator *estimator, const RaProfile *profile,
                                whole, error);
 }
 
+/* Decode steps on a cache of 16 bits, and of 8, if those were measured. */
+static gboolean
+decode_attention_init(RaEstimator *estimator, const RaProfile *profile,
+                      const RaDevice *device, GError **error)
+{
+  static const char eight[] = "decode-attention.fp8";
+
+  estimator->has_decode_fp8 = ra_profile_law(profile, eight) != NULL;
+  return ra_decode_attention_law_init(&estimator->decode_attention, profile,
+                                      device, "decode-attention", error) &&
+         (!estimator->has_decode_fp8 ||
+          ra_decode_attention_law_init(&estimator->decode_fp8, profile, device,
+                                       eight, error));
+}
+
+void
+ra_estimator_clear_decode(RaEstimator *estimator)
+{
+  ra_decode_attention_law_clear(&estimator->decode_attention);
+  ra_decode_attention_law_clear(&estimator->decode_fp8);
+}
+
 static gboolean
 roofs_init(RaEstimator *estimator, const RaProfile *profile,
            const RaDevice *device, GError **error)
@@ -186,8 +210,7 @@ ra_estimator_new(const RaProfile *profile, const RaCluster *cluster,
       !experts_init(estimator, profile, device, error) ||
       !roofs_init(estimator, profile, device, error) ||
       !attention_init(estimator, profile, device, error) ||
-      !ra_decode_attention_law_init(&estimator->decode_attention, profile,
-                                    device, error) ||
+      !decode_attention_init(estimator, profile, device, error) ||
       !ra_link_laws_init(&estimator->links, profile, cluster, error) ||
       !ra_overlap_law_init(&estimator->overlap, profile, device, error) ||
       !host_init(estimator, profile, error))
@@ -214,10 +237,9 @@ ra_estimator_renew(RaEstimator *e, const RaProfile *profile,
   } else if (g_str_has_prefix(law, "attention") ||
              g_str_equal(law, "encoder-attention")) {
     ok = attention_init(e, profile, device, NULL);
-  } else if (g_str_equal(law, "decode-attention")) {
-    ra_decode_attention_law_clear(&e->decode_attention);
-    ok = ra_decode_attention_law_init(&e->decode_attention, profile, device,
-                                      NULL);
+  } else if (g_str_has_prefix(law, "decode-attention")) {
+    ra_estimator_clear_decode(e);
+    ok = decode_attention_init(e, profile, device, NULL);
   } else {
     e->links = (RaLinkLaws){0};
     ok = ra_link_laws_init(&e->links, profile, cluster, NULL);
@@ -298,8 +320,9 @@ ra_estimator_memory_kind(const RaOp *op)
   case RA_OP_ACTIVATION_BACKWARD:
     return RA_MEMORY_ACTIVATION_BACKWARD;
   case RA_OP_ADD:
-  case RA_OP_CAST: /* the nearest of the laws, see docs/design/limits.md */
     return RA_MEMORY_ADD;
+  case RA_OP_CAST:
+    return RA_MEMORY_CAST;
   case RA_OP_EMBEDDING:
     return RA_MEMORY_EMBEDDING;
   case RA_OP_EMBEDDING_BACKWARD:
@@ -347,9 +370,19 @@ ra_estimator_roof(const RaEstimator *estimator, const RaOp *op)
   if (op->kind == RA_OP_LATENT_BACKWARD &&
       estimator->roofs[RA_ROOF_LATENT_BACKWARD].is_there)
     roof = RA_ROOF_LATENT_BACKWARD;
+  if (roof == RA_ROOF_LATENT_DECODE_FP8 && !estimator->roofs[roof].is_there)
+    roof = RA_ROOF_LATENT_DECODE;
   return roof < RA_N_ROOFS && estimator->roofs[roof].is_there
              ? &estimator->roofs[roof]
              : NULL;
+}
+
+const RaDecodeAttentionLaw *
+ra_estimator_decode_attention(const RaEstimator *estimator, const RaOp *op)
+{
+  return op->dtype == RA_DTYPE_FP8 && estimator->has_decode_fp8
+             ? &estimator->decode_fp8
+             : &estimator->decode_attention;
 }
 
 static double law_s(const RaEstimator *estimator, const RaOp *op);
@@ -490,7 +523,8 @@ law_s(const RaEstimator *estimator, const RaOp *op)
     return ra_attention_core_s(&estimator->gemm,
                                &estimator->memory[RA_MEMORY_ADD], op);
   case RA_OP_DECODE_ATTENTION:
-    return ra_decode_attention_s(&estimator->decode_attention, op);
+    return ra_decode_attention_s(ra_estimator_decode_attention(estimator, op),
+                                 op);
   case RA_OP_NORM:
   case RA_OP_NORM_BACKWARD:
   case RA_OP_ROPE:

@@ -29,6 +29,7 @@ typedef enum {
   RA_MEMORY_SAMPLE,
   RA_MEMORY_LOSS,
   RA_MEMORY_OPTIMIZER,
+  RA_MEMORY_CAST,
   RA_N_MEMORY_LAWS
 } RaMemoryLawKind;
 
@@ -51,6 +52,8 @@ struct _RaEstimator {
   RaAttentionLaw attention;              /* whole sequences */
   RaAttentionLaw noncausal_attention;    /* without a mask */
   RaDecodeAttentionLaw decode_attention; /* one token a sequence */
+  RaDecodeAttentionLaw decode_fp8;       /* the same, of an 8-bit cache */
+  gboolean has_decode_fp8;               /* it is in the profile */
   RaMemoryLaw memory[RA_N_MEMORY_LAWS];  /* by RaMemoryLawKind */
   RaLinkLaws links;                      /* communication */
   double eager_launch_s;                 /* host time of a kernel */
@@ -79,6 +82,9 @@ void ra_estimator_renew(RaEstimator *estimator, const RaProfile *profile,
  * own. */
 RaMemoryLawKind ra_estimator_memory_kind(const RaOp *op);
 
+/* Frees what the laws of decode attention own. */
+void ra_estimator_clear_decode(RaEstimator *estimator);
+
 /* The law of @op, attention over whole sequences or its gradient. */
 static inline const RaAttentionLaw *
 ra_estimator_attention(const RaEstimator *estimator, const RaOp *op)
@@ -88,6 +94,10 @@ ra_estimator_attention(const RaEstimator *estimator, const RaOp *op)
 }
 
 /* The roof law of @op; NULL: it has none, or the profile lacks it. */
+/* The law of a decode @op. */
+const RaDecodeAttentionLaw *
+ra_estimator_decode_attention(const RaEstimator *estimator, const RaOp *op);
+
 const RaRoofLaw *ra_estimator_roof(const RaEstimator *estimator,
                                    const RaOp *op);
 

@@ -51,7 +51,7 @@ table_of(const RaEstimator *e, const RaOp *op)
                ? &e->attention.backward_residual
                : &ra_estimator_attention(e, op)->residual;
   case RA_OP_DECODE_ATTENTION:
-    return &e->decode_attention.residual;
+    return &ra_estimator_decode_attention(e, op)->residual;
   case RA_OP_ALL_REDUCE:
   case RA_OP_REDUCE_SCATTER:
   case RA_OP_ALL_GATHER:

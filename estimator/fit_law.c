@@ -137,6 +137,10 @@ static const RaFitAxes inter_tables[] = {
     {RA_FEATURE_BYTES, RA_N_FEATURES}};
 static const RaFitAxes send_tables[] = {{RA_FEATURE_BYTES, RA_N_FEATURES}};
 
+static const RaFitAxes cast_tables[] = {
+    {RA_FEATURE_TOKENS, RA_FEATURE_WIDTH, RA_FEATURE_READS, RA_N_FEATURES},
+    {RA_FEATURE_TOKENS, RA_FEATURE_READS, RA_N_FEATURES}};
+
 #define GEMM_TEXT                                                              \
   .stride = 10, .lines = 3, .tables = gemm_tables, .n_tables = 1,              \
   .range = "m 1..32768; n, k 128..65536; batch 1",                             \
@@ -238,6 +242,17 @@ static const RaFitLaw laws[] = {
      .text = "paged cache",
      .range = "batch 1..2048; length 2..131072; heads 1..64; head_dim 64, 128",
      .held_out = "each number of query heads left out in turn"},
+    {.law = "decode-attention.fp8",
+     .source = "decode-attention.fp8",
+     .coefficients = decode,
+     .n_coefficients = G_N_ELEMENTS(decode),
+     .stride = 3,
+     .lines = 1,
+     .tables = decode_tables,
+     .n_tables = G_N_ELEMENTS(decode_tables),
+     .text = "paged cache of fp8, without windows",
+     .range = "batch 1..1024; length 2..131072; heads 1..64; head_dim 64, 128",
+     .held_out = "each number of query heads left out in turn"},
     {.law = "latent-attention",
      .source = "latent-attention",
      .coefficients = roof,
@@ -258,6 +273,17 @@ static const RaFitLaw laws[] = {
      .tables = roof_tables,
      .n_tables = G_N_ELEMENTS(roof_tables),
      .text = "absorbed, the kernel alone",
+     .range = "batch 1..1024; length 2..131072; heads 1..128",
+     .held_out = "each number of heads left out in turn"},
+    {.law = "latent-decode.fp8",
+     .source = "latent-decode.fp8",
+     .coefficients = roof,
+     .n_coefficients = N_ROOF_DECODE,
+     .stride = 1,
+     .lines = 1,
+     .tables = roof_tables,
+     .n_tables = G_N_ELEMENTS(roof_tables),
+     .text = "absorbed, a cache of fp8, the kernel alone",
      .range = "batch 1..1024; length 2..131072; heads 1..128",
      .held_out = "each number of heads left out in turn"},
     {.law = "scan",
@@ -298,6 +324,18 @@ static const RaFitLaw laws[] = {
     MEMORY("activation", "mlp_act (SwiGLU), resolution 1 us"),
     MEMORY("add", "add, partly from L2, resolution 1 us"),
     MEMORY("embedding", "emb, resolution 1 us"),
+    {.law = "memory.cast",
+     .source = "cast",
+     .coefficients = memory_op,
+     .n_coefficients = G_N_ELEMENTS(memory_op),
+     .stride = 1,
+     .lines = 1,
+     .tables = cast_tables,
+     .n_tables = G_N_ELEMENTS(cast_tables),
+     .text = "static_scaled_fp8_quant, one pass; with the search of a scale, "
+             "two",
+     .range = "m 1..32768; k 1024..65536",
+     .held_out = "each value of k left out in turn"},
     COLLECTIVE("all-reduce", "all-reduce"),
     COLLECTIVE("all-gather", "all-gather"),
     COLLECTIVE("reduce-scatter", "reduce-scatter"),

@@ -17,7 +17,7 @@ static const char *const compute_laws[RA_N_OPS] = {
     [RA_OP_ACTIVATION] = "memory.activation",
     [RA_OP_ACTIVATION_BACKWARD] = "memory.activation-backward",
     [RA_OP_ADD] = "memory.add",
-    [RA_OP_CAST] = "memory.add",
+    [RA_OP_CAST] = "memory.cast",
     [RA_OP_EMBEDDING] = "memory.embedding",
     [RA_OP_EMBEDDING_BACKWARD] = "memory.embedding-backward",
     [RA_OP_CROSS_ENTROPY] = "memory.cross-entropy",
@@ -87,6 +87,10 @@ ra_fit_law_of(const RaOp *op)
     return NULL; /* Mamba-2's */
   if (op->kind == RA_OP_ATTENTION && op->flags & RA_OP_NONCAUSAL)
     return "encoder-attention";
+  if (op->dtype == RA_DTYPE_FP8 && op->kind == RA_OP_DECODE_ATTENTION)
+    return "decode-attention.fp8";
+  if (op->dtype == RA_DTYPE_FP8 && op->kind == RA_OP_LATENT_DECODE)
+    return "latent-decode.fp8";
   if (op->flags & RA_OP_ROUTED)
     return NULL; /* in the time of the experts beside it */
   return compute_laws[op->kind];
@@ -105,8 +109,14 @@ stand_in(const RaProfile *profile, const char *name)
   if (strcmp(name, "latent-attention") == 0 ||
       strcmp(name, "encoder-attention") == 0)
     return "attention";
-  if (strcmp(name, "latent-decode") == 0)
+  if (strcmp(name, "latent-decode.fp8") == 0 &&
+      ra_profile_law(profile, "latent-decode"))
+    return "latent-decode";
+  if (g_str_has_prefix(name, "latent-decode") ||
+      strcmp(name, "decode-attention.fp8") == 0)
     return "decode-attention";
+  if (strcmp(name, "memory.cast") == 0)
+    return "memory.add";
   if (strcmp(name, "conv") == 0 || strcmp(name, "scan-step") == 0)
     return "memory.other";
   return ra_profile_law(profile, "gemm.bf16") ? "gemm.bf16" : "gemm.fp32";

@@ -92,7 +92,7 @@ ra_estimator_free(RaEstimator *estimator)
     fork_free(estimator);
     return;
   }
-  ra_decode_attention_law_clear(&estimator->decode_attention);
+  ra_estimator_clear_decode(estimator);
   for (guint k = 1; k < estimator->n_kinds; k++)
     ra_estimator_free(estimator->kinds[k]);
   forks_free(estimator->forks);

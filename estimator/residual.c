@@ -32,6 +32,7 @@ static const char *const names[RA_N_FEATURES] = {
     [RA_FEATURE_LOCAL] = "local",
     [RA_FEATURE_AREA] = "area",
     [RA_FEATURE_SKEW] = "skew",
+    [RA_FEATURE_READS] = "reads",
 };
 
 const char *
@@ -78,6 +79,28 @@ conv_feature(RaFeature feature, const uint64_t *d)
                                     : 0;
 }
 
+/* Width of the rows of a matrix that is cast whole, in which nothing is bound
+ * by their number. */
+#define CAST_WIDTH 8192.0
+
+/* The same of a cast. */
+static double
+cast_feature(RaFeature feature, const uint64_t *d)
+{
+  double width = d[4] > 0 ? (double)d[4] : CAST_WIDTH;
+
+  switch (feature) {
+  case RA_FEATURE_TOKENS:
+    return (double)d[0] / width;
+  case RA_FEATURE_WIDTH:
+    return width;
+  case RA_FEATURE_READS:
+    return (double)d[1];
+  default:
+    return 0;
+  }
+}
+
 double
 ra_feature(RaFeature feature, const RaOp *op)
 {
@@ -87,6 +110,8 @@ ra_feature(RaFeature feature, const RaOp *op)
     return scan_feature(feature, d);
   if (op->kind == RA_OP_CONV || op->kind == RA_OP_CONV_BACKWARD)
     return conv_feature(feature, d);
+  if (op->kind == RA_OP_CAST)
+    return cast_feature(feature, d);
   switch (feature) {
   case RA_FEATURE_M:
     return (double)d[0];
@@ -129,6 +154,7 @@ ra_feature(RaFeature feature, const RaOp *op)
     return (double)d[1] * (double)d[2];
   case RA_FEATURE_SKEW:
     return d[6] > 0 ? 2 : 1;
+  case RA_FEATURE_READS:
   case RA_N_FEATURES:
     break;
   }

@@ -28,7 +28,7 @@ typedef enum {
   RA_FEATURE_KV_HEADS,  /* "kv-heads" */
   RA_FEATURE_KV_OR_ALL, /* "kv-or-64": 64 if every query head has its own */
   RA_FEATURE_GROUP,     /* "group": query heads that share a key head */
-  RA_FEATURE_WIDTH,     /* "width": width of a head */
+  RA_FEATURE_WIDTH,     /* "width": width of a head, or of a cast's row */
   RA_FEATURE_TOKENS,    /* "tokens": tokens of a norm, an activation ... */
   RA_FEATURE_BYTES,     /* "bytes": size of a message, or bytes an op moves */
   RA_FEATURE_RANKS,     /* "ranks": ranks of a collective */
@@ -38,6 +38,7 @@ typedef enum {
   RA_FEATURE_AREA,      /* "area": elements of one matrix of an expert, or
                            of a convolution's output */
   RA_FEATURE_SKEW,      /* "skew": 1 if loads are even, 2 if not */
+  RA_FEATURE_READS,     /* "reads": passes over what is cast */
   RA_N_FEATURES
 } RaFeature;
 

@@ -8,9 +8,13 @@
   128 /* keys that a block of an attention kernel takes at a time
                          (FlashAttention, FlashMLA) */
 
-static const char *const names[RA_N_ROOFS] = {
-    "latent-attention", "latent-decode", "latent-backward", "scan",
-    "scan-step",        "conv"};
+static const char *const names[RA_N_ROOFS] = {"latent-attention",
+                                              "latent-decode",
+                                              "latent-decode.fp8",
+                                              "latent-backward",
+                                              "scan",
+                                              "scan-step",
+                                              "conv"};
 
 /* Names of dim[]: of latent attention, and of scans. */
 enum { SEQUENCES, TOKENS, KV_TOKENS, PAIRS, CHUNK = 6 };
@@ -23,7 +27,8 @@ ra_roof_of(const RaOp *op)
   case RA_OP_LATENT_BACKWARD:
     return RA_ROOF_LATENT;
   case RA_OP_LATENT_DECODE:
-    return RA_ROOF_LATENT_DECODE;
+    return op->dtype == RA_DTYPE_FP8 ? RA_ROOF_LATENT_DECODE_FP8
+                                     : RA_ROOF_LATENT_DECODE;
   case RA_OP_SCAN:
   case RA_OP_SCAN_BACKWARD:
     return op->flags & RA_OP_DELTA ? RA_ROOF_SCAN : RA_N_ROOFS;
@@ -63,8 +68,11 @@ ra_roof_law_init(RaRoofLaw *law, const RaProfile *profile,
   law->s_per_byte =
       ra_rate_s(device->memory_bytes_per_s * ra_resolve(&r, "bandwidth-frac"));
   if (roof < RA_ROOF_SCAN) { /* FLOP of a scan are too few to bind */
-    law->s_per_flop =
-        ra_rate_s(device->bf16_flop_per_s * ra_resolve(&r, "peak-frac"));
+    double peak = device->bf16_flop_per_s;
+
+    if (roof == RA_ROOF_LATENT_DECODE_FP8) /* none: they convert the cache */
+      peak = MAX(peak, device->fp8_flop_per_s);
+    law->s_per_flop = ra_rate_s(peak * ra_resolve(&r, "peak-frac"));
     law->serial_frac = ra_resolve(&r, "serial-frac");
   }
   return ra_resolver_ok(&r) &&
@@ -153,7 +161,7 @@ ra_roof_s(const RaRoofLaw *law, const RaOp *op)
 
   if (op->dim[SEQUENCES] == 0 || op->dim[TOKENS] == 0)
     return 0;
-  if (law->roof != RA_ROOF_LATENT_DECODE || op->dim[KV_TOKENS] == 0)
+  if (op->kind != RA_OP_LATENT_DECODE || op->dim[KV_TOKENS] == 0)
     return smooth_s(law, op);
   line = line_of(law, op);
   return line.low_s +

@@ -15,13 +15,15 @@
 #include "traces/profile.h"
 
 typedef enum {
-  RA_ROOF_LATENT,          /* "latent-attention" */
-  RA_ROOF_LATENT_DECODE,   /* "latent-decode" */
-  RA_ROOF_LATENT_BACKWARD, /* "latent-backward"; without it a multiple of the
+  RA_ROOF_LATENT,            /* "latent-attention" */
+  RA_ROOF_LATENT_DECODE,     /* "latent-decode" */
+  RA_ROOF_LATENT_DECODE_FP8, /* "latent-decode.fp8", of an 8-bit cache; without
+                                it the law before */
+  RA_ROOF_LATENT_BACKWARD,   /* "latent-backward"; without it a multiple of the
                               first */
-  RA_ROOF_SCAN,            /* "scan" */
-  RA_ROOF_SCAN_STEP,       /* "scan-step" */
-  RA_ROOF_CONV,            /* "conv" */
+  RA_ROOF_SCAN,              /* "scan" */
+  RA_ROOF_SCAN_STEP,         /* "scan-step" */
+  RA_ROOF_CONV,              /* "conv" */
   RA_N_ROOFS
 } RaRoof;
 
@@ -56,7 +58,7 @@ gboolean ra_roof_law_init(RaRoofLaw *law, const RaProfile *profile,
  *
  * Device seconds, from the FLOP and bytes of the op:
  *
- *     compute = FLOP / (peak_flop_per_s peak_frac)
+ *     compute = FLOP / (peak_flop_per_s peak_frac), the cache's type's peak
  *     memory  = bytes / (memory_bytes_per_s bandwidth_frac)
  *     steps   = key blocks of 128 of a sequence; chunks of a sequence
  *     law     = floor + steps step_s + max(compute, memory)
@@ -65,7 +67,8 @@ gboolean ra_roof_law_init(RaRoofLaw *law, const RaProfile *profile,
  *
  * Latent decode is linear in the tokens of the cache between the quarters of
  * its octaves, so that steps of a generation are (ra_roof_line()).
- * Valid: bf16; 1..131072 tokens a sequence, 1..1024 sequences, 1..128 heads.
+ * Valid: bf16, a latent cache of fp8 too; 1..131072 tokens a sequence, 1..1024
+ * sequences, 1..128 heads.
  * Source: coefficients, the profile.   Cost: 60 to 150 ns, no allocation.
  *
  * Returns: seconds, >= 0; 0 without sequences or tokens

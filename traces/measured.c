@@ -20,9 +20,11 @@ const char *const ra_measured_sources[] = {"gemm.bf16",
                                            "experts.nvfp4.trtllm",
                                            "attention",
                                            "decode-attention",
+                                           "decode-attention.fp8",
                                            "encoder-attention",
                                            "latent-attention",
                                            "latent-decode",
+                                           "latent-decode.fp8",
                                            "scan",
                                            "scan-step",
                                            "conv",
@@ -31,6 +33,7 @@ const char *const ra_measured_sources[] = {"gemm.bf16",
                                            "activation",
                                            "add",
                                            "embedding",
+                                           "cast",
                                            "all-reduce",
                                            "all-gather",
                                            "reduce-scatter",
@@ -223,7 +226,16 @@ static const char *const decode_columns[] = {
     "batch",    "kv_len",     "q_heads", "kv_heads",
     "head_dim", "latency_us", "?window", NULL};
 
-/* Sequences of one length; a query sees its @window last keys, or all. */
+/* TRUE if @r reads a cache of fp8. */
+static gboolean
+is_fp8(const RaMeasuredReader *r)
+{
+  return g_str_has_suffix(r->source, ".fp8");
+}
+
+/* Sequences of one length; a query sees its @window last keys, or all.  Of a
+ * cache of fp8 the rows without windows, of heads of 64 and 128, as the law of
+ * 16 bits has them: wider ones run other kernels. */
 static gboolean
 read_attention(const RaCsvLine *line, gpointer data, GError **error)
 {
@@ -238,6 +250,8 @@ read_attention(const RaCsvLine *line, gpointer data, GError **error)
   for (guint i = 0; i < 5; i++)
     if (v[i] < 1)
       return TRUE; /* a shape that is not published */
+  if (is_fp8(r) && (window > 0 || v[4] > 128))
+    return TRUE;
   batch = (RaBatch){.n_sequences = (uint32_t)MIN(v[0], UINT32_MAX),
                     .q_tokens = ra_measured_whole(decode ? v[0] : v[0] * v[1]),
                     .kv_tokens = ra_measured_whole(v[0] * v[1]),
@@ -245,6 +259,7 @@ read_attention(const RaCsvLine *line, gpointer data, GError **error)
                         decode ? v[0] * v[1] : v[0] * v[1] * (v[1] + 1) / 2)};
   window = MIN(window, UINT32_MAX);
   RaOp op = {.kind = decode ? RA_OP_DECODE_ATTENTION : RA_OP_ATTENTION,
+             .dtype = is_fp8(r) ? RA_DTYPE_FP8 : RA_DTYPE_BF16,
              .dim = {batch.n_sequences, batch.q_tokens,
                      ra_op_kv_tokens(&batch, (uint32_t)window),
                      ra_op_pairs(&batch, (uint32_t)window),
@@ -291,7 +306,7 @@ read_latent(const RaCsvLine *line, gpointer data, GError **error)
 {
   static const uint64_t whole[] = {128 + 64, 128}, absorbed[] = {512, 64};
   RaMeasuredReader *r = data;
-  gboolean decode = g_str_has_suffix(r->source, "decode");
+  gboolean decode = g_str_has_prefix(r->source, "latent-decode");
   const uint64_t *width = decode ? absorbed : whole;
   double v[4], pairs;
 
@@ -302,6 +317,7 @@ read_latent(const RaCsvLine *line, gpointer data, GError **error)
       return TRUE; /* a shape that is not published */
   pairs = decode ? v[0] * v[1] : v[0] * v[1] * (v[1] + 1) / 2;
   RaOp op = {.kind = decode ? RA_OP_LATENT_DECODE : RA_OP_LATENT,
+             .dtype = is_fp8(r) ? RA_DTYPE_FP8 : RA_DTYPE_BF16,
              .dim = {ra_measured_whole(v[0]),
                      ra_measured_whole(decode ? v[0] : v[0] * v[1]),
                      ra_measured_whole(v[0] * v[1]), ra_measured_whole(pairs),
@@ -352,6 +368,75 @@ read_linear(const RaCsvLine *line, gpointer data, GError **error)
                      step ? 0 : 64}};
   ra_measured_add(r, op, v[7], op.dim[2] * 1000 + op.dim[3], 0);
   return TRUE;
+}
+
+static const char *const cast_columns[] = {"m", "k", "latency_us", NULL};
+
+/* Rows as wide as a model's: a thread block has a row of its own, and narrower
+ * ones are bound by their number, not by bytes. */
+#define CAST_WIDTH 1024
+
+/* The key of a matrix in RaMeasuredReader.found; FALSE: it is too narrow. */
+static gboolean
+read_matrix(const RaCsvLine *line, double *v, char **out_key, GError **error)
+{
+  if (!ra_csv_numbers(line, 0, 3, v, error))
+    return FALSE;
+  *out_key = v[0] < 1 || v[1] < CAST_WIDTH
+                 ? NULL
+                 : g_strdup_printf("%gx%g", v[0], v[1]);
+  return TRUE;
+}
+
+/* The search of a matrix's scale, measured as a difference. */
+static gboolean
+read_scale(const RaCsvLine *line, gpointer data, GError **error)
+{
+  RaMeasuredReader *r = data;
+  g_autofree char *key = NULL;
+  double v[3];
+
+  if (!read_matrix(line, v, &key, error))
+    return FALSE;
+  if (key)
+    ra_measured_found(r, key)->value[0] = v[2];
+  return TRUE;
+}
+
+/* A pass that casts, by a scale that is there, and both passes together. */
+static gboolean
+read_cast(const RaCsvLine *line, gpointer data, GError **error)
+{
+  RaMeasuredReader *r = data;
+  g_autofree char *key = NULL;
+  const RaMeasuredFound *scale;
+  double v[3];
+
+  if (!read_matrix(line, v, &key, error))
+    return FALSE;
+  if (!key)
+    return TRUE;
+  RaOp op = {.kind = RA_OP_CAST,
+             .dim = {ra_measured_whole(v[0] * v[1]), 1, 1, 0,
+                     ra_measured_whole(v[1])}};
+  ra_measured_add(r, op, v[2], ra_measured_whole(v[1]), 0);
+  scale = g_hash_table_lookup(r->found, key);
+  op.dim[1] = 2;
+  if (scale)
+    ra_measured_add(r, op, v[2] + scale->value[0], ra_measured_whole(v[1]), 0);
+  return TRUE;
+}
+
+static gboolean
+read_casts(RaMeasuredReader *r, const char *const *data, GError **error)
+{
+  g_autofree char *scale = g_strdup_printf("computescale_%s_fp8", r->gpu);
+  g_autofree char *cast = g_strdup_printf("scalematrix_%s_fp8", r->gpu);
+
+  return ra_measured_files(data, "kernels_quantize", scale, r, cast_columns,
+                           read_scale, error) &&
+         ra_measured_files(data, "kernels_quantize", cast, r, cast_columns,
+                           read_cast, error);
 }
 
 /* RaCsvRow: the reader's own, which then knows where the row stands. */
@@ -423,11 +508,12 @@ read_attentions(RaMeasuredReader *r, const char *const *data,
                 const char *folder, GError **error)
 {
   gboolean decode = *r->source == 'd', encoder = *r->source == 'e';
-  g_autofree char *prefix = g_strdup_printf("%s_%s_bf16",
-                                            decode    ? "decode"
-                                            : encoder ? "encoder"
-                                                      : "prefill",
-                                            r->gpu);
+  g_autofree char *prefix =
+      g_strdup_printf("%s_%s_%s",
+                      decode    ? "decode"
+                      : encoder ? "encoder"
+                                : "prefill",
+                      r->gpu, is_fp8(r) ? "fp8kv" : "bf16");
 
   if (!ra_measured_files(data, folder, prefix, r,
                          decode    ? decode_columns
@@ -435,8 +521,8 @@ read_attentions(RaMeasuredReader *r, const char *const *data,
                                    : prefill_columns,
                          encoder ? read_encoder : read_attention, error))
     return FALSE;
-  return r->rows->len > 0 || encoder || strstr(r->source, ".wide") ||
-         ra_measured_layers(r, data, error);
+  return r->rows->len > 0 || encoder || is_fp8(r) ||
+         strstr(r->source, ".wide") || ra_measured_layers(r, data, error);
 }
 
 /* GEMMs of AMD's GPUs, where there are no others: the fastest of all kernels.
@@ -480,10 +566,10 @@ read_source(RaMeasuredReader *r, const char *const *data, GError **error)
            ra_measured_layers(r, data, error);
   }
   if (g_str_has_prefix(r->source, "latent-")) {
-    gboolean decode = g_str_has_suffix(r->source, "decode");
+    gboolean decode = g_str_has_prefix(r->source, "latent-decode");
 
-    prefix =
-        g_strdup_printf("mla%s_%s_bf16", decode ? "decode" : "prefill", r->gpu);
+    prefix = g_strdup_printf("mla%s_%s_%s", decode ? "decode" : "prefill",
+                             r->gpu, is_fp8(r) ? "fp8kv" : "bf16");
     return ra_measured_files(data, "kernels_mla", prefix, r,
                              decode ? latent_decode_columns : latent_columns,
                              read_latent, error);
@@ -493,7 +579,10 @@ read_source(RaMeasuredReader *r, const char *const *data, GError **error)
     return ra_measured_files(data, "kernels_linear", prefix, r, linear_columns,
                              read_linear, error);
   }
-  if (g_str_has_suffix(r->source, "attention") || strstr(r->source, ".wide"))
+  if (g_str_equal(r->source, "cast"))
+    return read_casts(r, data, error);
+  if (g_str_has_suffix(r->source, "attention") || is_fp8(r) ||
+      strstr(r->source, ".wide"))
     return read_attentions(r, data, folder, error);
   if (g_str_has_prefix(r->source, "p2p.") || strchr(r->source, '-') ||
       g_str_has_prefix(r->source, "send"))

@@ -187,16 +187,21 @@ files_of(const RaCalibrateLaw *state, const RaFitLaw *fit, const char *gpu)
                            (int)strcspn(source + 8, "."), source + 8);
   if (g_str_has_prefix(source, "latent-"))
     return g_strdup_printf(
-        "kernels_mla/mla%s_%s_bf16*.csv",
-        strcmp(source, "latent-decode") == 0 ? "decode" : "prefill", gpu);
+        "kernels_mla/mla%s_%s_%s*.csv",
+        g_str_has_prefix(source, "latent-decode") ? "decode" : "prefill", gpu,
+        g_str_has_suffix(source, ".fp8") ? "fp8kv" : "bf16");
   if (g_str_has_prefix(source, "scan") || strcmp(source, "conv") == 0)
     return g_strdup_printf("kernels_linear/gdn_%s_bf16*.csv", gpu);
+  if (strcmp(source, "cast") == 0)
+    return g_strdup_printf("kernels_quantize/*_%s_fp8*.csv", gpu);
   if (strcmp(source, "attention") == 0)
     return g_strdup_printf("kernels_attention/prefill_%s_bf16*.csv", gpu);
   if (strcmp(source, "encoder-attention") == 0)
     return g_strdup_printf("kernels_encoder/encoder_%s_bf16*.csv", gpu);
   if (strcmp(source, "decode-attention") == 0)
     return g_strdup_printf("kernels_attention/decode_%s_bf16*.csv", gpu);
+  if (strcmp(source, "decode-attention.fp8") == 0)
+    return g_strdup_printf("kernels_attention_wide/decode_%s_fp8kv*.csv", gpu);
   if (strcmp(source, "inter-node.all-to-all") == 0)
     return g_strdup("comm_deepep/expert_alltoall*.csv");
   if (strcmp(source, "inter-node") == 0)

@@ -24,7 +24,10 @@ static const struct {
 static const struct {
   const char *law, *near;
 } nearest[] = {{"gemm.fp8", "gemm.bf16"},
-               {"inter-node.all-to-all", "inter-node"}};
+               {"inter-node.all-to-all", "inter-node"},
+               {"decode-attention.fp8", "decode-attention"},
+               {"latent-decode.fp8", "latent-decode"},
+               {"memory.cast", "memory.add"}};
 
 /* Error of a transfer. */
 typedef struct {
@@ -32,15 +35,30 @@ typedef struct {
   double median_frac, p90_frac;
 } Score;
 
+/* TRUE if @law on a GPU that computes in fp8 and on one that does not, and
+ * converts, is not the same law. */
+static gboolean
+is_by_units(const char *law)
+{
+  return g_str_has_suffix(law, ".fp8");
+}
+
 /* Scores @law of @base on the rows of @twin where it has any. */
 static gboolean
 score_on(const RaCalibrateWork *work, const RaGpu *from, const RaProfile *base,
          const char *law, const RaGpu *twin, Score *score, GError **error)
 {
   guint n_rows = 0;
+  RaSheet sheet;
 
   if (score->twin || twin == from || twin == work->gpu)
     return TRUE;
+  if (is_by_units(law)) {
+    if (!ra_gpu_sheet(twin, work->data, &sheet, error))
+      return FALSE;
+    if ((sheet.fp8_flop_per_s > 0) != (base->spec.fp8_flop_per_s > 0))
+      return TRUE;
+  }
   if (!ra_transfer_error(from, base, work->data, law, twin, &n_rows,
                          &score->median_frac, &score->p90_frac, error))
     return FALSE;

@@ -137,7 +137,8 @@ static const RaOpRow ops[RA_N_OPS] = {
      {"sequences", "tokens", "key_heads", "value_heads", "key_dim",
       "state_dim"}},
   [RA_OP_CAST] =
-    {"cast", RA_OP_CLASS_COMPUTE, 1, {"elements", "reads", "copies", "block"}},
+    {"cast", RA_OP_CLASS_COMPUTE, 1,
+     {"elements", "reads", "copies", "block", "width"}},
 };
 /* clang-format on */
 
@@ -166,6 +167,7 @@ gboolean
 ra_op_dim_is_optional(RaOpKind kind, guint index)
 {
   return (kind == RA_OP_GEMM && index == RA_OP_REUSE_DIM) ||
+         (kind == RA_OP_CAST && index == 4) ||
          ((kind == RA_OP_OFFLOAD || kind == RA_OP_RELOAD ||
            kind == RA_OP_OPTIMIZER) &&
           index == 1);

@@ -85,9 +85,10 @@ typedef enum {
                        experts of the layer; skew: exponent of the power law of
                        their loads, hundredths; 0: even */
   RA_OP_EXPERTS_BACKWARD, /* the same */
-  RA_OP_CAST, /* elements, reads, copies, block: 16-bit values to 8 bits; reads:
-                 passes over them; copies: as they are, and transposed; block:
-                 values that share a scale of 4 bytes, 0: all */
+  RA_OP_CAST, /* elements, reads, copies, block, width: 16-bit values to 8 bits;
+                 reads: passes over them; copies: as they are, and transposed;
+                 block: values that share a scale of 4 bytes, 0: all; width:
+                 elements of a row, 0: not known */
   RA_N_OPS
 } RaOpKind;
 

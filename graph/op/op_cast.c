@@ -14,11 +14,13 @@ n_reads(const RaShard *shard)
 }
 
 static void
-add_cast(RaOpBuilder *b, uint64_t n, uint64_t reads, uint64_t copies)
+add_cast(RaOpBuilder *b, uint64_t n, uint64_t width, uint64_t reads,
+         uint64_t copies)
 {
   gboolean blocks = b->shard->fp8_scaling == RA_FP8_BLOCKWISE;
 
   ra_op_add(b, RA_OP_CAST, n, reads, copies, blocks ? ROW_BLOCK : 0);
+  b->ops[b->n_ops - 1].dim[4] = width;
 }
 
 /* TRUE if a GEMM reads a transposed copy: that of the weight's gradient. */
@@ -30,10 +32,10 @@ is_transposed(const RaOpBuilder *b)
 }
 
 void
-ra_op_add_cast(RaOpBuilder *b, uint64_t n)
+ra_op_add_cast(RaOpBuilder *b, uint64_t n, uint64_t width)
 {
   if (b->shard->fp8_gemms && n > 0)
-    add_cast(b, n, n_reads(b->shard), is_transposed(b) ? 2 : 1);
+    add_cast(b, n, width, n_reads(b->shard), is_transposed(b) ? 2 : 1);
 }
 
 void
@@ -64,9 +66,9 @@ ra_op_cast_experts(RaOpBuilder *b)
     return;
   b->n_ops--;
   if (!has_law)
-    ra_op_add_cast(b, n);
+    ra_op_add_cast(b, n, experts.dim[1]);
   else if (is_transposed(b))
-    add_cast(b, n, 0, 1);
+    add_cast(b, n, experts.dim[1], 0, 1);
   first = b->n_ops;
   b->ops[b->n_ops++] = experts;
   ra_op_set_fp8(b, first);

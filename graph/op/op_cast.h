@@ -34,9 +34,10 @@
 /* Weights that share a scale of 4 bytes, blockwise. */
 #define RA_FP8_WEIGHT_BLOCK (128 * 128)
 
-/* Adds the cast of @n elements that linear layers read: their inputs, or
- * backward the gradients of their outputs.  Nothing without fp8 GEMMs. */
-void ra_op_add_cast(RaOpBuilder *b, uint64_t n);
+/* Adds the cast of @n elements, in rows of @width, that linear layers read:
+ * their inputs, or backward the gradients of their outputs.  Nothing without
+ * fp8 GEMMs. */
+void ra_op_add_cast(RaOpBuilder *b, uint64_t n, uint64_t width);
 
 /* The casts of the experts that the last op computes go before it. */
 void ra_op_cast_experts(RaOpBuilder *b);

@@ -44,7 +44,7 @@ ra_op_add_linear(RaOpBuilder *b, uint64_t m, uint64_t n, uint64_t k,
   gboolean back = b->phase == RA_PHASE_BACKWARD;
   guint first;
 
-  ra_op_add_cast(b, m * (back ? n : k) * batch);
+  ra_op_add_cast(b, m * (back ? n : k) * batch, back ? n : k);
   first = b->n_ops;
   ra_op_add_matrix(b, m, n, k, batch);
   ra_op_set_fp8(b, first);

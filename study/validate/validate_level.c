@@ -61,12 +61,18 @@ static const RaValidateOps latent = {
     .laws = {"latent-attention"}, .lines = 1, .line_name = {"heads"}};
 static const RaValidateOps latent_decode = {
     .laws = {"latent-decode"}, .lines = 1, .line_name = {"heads"}};
+static const RaValidateOps latent_decode_fp8 = {
+    .laws = {"latent-decode.fp8"}, .lines = 1, .line_name = {"heads"}};
+static const RaValidateOps decode_fp8 = {
+    .laws = {"decode-attention.fp8"}, .lines = 1, .line_name = {"query heads"}};
 static const RaValidateOps scan = {
     .laws = {"scan"}, .lines = 1, .line_name = {"shape"}};
 static const RaValidateOps scan_step = {
     .laws = {"scan-step"}, .lines = 1, .line_name = {"shape"}};
 static const RaValidateOps conv = {
     .laws = {"conv"}, .lines = 1, .line_name = {"channels"}};
+static const RaValidateOps casts = {
+    .laws = {"memory.cast"}, .lines = 1, .line_name = {"k"}};
 static const RaValidateOps gemm_random = {.laws = {"gemm.bf16", "gemm.fp8"},
                                           .line_name = {"fold"}};
 static const RaValidateOps prefill = {.laws = {"attention"},
@@ -317,6 +323,20 @@ static const RaValidateLevel levels[] = {
      BARS(0.028, 0.15),
      .convention = "folds: each number of heads",
      OPS(latent_decode)},
+    {.id = "latent-decode-fp8",
+     .title = "Latent attention, decode on a cache of fp8",
+     .source = "kernels_mla",
+     .modes = RA_VALIDATE_BOTH,
+     BARS(0.049, 0.24),
+     .convention = "folds: each number of heads",
+     OPS(latent_decode_fp8)},
+    {.id = "attention-decode-fp8",
+     .title = "Attention, decode on a cache of fp8",
+     .source = "kernels_attention_wide",
+     .modes = RA_VALIDATE_BOTH,
+     BARS(0.16, 0.49),
+     .convention = "folds: each number of query heads; heads of 64 and 128",
+     OPS(decode_fp8)},
     {.id = "scan",
      .title = "Gated delta net, prefill",
      .source = "kernels_linear",
@@ -338,6 +358,13 @@ static const RaValidateLevel levels[] = {
      BARS(0.17, 0.35),
      .convention = "folds: each number of channels",
      OPS(conv)},
+    {.id = "casts",
+     .title = "Casts to fp8",
+     .source = "kernels_quantize",
+     .modes = RA_VALIDATE_BOTH,
+     BARS(0.051, 0.28),
+     .convention = "folds: each value of k, from 1,024 on",
+     OPS(casts)},
     {.id = "attention-encoder",
      .title = "Attention without a mask, of vision towers",
      .source = "kernels_encoder",

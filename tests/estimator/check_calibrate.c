@@ -5,6 +5,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/folder.h"
 #include "estimator/estimator.h"
 #include "estimator/fit.h"
 #include "estimator/robust.h"
@@ -260,6 +261,65 @@ START_TEST(test_statistics)
 }
 END_TEST
 
+static void
+write_rows(const char *folder, const char *name, const char *text)
+{
+  g_autofree char *path = g_build_filename(folder, name, NULL);
+  g_autofree char *parent = g_path_get_dirname(path);
+
+  g_mkdir_with_parents(parent, 0700);
+  ck_assert(g_file_set_contents(path, text, -1, NULL));
+}
+
+/* Rows of 8 bits: a cast of 4 x 2048 alone, and with the search for its scale
+ * after it; none of 512 columns.  Decode steps of fp8 caches: no windows, no
+ * heads of 256, and none of the files of 16 bits. */
+START_TEST(test_eight_bits)
+{
+  static const struct {
+    const char *source;
+    double us[2];
+    uint64_t dim[5];
+  } wanted[] = {{"cast", {3, 4}, {8192, 1, 1, 0, 2048}},
+                {"decode-attention.fp8", {7}, {2, 2, 2000, 2000, 8}},
+                {"latent-decode.fp8", {9}, {2, 2, 2000, 2000, 16}}};
+  g_autofree char *folder = g_dir_make_tmp("rows-XXXXXX", NULL);
+  const char *data[] = {folder, NULL};
+
+  write_rows(folder, "kernels_quantize/scalematrix_h100_fp8.csv",
+             "m,k,latency_us\n4,2048,3\n4,512,2\n");
+  write_rows(folder, "kernels_quantize/computescale_h100_fp8.csv",
+             "m,k,latency_us\n4,512,1\n4,2048,1\n8,2048,1\n");
+  write_rows(folder, "kernels_attention_wide/decode_h100_fp8kv.csv",
+             "batch,kv_len,q_heads,kv_heads,head_dim,window,latency_us\n"
+             "2,1000,8,2,128,0,7\n2,1000,8,2,128,64,6\n2,1000,8,2,256,0,8\n");
+  write_rows(folder, "kernels_attention_wide/decode_h100_bf16.csv",
+             "batch,kv_len,q_heads,kv_heads,head_dim,window,latency_us\n"
+             "2,1000,8,2,128,0,70\n");
+  write_rows(folder, "kernels_mla/mladecode_h100_fp8kv.csv",
+             "batch,kv_len,heads,latency_us\n2,1000,16,9\n");
+  write_rows(folder, "kernels_mla/mladecode_h100_bf16.csv",
+             "batch,kv_len,heads,latency_us\n2,1000,16,90\n");
+  for (guint i = 0; i < G_N_ELEMENTS(wanted); i++) {
+    g_autoptr(GArray) rows =
+        ra_measured_rows(data, wanted[i].source, "h100", NULL);
+
+    ck_assert(rows != NULL);
+    ck_assert_uint_eq(rows->len, wanted[i].us[1] > 0 ? 2 : 1);
+    for (guint n = 0; n < rows->len; n++) {
+      const RaMeasured *row = &g_array_index(rows, RaMeasured, n);
+
+      ck_assert_double_eq(row->measured_s, wanted[i].us[n] * 1e-6);
+      for (guint d = 0; d < 5; d++)
+        ck_assert_uint_eq(row->op.dim[d],
+                          wanted[i].dim[d] + (n == 1 && d == 1));
+      ck_assert(i == 0 || row->op.dtype == RA_DTYPE_FP8);
+    }
+  }
+  ra_folder_remove(folder);
+}
+END_TEST
+
 static Suite *
 calibrate_suite(void)
 {
@@ -271,6 +331,7 @@ calibrate_suite(void)
   tcase_add_test(tcase, test_table);
   tcase_add_test(tcase, test_merge);
   tcase_add_test(tcase, test_statistics);
+  tcase_add_test(tcase, test_eight_bits);
   suite_add_tcase(suite, tcase);
   return suite;
 }

@@ -133,6 +133,25 @@ START_TEST(test_products)
 }
 END_TEST
 
+/* The table of a cache of fp8 is its own: rows of
+ * kernels_attention_wide/decode_h200_fp8kv.csv at knots of all its axes, to the
+ * thousandths of the table: one of blocks, one of 1.07 GB. */
+START_TEST(test_fp8)
+{
+  g_autoptr(Bench) b = bench_new(profile_text_shipped("h200-sxm"));
+  RaOp few =
+      bench_attention(RA_OP_DECODE_ATTENTION, 128, 128, 512, 512, 64, 1, 64);
+  RaOp many = bench_attention(RA_OP_DECODE_ATTENTION, 16, 16, 16 << 15,
+                              16 << 15, 32, 8, 128);
+
+  few.dtype = many.dtype = RA_DTYPE_FP8;
+  ck_assert_double_eq_tol(ra_estimator_op_s(b->estimator, &few), 14.027e-6,
+                          0.002 * 14.027e-6);
+  ck_assert_double_eq_tol(ra_estimator_op_s(b->estimator, &many), 351.82e-6,
+                          0.002 * 351.82e-6);
+}
+END_TEST
+
 /* Between powers of two a step is a line, and its slope says so: the sum of
  * steps from 300 to 340 tokens is that of the ends. */
 START_TEST(test_line)
@@ -146,7 +165,8 @@ START_TEST(test_line)
   uint64_t until;
   double slope;
 
-  ck_assert(ra_decode_attention_law_init(&law, b->profile, &device, NULL));
+  ck_assert(ra_decode_attention_law_init(&law, b->profile, &device,
+                                         "decode-attention", NULL));
   slope = ra_decode_attention_line(&law, &op, &until);
   ck_assert_uint_eq(until, 1024);
   ck_assert_double_gt(slope, 0);
@@ -167,6 +187,7 @@ flash_suite(void)
   tcase_add_test(tc, test_splits);
   tcase_add_test(tc, test_decode);
   tcase_add_test(tc, test_products);
+  tcase_add_test(tc, test_fp8);
   tcase_add_test(tc, test_line);
   suite_add_tcase(suite, tc);
   return suite;

@@ -72,6 +72,25 @@ START_TEST(test_decode)
 }
 END_TEST
 
+/* A cache of fp8 of 100 tokens a sequence, 128 heads: products of fp8, at 2e12
+ * a second, take longer than its bytes at 1e12. */
+START_TEST(test_decode_fp8)
+{
+  g_autoptr(Bench) b =
+      bench_new(profile_text_load("latent-decode.fp8.floor-s=0.9",
+                                  "device.memory-bandwidth=1000 GB/s", NULL));
+  RaOp op = {.kind = RA_OP_LATENT_DECODE,
+             .dtype = RA_DTYPE_FP8,
+             .count = 1,
+             .dim = {3, 3, 300, 300, 128, 512, 64}};
+  double products = 2.0 * 300 * 128 * 1088;
+
+  bench_check(ra_estimator_op_s(b->estimator, &op), 0.9 + products / 2e12);
+  op.dtype = RA_DTYPE_BF16;
+  bench_check(ra_estimator_op_s(b->estimator, &op), products / 1e12);
+}
+END_TEST
+
 /* With a table the law bends at its knots alone: as far as the line holds it is
  * straight, to rounding, and from there on it goes on without a jump. */
 START_TEST(test_line)
@@ -186,6 +205,7 @@ roof_suite(void)
   tcase_add_test(tcase, test_line);
   tcase_add_test(tcase, test_scan);
   tcase_add_test(tcase, test_conv);
+  tcase_add_test(tcase, test_decode_fp8);
   tcase_add_test(tcase, test_backward);
   tcase_add_test(tcase, test_backward_law);
   suite_add_tcase(suite, tcase);

@@ -69,8 +69,13 @@ sums(const PlanText *t, uint32_t call, RaPhase phase)
   for (guint i = 0; i < n; i++) {
     gboolean fp8 = ops[i].dtype == RA_DTYPE_FP8;
 
-    if (ops[i].kind == RA_OP_CAST)
+    if (ops[i].kind == RA_OP_CAST) {
       s.cast_bytes += ops[i].count * ra_op_bytes(&ops[i]);
+      /* A row a token; experts' rows are of two widths. */
+      ck_assert_uint_gt(ops[i].dim[4], 0);
+      if (shard.model->n_experts == 0)
+        ck_assert_uint_eq(ops[i].dim[0], TOKENS * ops[i].dim[4]);
+    }
     if (ops[i].kind != RA_OP_GEMM)
       continue;
     *(fp8 ? &s.fp8_flop : &s.other_flop) += ops[i].count * ra_op_flop(&ops[i]);

@@ -270,6 +270,19 @@ held-out = a100-sxm's, transferred likewise to the h100-sxm, on that one's rows
 error-median = 0.461
 error-p90 = 2.062
 
+[law latent-decode.fp8]
+floor-s = 1.461e-05
+bandwidth-frac = 0.1475
+peak-frac = 0.206
+serial-frac = 0.001168
+transferred = a100-sxm
+source = kernels_mla/mladecode_a100_fp8kv*.csv, absorbed, a cache of fp8, the kernel alone; robust fit
+range = batch 1..1024; length 2..131072; heads 1..128
+rows = 984
+held-out = not measured: no second GPU has rows of it; law latent-decode, carried likewise from the a100-sxm to the h100-sxm, is off its rows by 0.461 median, 2.062 p90
+error-median = -
+error-p90 = -
+
 [law attention]
 sms = 84 # NVIDIA's architecture whitepaper of the GPU
 flash = 2 # what vLLM takes: 3 on Hopper (4, taken for it, on Blackwell's servers), else 2

@@ -208,6 +208,19 @@ held-out = h100-sxm's, transferred likewise to the a100-sxm, on that one's rows
 error-median = 0.578
 error-p90 = 0.954
 
+[law latent-decode.fp8]
+floor-s = 1.448e-05
+bandwidth-frac = 0.8162
+peak-frac = 0.3751
+serial-frac = 0.2184
+transferred = h100-sxm
+source = kernels_mla/mladecode_h100_fp8kv*.csv, absorbed, a cache of fp8, the kernel alone; robust fit
+range = batch 1..1024; length 2..131072; heads 1..128
+rows = 984
+held-out = not measured: no second GPU has rows of it; law latent-decode, carried likewise from the h100-sxm to the a100-sxm, is off its rows by 0.578 median, 0.954 p90
+error-median = -
+error-p90 = -
+
 [law scan]
 floor-s = 9.989e-06
 bandwidth-frac = 2.542
@@ -305,6 +318,24 @@ held-out = h100-sxm's, transferred likewise to the a100-sxm, on that one's rows
 error-median = 0.106
 error-p90 = 0.296
 
+[law decode-attention.fp8]
+sms = 78 # NVIDIA's architecture whitepaper of the GPU
+flash = 3 # what vLLM takes: 3 on Hopper (4, taken for it, on Blackwell's servers), else 2
+cache-bytes = 6.291e+07 # NVIDIA's architecture whitepaper of the GPU
+floor-s = 1.102e-05
+launch-s = 1.696e-06
+split-s = 1e-10
+block-s = 1.709e-06
+tile-s = 3.774e-06
+bandwidth-frac = 0.6386
+transferred = h100-sxm
+source = kernels_attention_wide/decode_h100_fp8kv*.csv, paged cache of fp8, without windows; robust fit
+range = batch 1..1024; length 2..131072; heads 1..64; head_dim 64, 128
+rows = 2444
+held-out = not measured: no second GPU has rows of it; law decode-attention, carried likewise from the h100-sxm to the a100-sxm, is off its rows by 0.106 median, 0.296 p90
+error-median = -
+error-p90 = -
+
 [law memory.norm]
 floor-s = 4.383e-06
 base-s = 1.02e-06
@@ -373,6 +404,18 @@ source = assumed: no measurement of others was found; a launch, and a share of t
 range = ops without a law of their own: cross-entropy, sampling, losses, routers, optimizers; not measured
 rows = 0
 held-out = not measured: none of these ops has rows; levels serving and train-node have them amid whole steps
+error-median = -
+error-p90 = -
+
+[law memory.cast]
+floor-s = 2.709e-06
+base-s = 1.74e-06
+bandwidth-frac = 1.09
+transferred = h100-sxm
+source = kernels_quantize/*_h100_fp8*.csv, static_scaled_fp8_quant, one pass; with the search of a scale, two; robust fit
+range = m 1..32768; k 1024..65536
+rows = 1442
+held-out = not measured: no second GPU has rows of it; law memory.add, carried likewise from the h100-sxm to the a100-sxm, is off its rows by 0.133 median, 0.210 p90
 error-median = -
 error-p90 = -
 

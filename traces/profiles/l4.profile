@@ -208,6 +208,19 @@ held-out = not measured: no second GPU has rows of it
 error-median = -
 error-p90 = -
 
+[law latent-decode.fp8]
+floor-s = 1.287e-05
+bandwidth-frac = 0.4018
+peak-frac = 0.1391
+serial-frac = 0.07868
+transferred = l40s
+source = kernels_mla/mladecode_l40s_fp8kv*.csv, absorbed, a cache of fp8, the kernel alone; robust fit
+range = batch 1..1024; length 2..131072; heads 1..128
+rows = 984
+held-out = not measured: no second GPU has rows of it
+error-median = -
+error-p90 = -
+
 [law scan]
 floor-s = 2.452e-05
 bandwidth-frac = 0.4952
@@ -305,6 +318,24 @@ held-out = not measured: no second GPU has rows of it
 error-median = -
 error-p90 = -
 
+[law decode-attention.fp8]
+sms = 58 # NVIDIA's architecture whitepaper of the GPU
+flash = 2 # what vLLM takes: 3 on Hopper (4, taken for it, on Blackwell's servers), else 2
+cache-bytes = 5.033e+07 # NVIDIA's architecture whitepaper of the GPU
+floor-s = 1.062e-05
+launch-s = 6.89e-07
+split-s = 4.69e-09
+block-s = 3.694e-06
+tile-s = 3.335e-06
+bandwidth-frac = 0.8107
+transferred = l40s
+source = kernels_attention_wide/decode_l40s_fp8kv*.csv, paged cache of fp8, without windows; robust fit
+range = batch 1..1024; length 2..131072; heads 1..64; head_dim 64, 128
+rows = 2662
+held-out = not measured: no second GPU has rows of it
+error-median = -
+error-p90 = -
+
 [law memory.norm]
 floor-s = 3.416e-06
 base-s = 2.512e-07
@@ -373,6 +404,18 @@ source = assumed: no measurement of others was found; a launch, and a share of t
 range = ops without a law of their own: cross-entropy, sampling, losses, routers, optimizers; not measured
 rows = 0
 held-out = not measured: none of these ops has rows; levels serving and train-node have them amid whole steps
+error-median = -
+error-p90 = -
+
+[law memory.cast]
+floor-s = 2.804e-06
+base-s = 1.235e-08
+bandwidth-frac = 1.5
+transferred = l40s
+source = kernels_quantize/*_l40s_fp8*.csv, static_scaled_fp8_quant, one pass; with the search of a scale, two; robust fit
+range = m 1..32768; k 1024..65536
+rows = 1436
+held-out = not measured: no second GPU has rows of it
 error-median = -
 error-p90 = -
 
