@@ -278,7 +278,7 @@ const RaMeaning ra_meanings_nemo_rl[] = {
     RA_MEANS_NOTHING(MEGATRON "scale_loss_by_dp_cp_size"),
     RA_MEANS_NOTHING(MEGATRON "cp_normalize"),
     RA_MEANS_NOTHING(MEGATRON "do_not_average_loss"),
-    RA_MEANS_NOTHING(MEGATRON "first_last_layers_bf16"),
+    RA_MEANS_CODE(MEGATRON "first_last_layers_bf16"),
     RA_MEANS_NOTHING(MEGATRON "num_layers_at_*_in_bf16"),
     RA_MEANS_NOTHING(MEGATRON "distributed_data_parallel_config.*"),
     RA_MEANS_NOTHING(MEGATRON "fp8_cfg.*"),

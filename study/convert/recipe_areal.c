@@ -48,6 +48,10 @@ static const RaMeaning meanings[] = {
     RA_MEANS_CODE("*.megatron.virtual_pipeline_parallel_size"),
     RA_MEANS_CODE("*.megatron.recompute_granularity"),
     RA_MEANS_CODE("*.megatron.ddp.overlap_grad_reduce"),
+    RA_MEANS_CODE("*.megatron.fp8_config.mode"),
+    RA_MEANS_CODE("*.megatron.fp8_config.recipe"),
+    RA_MEANS_CODE("*.megatron.fp8_config.param"),
+    RA_MEANS_CODE("*.megatron.fp8_config.first_last_layers_bf16"),
     RA_MEANS_CODE("*.use_lora"),
     RA_MEANS_CODE("*.lora_rank"),
     RA_MEANS_CODE("*.target_modules*"),
@@ -318,6 +322,22 @@ read_recompute(RaSettings *s, const char *name, const Role *role,
   return TRUE;
 }
 
+/* FP8EngineConfig (areal/api/cli_args.py): on where the section is. */
+static gboolean
+read_fp8(RaSettings *s, const char *name, RaRecipeCall *call, GError **error)
+{
+  const char *section = ra_recipe_at(name, ".megatron.fp8_config.");
+
+  return !ra_settings_has(s, section) ||
+         ra_recipe_fp8(
+             s,
+             &(RaRecipeFp8){ra_recipe_at(section, "mode"), "e4m3",
+                            ra_recipe_at(section, "recipe"), NULL,
+                            ra_recipe_at(section, "param"),
+                            ra_recipe_at(section, "first_last_layers_bf16")},
+             call, error);
+}
+
 /* FSDP2 and Archon shard weights over all data-parallel ranks; Megatron has a
  * distributed optimizer. */
 static gboolean
@@ -348,6 +368,7 @@ read_engine(RaRecipe *recipe, RaSettings *s, RaRecipeKind kind,
       ra_recipe_is_on(s, ra_recipe_at(name, ".fsdp.offload_params")) ||
       ra_recipe_is_on(s, ra_recipe_at(name, ".archon.offload_params"));
   return read_recompute(s, name, role, call, error) &&
+         (!is_megatron || read_fp8(s, name, call, error)) &&
          (!is_megatron ||
           ra_recipe_count(
               s, ra_recipe_at(name, ".megatron.virtual_pipeline_parallel_size"),

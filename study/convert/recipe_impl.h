@@ -111,6 +111,7 @@ typedef struct {
   const char *recipe;          /* Transformer Engine's, by name */
   const char *recipe_standard; /* of a missing key; NULL: delayed */
   const char *params;          /* weights are stored in fp8 */
+  const char *ends;            /* the first and last layers stay in bf16 */
 } RaRecipeFp8;
 
 /* Reads @keys into @call. */

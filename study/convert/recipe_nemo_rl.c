@@ -196,12 +196,13 @@ read_fp8(RaSettings *s, const char *p, RaRecipeCall *call, GError **error)
   if (!switch_at(s, p, "fp8_cfg.enabled", FALSE, &enabled, error))
     return FALSE;
   return !enabled ||
-         ra_recipe_fp8(s,
-                       &(RaRecipeFp8){ra_recipe_at(p, "fp8_cfg.fp8"), "e4m3",
-                                      ra_recipe_at(p, "fp8_cfg.fp8_recipe"),
-                                      "blockwise",
-                                      ra_recipe_at(p, "fp8_cfg.fp8_param")},
-                       call, error);
+         ra_recipe_fp8(
+             s,
+             &(RaRecipeFp8){ra_recipe_at(p, "fp8_cfg.fp8"), "e4m3",
+                            ra_recipe_at(p, "fp8_cfg.fp8_recipe"), "blockwise",
+                            ra_recipe_at(p, "fp8_cfg.fp8_param"),
+                            ra_recipe_at(p, "first_last_layers_bf16")},
+             call, error);
 }
 
 static gboolean

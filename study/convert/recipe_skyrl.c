@@ -182,6 +182,10 @@ static const RaMeaning meanings[] = {
     RA_MEANS_NOTHING("*optimizer_config.*"),
     RA_MEANS_NOTHING("*.optimizer_config_kwargs.*"),
     RA_MEANS_NOTHING("*fsdp_config.wrap_policy*"),
+    RA_MEANS_CODE("*.transformer_config_kwargs.fp8"),
+    RA_MEANS_CODE("*.transformer_config_kwargs.fp8_recipe"),
+    RA_MEANS_CODE("*.transformer_config_kwargs.fp8_param"),
+    RA_MEANS_CODE("*.transformer_config_kwargs.first_last_layers_bf16"),
     RA_MEANS_NOTHING("*.transformer_config_kwargs.*"),
     RA_MEANS_NOTHING("*model_config_kwargs*"),
     RA_MEANS_NOTHING("*.ddp_config.*"),
@@ -323,7 +327,14 @@ read_megatron(RaSettings *s, const char *prefix, RaRecipeCall *call,
           RA_RECIPE_COUNT_MAX, &call->first_layers, error) ||
       !ra_settings_uint32(
           s, ra_recipe_at(kwargs, "num_layers_in_last_pipeline_stage"), 0, 0,
-          RA_RECIPE_COUNT_MAX, &call->last_layers, error))
+          RA_RECIPE_COUNT_MAX, &call->last_layers, error) ||
+      !ra_recipe_fp8(
+          s,
+          &(RaRecipeFp8){ra_recipe_at(kwargs, "fp8"), NULL,
+                         ra_recipe_at(kwargs, "fp8_recipe"), NULL,
+                         ra_recipe_at(kwargs, "fp8_param"),
+                         ra_recipe_at(kwargs, "first_last_layers_bf16")},
+          call, error))
     return FALSE;
   call->sequence_parallel = call->tp > 1;
   call->selective_recompute = g_strcmp0(word, "selective") == 0;

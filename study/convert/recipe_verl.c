@@ -230,7 +230,9 @@ read_megatron(RaSettings *s, const Engine *engine, const Engine *base,
              s,
              &(RaRecipeFp8){.format = at(like, TRANSFORMER "fp8"),
                             .recipe = at(like, TRANSFORMER "fp8_recipe"),
-                            .params = at(like, TRANSFORMER "fp8_param")},
+                            .params = at(like, TRANSFORMER "fp8_param"),
+                            .ends =
+                                at(like, TRANSFORMER "first_last_layers_bf16")},
              call, error);
 #undef OPTIMIZER
 #undef TRANSFORMER

@@ -72,6 +72,11 @@ changed slime-grpo-qwen3-8b.sh \
 is 8 actor_generate dp x
 is 1 actor_generate tp x
 is 4096 actor_generate prefill-tokens x
+# Ends of the model that stay in bf16 are told, where the rest is in fp8.
+changed slime-grpo-qwen3-8b.sh \
+  's/--sglang-mem/--fp8-format e4m3 --first-last-layers-bf16 --sglang-mem/'
+grep -q '^approximated.*first-last-layers-bf16.*every layer' out
+result $? "slime: first and last layers in fp8 as well, which is told"
 # One step an iteration: its log-probabilities are those of the loss.
 changed slime-grpo-qwen3-8b.sh 's/--global-batch-size 128/--global-batch-size 256/'
 [ -n "$(value ref_inference dp x.plan)" ] &&
@@ -145,6 +150,11 @@ comes_in skyrl skyrl-sft-qwen2.5-1.5b.sh
 # 64 pairs over 4 GPUs, 4 at a time; 2048 tokens are halved.
 is 4 actor_train micro-batches skyrl-sft-qwen2.5-1.5b
 says 'prompt-length = fixed(1024)' skyrl-sft-qwen2.5-1.5b
+# Keys of Megatron's TransformerConfig, of which these count.
+kwargs=trainer.policy.megatron_config.transformer_config_kwargs
+changed skyrl-grpo-qwen2.5-7b.sh "s/trainer.strategy=fsdp/trainer.strategy=megatron $kwargs.fp8=e4m3 $kwargs.fp8_recipe=tensorwise/"
+is fp8 actor_train gemm-dtype x
+is tensorwise actor_train fp8-scaling x
 sed 's/num_engines=8/num_engines=4/' "$data/skyrl-grpo-qwen2.5-7b.sh" >half.sh
 fails "num_engines' is '4', expected as many GPUs for engines" \
   import half.sh -o never
@@ -222,6 +232,17 @@ result $? "AReaL: shared GPUs take turns, which is told"
 changed areal-grpo-qwen2.5-7b.yaml 's/"fsdp:d8p1t1"/"megatron:d2p2t2"/'
 is 2 actor_train pp x
 is 1 actor_train zero x
+# Megatron's fp8: the standard recipe, and one that is named.
+changed areal-grpo-qwen2.5-7b.yaml 's/"fsdp:d8p1t1"/"megatron:d2p2t2"/
+  /^actor:/a\  megatron:\n    fp8_config:\n      param: true'
+is fp8 actor_train gemm-dtype x
+is delayed actor_train fp8-scaling x
+is true actor_train fp8-params x
+changed areal-grpo-qwen2.5-7b.yaml 's/"fsdp:d8p1t1"/"megatron:d2p2t2"/
+  /^actor:/a\  megatron:\n    fp8_config:\n      recipe: tensorwise\n      first_last_layers_bf16: true'
+is tensorwise actor_train fp8-scaling x
+grep -q '^approximated.*first_last_layers_bf16.*every layer' out
+result $? "AReaL: first and last layers in fp8 as well, which is told"
 comes_in areal areal-rw-qwen2.5-7b.yaml
 is 2 actor_train pp areal-rw-qwen2.5-7b
 says 'head = value' areal-rw-qwen2.5-7b

@@ -132,6 +132,7 @@ fsdp	model_engine=megatron	taken
 meg	+@.actor.megatron.override_transformer_config.fp8=e4m3	taken
 meg	+@.actor.megatron.override_transformer_config.fp8_recipe=blockwise	same: nothing is in fp8
 meg	+@.actor.megatron.override_transformer_config.fp8=e5m2	refused
+meg	+@.actor.megatron.override_transformer_config.first_last_layers_bf16=True	same: nothing is in fp8
 fsdp	@.model.mtp.enable=True	told
 fsdp	@.rollout.prefill_micro_batch=1	unknown
 fsdp	@.rollout.name=trtllm	told
