@@ -208,19 +208,15 @@ is_fp8_layer(const RaShard *shard, const RaOp *op)
 }
 
 /* The copy that the GEMM of the weight's gradient reads is kept with its
- * scales, the other one is read at once.  Of a gathered input each rank keeps
- * its rows (transformer_engine/pytorch/module/linear.py, _linear_forward_impl).
- */
+ * scales, the other one is read at once. */
 static RaOpTensors
-cast_tensors(const RaOp *op, const RaOp *before)
+cast_tensors(const RaOp *op)
 {
   const uint64_t *d = op->dim;
   uint64_t copy = d[0] + (d[3] > 0 ? (d[0] + d[3] - 1) / d[3] * FP32_BYTES : 0);
   uint64_t in = d[0] * ra_dtype_bytes((RaDtype)op->dtype);
   uint64_t kept = d[2] > 1 || d[1] == 0 ? copy : 0;
 
-  if (before && before->kind == RA_OP_ALL_GATHER)
-    kept /= MAX(before->dim[1], 1);
   return both(in, d[2] * copy, kept);
 }
 
@@ -275,7 +271,7 @@ op_tensors(const RaShard *shard, const RaOp *op, const RaOp *before,
   case RA_OP_ADD:
     return both(d[0] * d[1] * e, d[0] * d[1] * e, 0);
   case RA_OP_CAST:
-    return cast_tensors(op, before);
+    return cast_tensors(op);
   case RA_OP_EMBEDDING:
     return both(0, d[0] * d[1] * e, 0);
   case RA_OP_CROSS_ENTROPY:

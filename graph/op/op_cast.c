@@ -31,11 +31,44 @@ is_transposed(const RaOpBuilder *b)
          (b->phase == RA_PHASE_BACKWARD || b->keeps);
 }
 
+/* TRUE if the last op has gathered the @n elements from the tp ranks for this
+ * cast alone: adapters read them in 16 bits. */
+static gboolean
+is_gathered(const RaOpBuilder *b, uint64_t n)
+{
+  const RaOp *last = b->n_ops > 0 ? &b->ops[b->n_ops - 1] : NULL;
+
+  return last && last->kind == RA_OP_ALL_GATHER && last->count == b->count &&
+         last->dim[1] == b->shard->tp && last->dim[0] == n * b->element_bytes &&
+         b->model->lora_rank == 0;
+}
+
+/* A copy with its scales. */
+static uint64_t
+copy_bytes(const RaShard *shard, uint64_t n)
+{
+  gboolean blocks = shard->fp8_scaling == RA_FP8_BLOCKWISE;
+
+  return n + (blocks ? (n + ROW_BLOCK - 1) / ROW_BLOCK * 4 : 0);
+}
+
 void
 ra_op_add_cast(RaOpBuilder *b, uint64_t n, uint64_t width)
 {
-  if (b->shard->fp8_gemms && n > 0)
-    add_cast(b, n, width, n_reads(b->shard), is_transposed(b) ? 2 : 1);
+  uint64_t copies = is_transposed(b) ? 2 : 1;
+  RaOp gather;
+
+  if (!b->shard->fp8_gemms || n == 0)
+    return;
+  if (!is_gathered(b, n)) {
+    add_cast(b, n, width, n_reads(b->shard), copies);
+    return;
+  }
+  gather = b->ops[--b->n_ops];
+  add_cast(b, (n + b->shard->tp - 1) / b->shard->tp, width, n_reads(b->shard),
+           copies);
+  gather.dim[0] = copy_bytes(b->shard, n);
+  b->ops[b->n_ops++] = gather;
 }
 
 void

@@ -24,7 +24,10 @@
  * A forward that full recomputation repeats writes one copy, its repetition
  * two.  Experts cast the rows that come to them; a law of RA_OP_EXPERTS was
  * measured with the casts of its inputs, and lacks only the transposed copies.
- * Collectives carry 16 bits.
+ *
+ * Under sequence parallelism each tp rank casts its rows, and a copy with its
+ * scales is gathered (gather_along_first_dim() in the same files); sums of
+ * partial outputs carry 16 bits.
  */
 #ifndef RA_GRAPH_OP_OP_CAST_H
 #define RA_GRAPH_OP_OP_CAST_H
@@ -35,8 +38,8 @@
 #define RA_FP8_WEIGHT_BLOCK (128 * 128)
 
 /* Adds the cast of @n elements, in rows of @width, that linear layers read:
- * their inputs, or backward the gradients of their outputs.  Nothing without
- * fp8 GEMMs. */
+ * their inputs, or backward the gradients of their outputs; before the gather
+ * of them that is the last op.  Nothing without fp8 GEMMs. */
 void ra_op_add_cast(RaOpBuilder *b, uint64_t n, uint64_t width);
 
 /* The casts of the experts that the last op computes go before it. */

@@ -73,7 +73,7 @@ sums(const PlanText *t, uint32_t call, RaPhase phase)
       s.cast_bytes += ops[i].count * ra_op_bytes(&ops[i]);
       /* A row a token; experts' rows are of two widths. */
       ck_assert_uint_gt(ops[i].dim[4], 0);
-      if (shard.model->n_experts == 0)
+      if (shard.model->n_experts == 0 && shard.tp == 1)
         ck_assert_uint_eq(ops[i].dim[0], TOKENS * ops[i].dim[4]);
     }
     if (ops[i].kind != RA_OP_GEMM)
@@ -125,6 +125,45 @@ START_TEST(test_ops)
     }
     plan_text_free(t);
   }
+}
+END_TEST
+
+/* Two ranks with sequence parallelism: each casts half of the inputs of q, k, v
+ * and of gate and up, 64 a token, and half of the gradients of what o and down
+ * put out, as it does of all else, which tp cuts.  One copy is gathered, 1 + 4
+ * / 128 bytes, after the cast; adapters gather 2 bytes and cast all of it. */
+START_TEST(test_gathers)
+{
+#define TWO "mesh = node0:gpu[0-1]\ntp = 2\nsequence-parallel = true\n"
+  for (guint i = 0; i < 2; i++) {
+    PlanText *t = text_new("tiny.json", i ? "lora-rank = 4\n" : "", FP8 TWO);
+    RaShard shard = ra_call_shard(t->plan, TRAIN);
+    RaPiece layers = {0, LAYERS, 0, 0};
+    RaBatch batch = {1, TOKENS, TOKENS, TOKENS * (TOKENS + 1) / 2};
+    RaOp ops[RA_OP_LIST_MAX];
+
+    for (guint phase = RA_PHASE_FORWARD; phase <= RA_PHASE_BACKWARD; phase++) {
+      guint n = ra_op_list(&shard, &layers, (RaPhase)phase, &batch, ops);
+      guint n_gathers = 0;
+
+      for (guint k = 0; k < n; k++) {
+        if (ops[k].kind != RA_OP_ALL_GATHER)
+          continue;
+        n_gathers++;
+        ck_assert_uint_eq(ops[k].dim[0], TOKENS * (i ? 128 : 66));
+        ck_assert_uint_eq(ops[k - !i].kind, i ? RA_OP_ALL_GATHER : RA_OP_CAST);
+      }
+      ck_assert_uint_eq(n_gathers, 2);
+    }
+    if (i == 0) {
+      ck_assert_double_eq(sums(t, TRAIN, RA_PHASE_FORWARD).cast_bytes,
+                          4.0625 * IN / 2);
+      ck_assert_double_eq(sums(t, TRAIN, RA_PHASE_BACKWARD).cast_bytes,
+                          4.0625 * OUT / 2);
+    }
+    plan_text_free(t);
+  }
+#undef TWO
 }
 END_TEST
 
@@ -302,6 +341,7 @@ fp8_suite(void)
 
   tcase_add_test(tcase, test_ops);
   tcase_add_test(tcase, test_adapters);
+  tcase_add_test(tcase, test_gathers);
   tcase_add_test(tcase, test_experts);
   tcase_add_test(tcase, test_activations);
   tcase_add_test(tcase, test_weights);
