@@ -356,6 +356,8 @@ product_s(const RaEstimator *estimator, const RaOp *op)
                          : op->flags & RA_OP_BLOCK  ? &estimator->gemm_block
                                                     : &estimator->gemm_fp8;
 
+  if (ra_estimator_roof(estimator, op))
+    return ra_roof_s(ra_estimator_roof(estimator, op), op);
   if (op->dtype == RA_DTYPE_FP32 && estimator->has_fp32)
     return ra_gemm_s(&estimator->gemm_fp32, op);
   return ra_gemm_s(law, op) *

@@ -5,6 +5,7 @@
 
 #include "estimator/fit.h"
 #include "estimator/gemm.h"
+#include "estimator/roof.h"
 #include "traces/law.h"
 
 static const char *const compute_laws[RA_N_OPS] = {
@@ -42,6 +43,8 @@ static const char *const compute_laws[RA_N_OPS] = {
 static const char *
 product_law(const RaOp *op)
 {
+  if (ra_roof_of(op) == RA_ROOF_LATENT_MATRICES)
+    return "latent-matrices";
   if (op->dtype == RA_DTYPE_FP8 && op->flags & (RA_OP_BLOCK | RA_OP_NARROW))
     return op->flags & RA_OP_NARROW ? "gemm.nvfp4" : "gemm.fp8block";
   return op->dtype == RA_DTYPE_FP8    ? "gemm.fp8"

@@ -14,15 +14,29 @@ static const char *const names[RA_N_ROOFS] = {"latent-attention",
                                               "latent-backward",
                                               "scan",
                                               "scan-step",
-                                              "conv"};
+                                              "conv",
+                                              "latent-matrices"};
 
 /* Names of dim[]: of latent attention, and of scans. */
 enum { SEQUENCES, TOKENS, KV_TOKENS, PAIRS, CHUNK = 6 };
+
+/* Largest side of the matrices of a head of latent attention: its rank. */
+#define HEAD_MAX 512
+
+/* TRUE if @op multiplies by a small matrix of each head, in 16 bits. */
+static gboolean
+is_by_head(const RaOp *op)
+{
+  return op->dim[3] > 1 && op->dim[1] <= HEAD_MAX && op->dim[2] <= HEAD_MAX &&
+         op->dtype != RA_DTYPE_FP8 && op->dtype != RA_DTYPE_FP32;
+}
 
 RaRoof
 ra_roof_of(const RaOp *op)
 {
   switch ((RaOpKind)op->kind) {
+  case RA_OP_GEMM:
+    return is_by_head(op) ? RA_ROOF_LATENT_MATRICES : RA_N_ROOFS;
   case RA_OP_LATENT:
   case RA_OP_LATENT_BACKWARD:
     return RA_ROOF_LATENT;

@@ -1,7 +1,7 @@
 /* The law of a kernel that is bound by FLOP, by memory, or by the steps that a
  * block of it takes after each other: latent attention, its decode step,
- * linear attention by a delta rule, its decode step, and the convolution before
- * either.
+ * linear attention by a delta rule, its decode step, the convolution before
+ * either, and GEMMs with a small matrix of every head.
  *
  *     RaRoofLaw law;
  *     if (ra_roof_law_init(&law, profile, device, RA_ROOF_LATENT, &error))
@@ -24,6 +24,8 @@ typedef enum {
   RA_ROOF_SCAN,              /* "scan" */
   RA_ROOF_SCAN_STEP,         /* "scan-step" */
   RA_ROOF_CONV,              /* "conv" */
+  RA_ROOF_LATENT_MATRICES,   /* "latent-matrices": the products of every head
+                                beside it; without it those of the GEMMs */
   RA_N_ROOFS
 } RaRoof;
 

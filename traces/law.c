@@ -205,6 +205,8 @@ static const RaLawSpec laws[] = {
    "ra_roof_s", "latent attention, one token a sequence, on the latent cache"},
   {"latent-decode.fp8", TRUE, NULL, roof, N_ROOF_DECODE,
    "ra_roof_s", "the same, on a cache of fp8"},
+  {"latent-matrices", TRUE, NULL, scan, N_SCAN_DECODE,
+   "ra_roof_s", "small matrices of every head, in batches; default: gemm.bf16"},
   {"scan", TRUE, NULL, COEFFICIENTS(scan),
    "ra_roof_s", "linear attention by a delta rule, in chunks"},
   {"scan-step", TRUE, NULL, scan, N_SCAN_DECODE,

@@ -25,6 +25,7 @@ const char *const ra_measured_sources[] = {"gemm.bf16",
                                            "latent-attention",
                                            "latent-decode",
                                            "latent-decode.fp8",
+                                           "latent-matrices",
                                            "scan",
                                            "scan-step",
                                            "conv",
@@ -326,6 +327,46 @@ read_latent(const RaCsvLine *line, gpointer data, GError **error)
   return TRUE;
 }
 
+static const char *const matrices_columns[] = {"op", "tokens", "heads",
+                                               "latency_us", NULL};
+
+/* The products of every head before and after the absorbed kernel. */
+static gboolean
+read_matrices(const RaCsvLine *line, gpointer data, GError **error)
+{
+  RaMeasuredReader *r = data;
+  gboolean post = g_str_has_suffix(line->field[0], "post");
+  double v[3];
+
+  if (!ra_csv_numbers(line, 1, 3, v, error))
+    return FALSE;
+  if (v[0] < 1 || v[1] < 2)
+    return TRUE; /* a shape that is not published, or no batch */
+  RaOp op = {.kind = RA_OP_GEMM,
+             .dtype = RA_DTYPE_BF16,
+             .dim = {ra_measured_whole(v[0]), post ? 128 : 512,
+                     post ? 512 : 128, ra_measured_whole(v[1])}};
+  ra_measured_add(r, op, v[2], op.dim[3], 0);
+  return TRUE;
+}
+
+/* Latent attention of DeepSeek-V3, and the products beside it. */
+static gboolean
+read_latents(RaMeasuredReader *r, const char *const *data, GError **error)
+{
+  gboolean decode = g_str_has_prefix(r->source, "latent-decode");
+  gboolean matrices = g_str_equal(r->source, "latent-matrices");
+  const char *kind = matrices ? "bmm" : decode ? "decode" : "prefill";
+  g_autofree char *prefix = g_strdup_printf("mla%s_%s_%s", kind, r->gpu,
+                                            is_fp8(r) ? "fp8kv" : "bf16");
+
+  return ra_measured_files(data, "kernels_mla", prefix, r,
+                           matrices ? matrices_columns
+                           : decode ? latent_decode_columns
+                                    : latent_columns,
+                           matrices ? read_matrices : read_latent, error);
+}
+
 static const char *const linear_columns[] = {
     "batch",      "tokens", "num_k_heads", "head_k_dim", "num_v_heads",
     "head_v_dim", "d_conv", "latency_us",  "kernel",     NULL};
@@ -565,15 +606,8 @@ read_source(RaMeasuredReader *r, const char *const *data, GError **error)
     return r->rows->len > 0 || strcmp(r->source, "gemm.bf16") != 0 ||
            ra_measured_layers(r, data, error);
   }
-  if (g_str_has_prefix(r->source, "latent-")) {
-    gboolean decode = g_str_has_prefix(r->source, "latent-decode");
-
-    prefix = g_strdup_printf("mla%s_%s_%s", decode ? "decode" : "prefill",
-                             r->gpu, is_fp8(r) ? "fp8kv" : "bf16");
-    return ra_measured_files(data, "kernels_mla", prefix, r,
-                             decode ? latent_decode_columns : latent_columns,
-                             read_latent, error);
-  }
+  if (g_str_has_prefix(r->source, "latent-"))
+    return read_latents(r, data, error);
   if (g_str_has_prefix(r->source, "scan") || g_str_equal(r->source, "conv")) {
     prefix = g_strdup_printf("gdn_%s_bf16", r->gpu);
     return ra_measured_files(data, "kernels_linear", prefix, r, linear_columns,

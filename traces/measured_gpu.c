@@ -14,6 +14,7 @@ static const struct {
     {"gemm.nvfp4", "kernels_gemm_quant", "gemm_", NULL},
     {"experts.", "kernels_moe", "moe_", NULL},
     {"gemm.", "kernels_gemm", "gemm_", NULL},
+    {"latent-matrices", "kernels_mla", "mlabmm_", NULL},
     {"latent-attention", "kernels_mla", "mlaprefill_", NULL},
     {"latent-decode", "kernels_mla", "mladecode_", NULL},
     {"scan", "kernels_linear", "gdn_", NULL},

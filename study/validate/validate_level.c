@@ -63,6 +63,11 @@ static const RaValidateOps latent_decode = {
     .laws = {"latent-decode"}, .lines = 1, .line_name = {"heads"}};
 static const RaValidateOps latent_decode_fp8 = {
     .laws = {"latent-decode.fp8"}, .lines = 1, .line_name = {"heads"}};
+static const RaValidateOps matrices = {
+    .laws = {"latent-matrices"}, .lines = 1, .line_name = {"heads"}};
+#define LATENT(ops)                                                            \
+  .source = "kernels_mla", .modes = RA_VALIDATE_BOTH,                          \
+  .convention = "folds: each number of heads", OPS(ops)
 static const RaValidateOps decode_fp8 = {
     .laws = {"decode-attention.fp8"}, .lines = 1, .line_name = {"query heads"}};
 static const RaValidateOps scan = {
@@ -311,25 +316,20 @@ static const RaValidateLevel levels[] = {
      OPS(decode)},
     {.id = "latent-attention",
      .title = "Latent attention, prefill",
-     .source = "kernels_mla",
-     .modes = RA_VALIDATE_BOTH,
      BARS(0.063, 0.20),
-     .convention = "folds: each number of heads",
-     OPS(latent)},
+     LATENT(latent)},
     {.id = "latent-decode",
      .title = "Latent attention, decode",
-     .source = "kernels_mla",
-     .modes = RA_VALIDATE_BOTH,
      BARS(0.028, 0.15),
-     .convention = "folds: each number of heads",
-     OPS(latent_decode)},
+     LATENT(latent_decode)},
     {.id = "latent-decode-fp8",
      .title = "Latent attention, decode on a cache of fp8",
-     .source = "kernels_mla",
-     .modes = RA_VALIDATE_BOTH,
      BARS(0.049, 0.24),
-     .convention = "folds: each number of heads",
-     OPS(latent_decode_fp8)},
+     LATENT(latent_decode_fp8)},
+    {.id = "latent-matrices",
+     .title = "Products of every head beside latent attention",
+     BARS(0.15, 0.37),
+     LATENT(matrices)},
     {.id = "attention-decode-fp8",
      .title = "Attention, decode on a cache of fp8",
      .source = "kernels_attention_wide",

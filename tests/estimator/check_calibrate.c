@@ -320,6 +320,31 @@ START_TEST(test_eight_bits)
 }
 END_TEST
 
+/* The products of 16 heads beside latent attention, before and after it; one
+ * head is no batch. */
+START_TEST(test_matrices)
+{
+  static const uint64_t dims[2][4] = {{4, 512, 128, 16}, {4, 128, 512, 16}};
+  g_autofree char *folder = g_dir_make_tmp("rows-XXXXXX", NULL);
+  const char *data[] = {folder, NULL};
+  g_autoptr(GArray) rows = NULL;
+
+  write_rows(folder, "kernels_mla/mlabmm_h100_bf16.csv",
+             "op,tokens,heads,latency_us\nmla_gen_pre,4,16,5\n"
+             "mla_gen_post,4,16,6\nmla_gen_pre,4,1,3\n");
+  rows = ra_measured_rows(data, "latent-matrices", "h100", NULL);
+  ck_assert(rows && rows->len == 2);
+  for (guint n = 0; n < 2; n++) {
+    const RaMeasured *row = &g_array_index(rows, RaMeasured, n);
+
+    ck_assert_double_eq(row->measured_s, (5 + n) * 1e-6);
+    for (guint d = 0; d < 4; d++)
+      ck_assert_uint_eq(row->op.dim[d], dims[n][d]);
+  }
+  ra_folder_remove(folder);
+}
+END_TEST
+
 static Suite *
 calibrate_suite(void)
 {
@@ -332,6 +357,7 @@ calibrate_suite(void)
   tcase_add_test(tcase, test_merge);
   tcase_add_test(tcase, test_statistics);
   tcase_add_test(tcase, test_eight_bits);
+  tcase_add_test(tcase, test_matrices);
   suite_add_tcase(suite, tcase);
   return suite;
 }

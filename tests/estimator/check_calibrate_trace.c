@@ -283,6 +283,14 @@ add_mixers(GArray *ops, uint64_t shift)
 }
 
 static void
+add_matrices(GArray *ops, uint64_t shift)
+{
+  for (uint64_t m = 1; m <= 4096; m *= 4)
+    for (uint64_t heads = 2; heads <= 128; heads *= 4)
+      add(ops, (RaOp){.kind = RA_OP_GEMM, .dim = {m + shift, 512, 128, heads}});
+}
+
+static void
 add_memory_ops(GArray *ops, uint64_t shift)
 {
   for (uint64_t t = 1; t <= 65536; t *= 4)
@@ -332,6 +340,7 @@ every_op(uint64_t shift)
   add_experts(ops, shift);
   add_attention(ops, shift);
   add_mixers(ops, shift);
+  add_matrices(ops, shift);
   add_memory_ops(ops, shift);
   add_messages(ops, shift);
   return ops;
@@ -483,7 +492,7 @@ START_TEST(test_back)
     ck_assert_uint_gt(ra_profile_law(found, name)->n_rows, 5);
     ck_assert_str_eq(ra_profile_law(found, name)->outliers, "0");
   }
-  ck_assert_uint_eq(n_fitted, 36);
+  ck_assert_uint_eq(n_fitted, 37);
   for (guint kind = 0; kind < RA_N_OPS; kind++) {
     if (!(distance(truth, base, others, kind) > 0))
       continue;

@@ -91,6 +91,28 @@ START_TEST(test_decode_fp8)
 }
 END_TEST
 
+/* 10 tokens, 3 heads of 8 x 16: 2 bytes of 80 + 128 + 160 elements a head.  One
+ * matrix, a side beyond 512 and a batch in 8 bits are the GEMMs' laws', without
+ * a floor. */
+START_TEST(test_matrices)
+{
+  g_autoptr(Bench) b =
+      bench_new(profile_text_load("latent-matrices.floor-s=0.6", NULL));
+  const RaOp op = {.kind = RA_OP_GEMM,
+                   .dtype = RA_DTYPE_BF16,
+                   .count = 1,
+                   .dim = {10, 16, 8, 3}};
+  RaOp others[] = {op, op, op};
+
+  bench_check(ra_estimator_op_s(b->estimator, &op), 0.6 + 3 * 2 * 368 / 1e9);
+  others[0].dim[3] = 1;
+  others[1].dim[1] = 513;
+  others[2].dtype = RA_DTYPE_FP8;
+  for (guint i = 0; i < G_N_ELEMENTS(others); i++)
+    ck_assert_double_lt(ra_estimator_op_s(b->estimator, &others[i]), 0.1);
+}
+END_TEST
+
 /* With a table the law bends at its knots alone: as far as the line holds it is
  * straight, to rounding, and from there on it goes on without a jump. */
 START_TEST(test_line)
@@ -206,6 +228,7 @@ roof_suite(void)
   tcase_add_test(tcase, test_scan);
   tcase_add_test(tcase, test_conv);
   tcase_add_test(tcase, test_decode_fp8);
+  tcase_add_test(tcase, test_matrices);
   tcase_add_test(tcase, test_backward);
   tcase_add_test(tcase, test_backward_law);
   suite_add_tcase(suite, tcase);

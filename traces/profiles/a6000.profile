@@ -283,6 +283,17 @@ held-out = not measured: no second GPU has rows of it; law latent-decode, carrie
 error-median = -
 error-p90 = -
 
+[law latent-matrices]
+floor-s = 4.924e-06
+bandwidth-frac = 0.7064
+transferred = a100-sxm
+source = kernels_mla/mlabmm_a100_bf16*.csv, batched GEMMs of queries and outputs with the absorbed matrices; robust fit
+range = m 1..65536; 1..128 heads, 128 x 512 and 512 x 128
+rows = 265
+held-out = a100-sxm's, transferred likewise to the h100-sxm, on that one's rows
+error-median = 0.176
+error-p90 = 0.870
+
 [law attention]
 sms = 84 # NVIDIA's architecture whitepaper of the GPU
 flash = 2 # what vLLM takes: 3 on Hopper (4, taken for it, on Blackwell's servers), else 2

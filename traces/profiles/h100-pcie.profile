@@ -221,6 +221,17 @@ held-out = not measured: no second GPU has rows of it; law latent-decode, carrie
 error-median = -
 error-p90 = -
 
+[law latent-matrices]
+floor-s = 4.234e-06
+bandwidth-frac = 0.9158
+transferred = h100-sxm
+source = kernels_mla/mlabmm_h100_bf16*.csv, batched GEMMs of queries and outputs with the absorbed matrices; robust fit
+range = m 1..65536; 1..128 heads, 128 x 512 and 512 x 128
+rows = 265
+held-out = h100-sxm's, transferred likewise to the a100-sxm, on that one's rows
+error-median = 0.199
+error-p90 = 0.383
+
 [law scan]
 floor-s = 1.127e-05
 bandwidth-frac = 2.542

@@ -234,6 +234,17 @@ held-out = not measured: no second GPU has rows of it
 error-median = -
 error-p90 = -
 
+[law latent-matrices]
+floor-s = 4.402e-06
+bandwidth-frac = 1.898
+transferred = l40s
+source = kernels_mla/mlabmm_l40s_bf16*.csv, batched GEMMs of queries and outputs with the absorbed matrices; robust fit
+range = m 1..65536; 1..128 heads, 128 x 512 and 512 x 128
+rows = 265
+held-out = not measured: no second GPU has rows of it
+error-median = -
+error-p90 = -
+
 [law scan]
 floor-s = 1.985e-05
 bandwidth-frac = 0.4952
