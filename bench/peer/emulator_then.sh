@@ -5,7 +5,7 @@
 #     (cd THEN && autoreconf -fi && mkdir build && cd build && ../configure)
 #     bench/peer/emulator_then.sh THEN/build [BUILD] [ROUNDS]     build, 2
 #
-# Both folders are configured alike. Programs that one of them lacks are built.
+# Both folders are configured alike. Programs are built as the sources are.
 # A line a program that both have: least user seconds of ROUNDS runs, in turns,
 # of the earlier and of this one, and the ratio; cases that were added count.
 # `emulator-then` is the ratio of the sums. Bar: 0.5.
@@ -16,12 +16,12 @@ here=$(cd "$(dirname "$0")/../.." && pwd)
 export CK_FORK=no CK_TIMEOUT_MULTIPLIER=60 LC_ALL=C
 export RA_DATA_PATH=$here/share:$here/traces
 
-# The program NAME of the folder BUILD, built if need be; nothing: it has none.
+# The program NAME of the folder BUILD, as its sources are; nothing: it has none.
 program() {
   local at
   for at in tests tests/device; do
     [ -e "$1/../$at/$2.c" ] || continue
-    [ -x "$1/$at/$2" ] || make -s -C "$1" "$at/$2" >/dev/null 2>&1
+    make -s -C "$1" "$at/$2" >/dev/null 2>&1
     [ ! -x "$1/$at/$2" ] || { echo "$1/$at/$2"; return; }
   done
 }
