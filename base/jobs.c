@@ -1,7 +1,15 @@
 /* Threads that take jobs from one atomic counter. */
 #include "config.h"
 
+#include <sys/mman.h>
+#include <sys/resource.h>
+
 #include "base/jobs.h"
+
+/* Memory that each thread's jobs need about, as much as a usual stack: where it
+ * is scarce (ulimit -v), fewer threads that end are better than many that do
+ * not.  A replay of a small plan takes 4 MiB. */
+#define JOB_BYTES ((gsize)8 << 20)
 
 typedef struct {
   RaJobFunc func;
@@ -26,6 +34,23 @@ run(gpointer item)
   }
 }
 
+/* TRUE if a stack has a place now, beside the memory of jobs of @n threads. */
+static gboolean
+has_room(guint n)
+{
+  gsize n_bytes = n * JOB_BYTES;
+  struct rlimit stack;
+  void *room;
+
+  if (getrlimit(RLIMIT_STACK, &stack) == 0 && stack.rlim_cur != RLIM_INFINITY)
+    n_bytes += stack.rlim_cur;
+  room = mmap(NULL, n_bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (room == MAP_FAILED)
+    return FALSE;
+  munmap(room, n_bytes);
+  return TRUE;
+}
+
 guint
 ra_jobs_threads(guint n_threads, guint n)
 {
@@ -42,7 +67,7 @@ ra_jobs_run(guint n, guint n_threads, RaJobFunc func, gpointer data)
   g_autofree GThread **threads = g_new0(GThread *, n_used);
 
   g_return_if_fail(n <= G_MAXINT / 2);
-  for (guint i = 1; i < n_used; i++)
+  for (guint i = 1; i < n_used && has_room(i + 1); i++)
     threads[i] = g_thread_try_new("jobs", run, &jobs, NULL);
   run(&jobs);
   for (guint i = 1; i < n_used; i++)

@@ -170,17 +170,22 @@ gboolean ra_estimator_is_real(const RaEstimator *estimator);
  */
 RaEstimator *ra_estimator_fork(const RaEstimator *estimator);
 
+/* Forks of an estimator that are kept. */
+typedef struct _RaForks RaForks;
+
 /**
  * ra_estimator_keep_forks:
  * @estimator: completely set up
  *
- * Until ra_estimator_drop_forks(), forks that are freed are kept, with what
- * they know, and ra_estimator_fork() gives one of them: work on many plans
- * meets the same ops and lines again.  Models that a fork was asked about
- * outlive the end.  Pairs nest; any thread may fork in between.
+ * Until ra_forks_drop(), forks that are freed are kept, with what they know,
+ * and ra_estimator_fork() gives one of them: work on many plans meets the same
+ * ops and lines again.  Models that a fork was asked about outlive the end.
+ * Pairs nest; any thread may fork in between.
+ *
+ * Returns: (transfer full): ra_forks_drop() it
  */
-void ra_estimator_keep_forks(const RaEstimator *estimator);
-void ra_estimator_drop_forks(const RaEstimator *estimator);
+RaForks *ra_estimator_keep_forks(const RaEstimator *estimator);
+void ra_forks_drop(RaForks *forks);
 
 void ra_estimator_free(RaEstimator *estimator);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(RaEstimator, ra_estimator_free)

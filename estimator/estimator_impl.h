@@ -33,9 +33,6 @@ typedef enum {
   RA_N_MEMORY_LAWS
 } RaMemoryLawKind;
 
-/* Forks that are kept (ra_estimator_keep_forks()). */
-typedef struct _RaForks RaForks;
-
 RaForks *ra_forks_new(void);
 
 struct _RaEstimator {

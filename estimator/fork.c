@@ -4,6 +4,8 @@
 #include "estimator/estimator_impl.h"
 
 struct _RaForks {
+  gatomicrefcount n_users; /* the estimator, its forks and keepers, whose ends
+                              come in any order */
   GMutex lock;
   guint n_keepers; /* ra_estimator_keep_forks() that have not ended */
   GPtrArray *idle; /* (RaEstimator), owned; the last to be used is the last */
@@ -14,15 +16,17 @@ ra_forks_new(void)
 {
   RaForks *forks = g_new0(RaForks, 1);
 
+  g_atomic_ref_count_init(&forks->n_users);
   g_mutex_init(&forks->lock);
   forks->idle = g_ptr_array_new();
   return forks;
 }
 
 static void
-forks_free(RaForks *forks)
+forks_unref(RaForks *forks)
 {
-  g_warn_if_fail(forks->idle->len == 0);
+  if (!g_atomic_ref_count_dec(&forks->n_users))
+    return;
   g_ptr_array_unref(forks->idle);
   g_mutex_clear(&forks->lock);
   g_free(forks);
@@ -63,6 +67,7 @@ ra_estimator_fork(const RaEstimator *estimator)
   if (fork)
     return fork;
   fork = g_memdup2(estimator, sizeof *estimator);
+  g_atomic_ref_count_inc(&fork->forks->n_users);
   fork->memo = ra_op_memo_new();
   fork->lines = ra_lines_memo_new();
   fork->is_fork = TRUE;
@@ -79,6 +84,7 @@ fork_free(RaEstimator *fork)
     ra_estimator_free(fork->kinds[k]);
   ra_op_memo_free(fork->memo);
   ra_lines_memo_free(fork->lines);
+  forks_unref(fork->forks);
   g_free(fork);
 }
 
@@ -95,22 +101,25 @@ ra_estimator_free(RaEstimator *estimator)
   ra_estimator_clear_decode(estimator);
   for (guint k = 1; k < estimator->n_kinds; k++)
     ra_estimator_free(estimator->kinds[k]);
-  forks_free(estimator->forks);
+  forks_unref(estimator->forks);
   g_free(estimator);
 }
 
-void
+RaForks *
 ra_estimator_keep_forks(const RaEstimator *estimator)
 {
-  g_mutex_lock(&estimator->forks->lock);
-  estimator->forks->n_keepers++;
-  g_mutex_unlock(&estimator->forks->lock);
+  RaForks *forks = estimator->forks;
+
+  g_atomic_ref_count_inc(&forks->n_users);
+  g_mutex_lock(&forks->lock);
+  forks->n_keepers++;
+  g_mutex_unlock(&forks->lock);
+  return forks;
 }
 
 void
-ra_estimator_drop_forks(const RaEstimator *estimator)
+ra_forks_drop(RaForks *forks)
 {
-  RaForks *forks = estimator->forks;
   RaEstimator *fork;
   gboolean is_last;
 
@@ -120,4 +129,5 @@ ra_estimator_drop_forks(const RaEstimator *estimator)
   g_mutex_unlock(&forks->lock);
   while (is_last && (fork = take(forks)))
     fork_free(fork);
+  forks_unref(forks);
 }

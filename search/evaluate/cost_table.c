@@ -355,7 +355,7 @@ ra_cost_table_new_from(const RaSpace *space, const RaEstimator *estimator,
   table = g_new0(RaCostTable, 1);
   table->space = space;
   table->estimator = estimator;
-  ra_estimator_keep_forks(estimator);
+  table->forks = ra_estimator_keep_forks(estimator);
   table->store = store;
   table->n_like =
       ra_workload_is_even(w) && !ra_trips_are_set(w) && !space->carries
@@ -398,7 +398,7 @@ ra_cost_table_free(RaCostTable *table)
 {
   if (!table)
     return;
-  ra_estimator_drop_forks(table->estimator);
+  ra_forks_drop(table->forks);
   for (guint c = 0; c < table->space->workload->n_calls; c++) {
     g_free(table->call_s[c]);
     g_free(table->trip_s[c]);

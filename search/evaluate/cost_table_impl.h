@@ -22,6 +22,7 @@ typedef struct {
 struct _RaCostTable {
   const RaSpace *space;         /* borrowed */
   const RaEstimator *estimator; /* borrowed */
+  RaForks *forks;               /* of it, owned */
   RaCostStore *store;           /* borrowed, nullable */
   uint32_t n_like;
   RaPlan *any;      /* some plan of the space, owned */

@@ -556,6 +556,7 @@ RaContest *
 ra_contest_new(RaSetup *setup, const RaContestOptions *options, GError **error)
 {
   g_autoptr(RaContest) contest = NULL;
+  RaForks *forks;
   gboolean ok;
 
   g_return_val_if_fail(options->n_iterations >= 2, NULL);
@@ -566,9 +567,9 @@ ra_contest_new(RaSetup *setup, const RaContestOptions *options, GError **error)
   contest->objective = options->objective;
   contest->contenders = g_array_new(FALSE, FALSE, sizeof(RaContender));
   g_array_set_clear_func(contest->contenders, contender_clear);
-  ra_estimator_keep_forks(setup->estimator);
+  forks = ra_estimator_keep_forks(setup->estimator);
   ok = run(contest, setup, options, error);
-  ra_estimator_drop_forks(setup->estimator);
+  ra_forks_drop(forks);
   if (!ok)
     return NULL;
   choose(contest);

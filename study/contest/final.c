@@ -203,23 +203,19 @@ take_contest(RaFinal *final, Field *field)
   }
 }
 
-static void
-for_estimators(const RaFinal *final, void (*func)(const RaEstimator *estimator))
-{
-  for (guint i = 0; i < final->finalists->len; i++)
-    func(ra_finalist_size(final, i)->setup->estimator);
-}
-
 static gboolean
 replay_all(RaFinal *final, Field *field, GError **error)
 {
   guint n = final->finalists->len * final->n_draws;
   g_autofree guint *n_done = field->n_done = g_new0(guint, final->n_draws);
+  g_autoptr(GPtrArray) kept =
+      g_ptr_array_new_with_free_func((GDestroyNotify)ra_forks_drop);
 
+  for (guint i = 0; i < final->finalists->len; i++)
+    g_ptr_array_add(kept, ra_estimator_keep_forks(
+                              ra_finalist_size(final, i)->setup->estimator));
   g_mutex_init(&field->mutex);
-  for_estimators(final, ra_estimator_keep_forks);
   ra_jobs_run(n, field->options->n_threads, run_job, field);
-  for_estimators(final, ra_estimator_drop_forks);
   g_mutex_clear(&field->mutex);
   field->n_done = NULL;
   if (!field->error) {

@@ -4,20 +4,19 @@
 #include <inttypes.h>
 #include <math.h>
 
+#include "base/jobs.h"
 #include "estimator/robust.h"
 #include "sim/breakdown.h"
 #include "sim/memory_replay.h"
 #include "study/sweep/seeds.h"
 
-/* Work that threads take one by one. */
+/* A job is a plan under a seed. */
 typedef struct {
   RaSetup *const *setups;
   const RaReplayOptions *options;
   uint32_t n_seeds;
   RaSeedRun *runs; /* (n) */
   GError **errors; /* (n) */
-  gint n;
-  gint next; /* atomic */
 } Job;
 
 gboolean
@@ -58,29 +57,20 @@ measure(const RaSetup *setup, const RaReplay *replay, RaSeedRun *run)
 }
 
 static void
-run_one(Job *job, gint i)
+run_one(guint i, guint thread, gpointer data)
 {
+  Job *job = data;
   RaSeedRun *run = &job->runs[i];
   RaReplayOptions options = *job->options;
   g_autoptr(RaReplay) replay = NULL;
 
-  run->plan = (uint32_t)i / job->n_seeds;
-  run->seed = options.seed + (uint32_t)i % job->n_seeds;
+  (void)thread;
+  run->plan = i / job->n_seeds;
+  run->seed = options.seed + i % job->n_seeds;
   options.seed = run->seed;
   replay = ra_replay_new(job->setups[run->plan], &options, &job->errors[i]);
   if (replay)
     measure(job->setups[run->plan], replay, run);
-}
-
-static gpointer
-run_job(gpointer data)
-{
-  Job *job = data;
-  gint i;
-
-  while ((i = g_atomic_int_add(&job->next, 1)) < job->n)
-    run_one(job, i);
-  return NULL;
 }
 
 GArray *
@@ -89,23 +79,15 @@ ra_seeds_run(RaSetup *const *setups, uint32_t n_setups,
              GError **error)
 {
   guint n = n_setups * n_seeds;
-  guint n_workers = n_threads > 0 ? n_threads : g_get_num_processors();
-  g_autofree GThread **threads = g_new0(GThread *, n_workers);
   g_autofree GError **errors = g_new0(GError *, (gsize)n + 1);
   g_autoptr(GArray) runs = g_array_sized_new(FALSE, TRUE, sizeof(RaSeedRun), n);
-  Job job = {setups, options, n_seeds, NULL, errors, (gint)n, 0};
+  Job job = {setups, options, n_seeds, NULL, errors};
   GError *first = NULL;
 
   g_array_set_clear_func(runs, clear_run);
   g_array_set_size(runs, n);
   job.runs = (RaSeedRun *)(void *)runs->data;
-  n_workers = MIN(n_workers, n);
-  for (guint i = 1; i < n_workers; i++)
-    threads[i] = g_thread_try_new("seed", run_job, &job, NULL);
-  run_job(&job);
-  for (guint i = 1; i < n_workers; i++)
-    if (threads[i]) /* else there was no room for it: the others do its work */
-      g_thread_join(threads[i]);
+  ra_jobs_run(n, n_threads, run_one, &job);
   for (guint i = 0; i < n; i++) {
     if (!first)
       first = g_steal_pointer(&errors[i]);
