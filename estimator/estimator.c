@@ -351,13 +351,14 @@ ra_estimator_memory_kind(const RaOp *op)
 static double
 product_s(const RaEstimator *estimator, const RaOp *op)
 {
+  const RaRoofLaw *roof = ra_estimator_roof(estimator, op);
   const RaGemmLaw *law = op->dtype != RA_DTYPE_FP8  ? &estimator->gemm
                          : op->flags & RA_OP_NARROW ? &estimator->gemm_narrow
                          : op->flags & RA_OP_BLOCK  ? &estimator->gemm_block
                                                     : &estimator->gemm_fp8;
 
-  if (ra_estimator_roof(estimator, op))
-    return ra_roof_s(ra_estimator_roof(estimator, op), op);
+  if (roof)
+    return ra_roof_s(roof, op);
   if (op->dtype == RA_DTYPE_FP32 && estimator->has_fp32)
     return ra_gemm_s(&estimator->gemm_fp32, op);
   return ra_gemm_s(law, op) *

@@ -90,11 +90,11 @@ ra_estimator_attention(const RaEstimator *estimator, const RaOp *op)
                                      : &estimator->attention;
 }
 
-/* The roof law of @op; NULL: it has none, or the profile lacks it. */
-/* The law of a decode @op. */
+/* The law of @op, a decode step's attention, by the type of its cache. */
 const RaDecodeAttentionLaw *
 ra_estimator_decode_attention(const RaEstimator *estimator, const RaOp *op);
 
+/* The roof law of @op; NULL: it has none, or the profile lacks it. */
 const RaRoofLaw *ra_estimator_roof(const RaEstimator *estimator,
                                    const RaOp *op);
 

@@ -141,6 +141,13 @@ static const RaFitAxes cast_tables[] = {
     {RA_FEATURE_TOKENS, RA_FEATURE_WIDTH, RA_FEATURE_READS, RA_N_FEATURES},
     {RA_FEATURE_TOKENS, RA_FEATURE_READS, RA_N_FEATURES}};
 
+#define LATENT(name, of, n, what, where)                                       \
+  {                                                                            \
+    .law = name, .source = name, .coefficients = of, .n_coefficients = n,      \
+    .stride = 1, .lines = 1, .tables = roof_tables,                            \
+    .n_tables = G_N_ELEMENTS(roof_tables), .text = what, .range = where,       \
+    .held_out = "each number of heads left out in turn"                        \
+  }
 #define GEMM_TEXT                                                              \
   .stride = 10, .lines = 3, .tables = gemm_tables, .n_tables = 1,              \
   .range = "m 1..32768; n, k 128..65536; batch 1",                             \
@@ -253,39 +260,14 @@ static const RaFitLaw laws[] = {
      .text = "paged cache of fp8, without windows",
      .range = "batch 1..1024; length 2..131072; heads 1..64; head_dim 64, 128",
      .held_out = "each number of query heads left out in turn"},
-    {.law = "latent-attention",
-     .source = "latent-attention",
-     .coefficients = roof,
-     .n_coefficients = G_N_ELEMENTS(roof),
-     .stride = 1,
-     .lines = 1,
-     .tables = roof_tables,
-     .n_tables = G_N_ELEMENTS(roof_tables),
-     .text = "causal, the kernel alone",
-     .range = "batch 1..256; length 1..16384; heads 1..128",
-     .held_out = "each number of heads left out in turn"},
-    {.law = "latent-decode",
-     .source = "latent-decode",
-     .coefficients = roof,
-     .n_coefficients = N_ROOF_DECODE,
-     .stride = 1,
-     .lines = 1,
-     .tables = roof_tables,
-     .n_tables = G_N_ELEMENTS(roof_tables),
-     .text = "absorbed, the kernel alone",
-     .range = "batch 1..1024; length 2..131072; heads 1..128",
-     .held_out = "each number of heads left out in turn"},
-    {.law = "latent-decode.fp8",
-     .source = "latent-decode.fp8",
-     .coefficients = roof,
-     .n_coefficients = N_ROOF_DECODE,
-     .stride = 1,
-     .lines = 1,
-     .tables = roof_tables,
-     .n_tables = G_N_ELEMENTS(roof_tables),
-     .text = "absorbed, a cache of fp8, the kernel alone",
-     .range = "batch 1..1024; length 2..131072; heads 1..128",
-     .held_out = "each number of heads left out in turn"},
+    LATENT("latent-attention", roof, G_N_ELEMENTS(roof),
+           "causal, the kernel alone",
+           "batch 1..256; length 1..16384; heads 1..128"),
+    LATENT("latent-decode", roof, N_ROOF_DECODE, "absorbed, the kernel alone",
+           "batch 1..1024; length 2..131072; heads 1..128"),
+    LATENT("latent-decode.fp8", roof, N_ROOF_DECODE,
+           "absorbed, a cache of fp8, the kernel alone",
+           "batch 1..1024; length 2..131072; heads 1..128"),
     {.law = "latent-matrices",
      .source = "latent-matrices",
      .coefficients = scan,

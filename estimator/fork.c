@@ -76,33 +76,26 @@ ra_estimator_fork(const RaEstimator *estimator)
   return fork;
 }
 
-/* Not kept: its laws belong to another. */
+/* A fork, whose laws belong to another, or the estimator itself. */
 static void
-fork_free(RaEstimator *fork)
+destroy(RaEstimator *estimator)
 {
-  for (guint k = 1; k < fork->n_kinds; k++)
-    ra_estimator_free(fork->kinds[k]);
-  ra_op_memo_free(fork->memo);
-  ra_lines_memo_free(fork->lines);
-  forks_unref(fork->forks);
-  g_free(fork);
+  if (!estimator->is_fork)
+    ra_estimator_clear_decode(estimator);
+  for (guint k = 1; k < estimator->n_kinds; k++)
+    ra_estimator_free(estimator->kinds[k]);
+  ra_op_memo_free(estimator->memo);
+  ra_lines_memo_free(estimator->lines);
+  forks_unref(estimator->forks);
+  g_free(estimator);
 }
 
 void
 ra_estimator_free(RaEstimator *estimator)
 {
-  if (estimator == NULL ||
-      (estimator->is_fork && put_back(estimator->forks, estimator)))
-    return;
-  if (estimator->is_fork) {
-    fork_free(estimator);
-    return;
-  }
-  ra_estimator_clear_decode(estimator);
-  for (guint k = 1; k < estimator->n_kinds; k++)
-    ra_estimator_free(estimator->kinds[k]);
-  forks_unref(estimator->forks);
-  g_free(estimator);
+  if (estimator &&
+      !(estimator->is_fork && put_back(estimator->forks, estimator)))
+    destroy(estimator);
 }
 
 RaForks *
@@ -128,6 +121,6 @@ ra_forks_drop(RaForks *forks)
   is_last = --forks->n_keepers == 0;
   g_mutex_unlock(&forks->lock);
   while (is_last && (fork = take(forks)))
-    fork_free(fork);
+    destroy(fork);
   forks_unref(forks);
 }

@@ -201,44 +201,35 @@ __launch_bounds__(THREADS, BLOCKS)
 
 /* ---- Calls --------------------------------------------------------------- */
 
-template <RaKProduct P, typename Out>
-static int
-launch(const RaKGroups *g, const uint16_t *left, const uint16_t *right,
-       Out *out, void *stream)
-{
-  auto kernel = grouped_kernel<P, Out>;
-  uint64_t n_blocks = (uint64_t)BLOCKS * g->n_processors, n;
-  cudaError_t code;
+struct Mma {
+  template <RaKProduct P, typename Out>
+  static int
+  launch(const RaKGroups &g, const uint16_t *left, const uint16_t *right,
+         Out *out, void *stream)
+  {
+    auto kernel = grouped_kernel<P, Out>;
+    uint64_t n_blocks = (uint64_t)BLOCKS * g.n_processors;
+    uint32_t n;
+    int code = ra_groups_begin<P, TILE_M, TILE_N>(g, left, right, out, &n);
 
-  if (!ra_groups_ok(*g, left, right, out))
-    return cudaErrorInvalidValue;
-  n = ra_group_most_tiles<P, TILE_M, TILE_N>(*g);
-  if (n > INT32_MAX)
-    return cudaErrorInvalidValue;
-  if (n == 0)
-    return cudaSuccess;
-  code = cudaFuncSetAttribute(
-      kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, STAGE_BYTES);
-  if (code != cudaSuccess)
-    return (int)code;
-  RA_LAUNCH(kernel, (unsigned)(n < n_blocks ? n : n_blocks), THREADS,
-            STAGE_BYTES, stream, *g, left, right, out);
-  return cudaGetLastError();
-}
+    if (code != cudaSuccess || n == 0)
+      return code;
+    code = cudaFuncSetAttribute(
+        kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, STAGE_BYTES);
+    if (code != cudaSuccess)
+      return code;
+    RA_LAUNCH(kernel, (unsigned)(n < n_blocks ? n : n_blocks), THREADS,
+              STAGE_BYTES, stream, g, left, right, out);
+    return cudaGetLastError();
+  }
+};
 
 extern "C" int
 ra_k_grouped_mma(RaKProduct product, const RaKGroups *groups,
                  const uint16_t *left, const uint16_t *right, void *out,
                  void *stream)
 {
-  if (product == RA_K_OUTPUT)
-    return launch<RA_K_OUTPUT>(groups, left, right,
-                               static_cast<uint16_t *>(out), stream);
-  if (product == RA_K_INPUT)
-    return launch<RA_K_INPUT>(groups, left, right, static_cast<uint16_t *>(out),
-                              stream);
-  return launch<RA_K_WEIGHT>(groups, left, right, static_cast<float *>(out),
-                             stream);
+  return ra_groups_launch<Mma>(product, groups, left, right, out, stream);
 }
 
 /* The variant for the device. */

@@ -388,47 +388,37 @@ make_maps(Maps *out, const RaKGroups &g, const uint16_t *left,
                                       P == RA_K_OUTPUT ? TILE_N : STEP);
 }
 
-template <RaKProduct P, typename Out>
-static int
-launch(const RaKGroups *g, const uint16_t *left, const uint16_t *right,
-       Out *out, void *stream)
-{
-  auto kernel = grouped_kernel<P, Out>;
-  uint64_t n;
-  Maps maps;
-  int code;
+struct Wgmma {
+  template <RaKProduct P, typename Out>
+  static int
+  launch(const RaKGroups &g, const uint16_t *left, const uint16_t *right,
+         Out *out, void *stream)
+  {
+    auto kernel = grouped_kernel<P, Out>;
+    uint32_t n;
+    Maps maps;
+    int code = ra_groups_begin<P, TILE_M, TILE_N>(g, left, right, out, &n);
 
-  if (!ra_groups_ok(*g, left, right, out))
-    return cudaErrorInvalidValue;
-  n = ra_group_most_tiles<P, TILE_M, TILE_N>(*g);
-  if (n > INT32_MAX)
-    return cudaErrorInvalidValue;
-  if (n == 0)
-    return cudaSuccess;
-  if (!ra_is_sm90())
-    return cudaErrorNotSupported;
-  code = make_maps<P>(&maps, *g, left, right);
-  if (code == cudaSuccess)
-    code = (int)cudaFuncSetAttribute(
-        kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, N_BYTES);
-  if (code != cudaSuccess)
-    return code;
-  RA_LAUNCH(kernel, (unsigned)(n < g->n_processors ? n : g->n_processors),
-            THREADS, N_BYTES, stream, *g, maps, out);
-  return (int)cudaGetLastError();
-}
+    if (code != cudaSuccess || n == 0)
+      return code;
+    if (!ra_is_sm90())
+      return cudaErrorNotSupported;
+    code = make_maps<P>(&maps, g, left, right);
+    if (code == cudaSuccess)
+      code = (int)cudaFuncSetAttribute(
+          kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, N_BYTES);
+    if (code != cudaSuccess)
+      return code;
+    RA_LAUNCH(kernel, n < g.n_processors ? n : g.n_processors, THREADS, N_BYTES,
+              stream, g, maps, out);
+    return (int)cudaGetLastError();
+  }
+};
 
 extern "C" int
 ra_k_grouped_wgmma(RaKProduct product, const RaKGroups *groups,
                    const uint16_t *left, const uint16_t *right, void *out,
                    void *stream)
 {
-  if (product == RA_K_OUTPUT)
-    return launch<RA_K_OUTPUT>(groups, left, right,
-                               static_cast<uint16_t *>(out), stream);
-  if (product == RA_K_INPUT)
-    return launch<RA_K_INPUT>(groups, left, right, static_cast<uint16_t *>(out),
-                              stream);
-  return launch<RA_K_WEIGHT>(groups, left, right, static_cast<float *>(out),
-                             stream);
+  return ra_groups_launch<Wgmma>(product, groups, left, right, out, stream);
 }

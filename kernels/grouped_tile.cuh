@@ -183,13 +183,47 @@ ra_group_most_tiles(const RaKGroups &g)
 
 /* TRUE if the kernels take these groups and arrays. */
 static inline bool
-ra_groups_ok(const RaKGroups &g, const void *left, const void *right,
-             const void *out)
+ra_groups_are_ok(const RaKGroups &g, const void *left, const void *right,
+                 const void *out)
 {
   return g.n_groups <= RA_K_GROUPS && g.n_rows <= INT32_MAX &&
          g.n_processors > 0 && g.n % 8 == 0 && g.k % 8 == 0 && g.n > 0 &&
          g.k > 0 && g.n <= INT32_MAX && g.k <= INT32_MAX &&
          ra_is_aligned(left) && ra_is_aligned(right) && ra_is_aligned(out);
+}
+
+/* *@out_n: most tiles of a call; 0: there is nothing to do. */
+template <RaKProduct P, int M, int N>
+static inline int
+ra_groups_begin(const RaKGroups &g, const void *left, const void *right,
+                const void *out, uint32_t *out_n)
+{
+  uint64_t n;
+
+  if (!ra_groups_are_ok(g, left, right, out))
+    return cudaErrorInvalidValue;
+  n = ra_group_most_tiles<P, M, N>(g);
+  *out_n = (uint32_t)n;
+  return n > INT32_MAX ? cudaErrorInvalidValue : cudaSuccess;
+}
+
+/* Calls Variant::launch<P, Out>() of @product. */
+template <typename Variant>
+static inline int
+ra_groups_launch(RaKProduct product, const RaKGroups *groups,
+                 const uint16_t *left, const uint16_t *right, void *out,
+                 void *stream)
+{
+  if (product == RA_K_WEIGHT)
+    return Variant::template launch<RA_K_WEIGHT>(
+        *groups, left, right, static_cast<float *>(out), stream);
+  uint16_t *bf16 = static_cast<uint16_t *>(out);
+
+  return product == RA_K_OUTPUT
+             ? Variant::template launch<RA_K_OUTPUT>(*groups, left, right, bf16,
+                                                     stream)
+             : Variant::template launch<RA_K_INPUT>(*groups, left, right, bf16,
+                                                    stream);
 }
 
 #endif

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/jobs.h"
 #include "search/mcmc_impl.h"
 
 /* Steps between exchanges, and rounds between new beginnings of the hottest
@@ -13,47 +14,24 @@
 
 /* --- rounds --- */
 
-static gpointer
-run_groups(gpointer data)
+static void
+run_group(guint i, guint thread, gpointer data)
 {
   RaMcmcSearch *s = data;
+  RaMcmcGroup *g = &s->groups[i];
+  uint64_t n = ROUND_STEPS * g->n;
+  uint64_t all =
+      s->options->n_steps > 0 ? s->options->n_steps * g->n : UINT64_MAX;
 
-  for (;;) {
-    gint i = g_atomic_int_add(&s->next, 1);
-    RaMcmcGroup *g;
-    uint64_t n, all;
-
-    if (i >= (gint)s->n_groups)
-      return NULL;
-    if (!ra_mcmc_is_mine(s, (guint)i))
-      continue;
-    g = &s->groups[i];
-    n = ROUND_STEPS * g->n;
-    all = s->options->n_steps > 0 ? s->options->n_steps * g->n : UINT64_MAX;
-    if (g->n_steps < all)
-      ra_mcmc_run_group(s, g, MIN(n, all - g->n_steps));
-  }
+  (void)thread;
+  if (ra_mcmc_is_mine(s, i) && g->n_steps < all)
+    ra_mcmc_run_group(s, g, MIN(n, all - g->n_steps));
 }
 
 static guint
 n_threads(const RaMcmcOptions *options)
 {
   return options->n_threads ? options->n_threads : g_get_num_processors();
-}
-
-static void
-run_round(RaMcmcSearch *s)
-{
-  guint n = MIN(n_threads(s->options), s->n_groups);
-  g_autofree GThread **threads = g_new0(GThread *, n);
-
-  g_atomic_int_set(&s->next, 0);
-  for (guint i = 1; i < n; i++)
-    threads[i] = g_thread_try_new("chains", run_groups, s, NULL);
-  run_groups(s);
-  for (guint i = 1; i < n; i++)
-    if (threads[i]) /* else there was no room for it: the others do its work */
-      g_thread_join(threads[i]);
 }
 
 /* --- all of it --- */
@@ -194,7 +172,7 @@ ra_mcmc_search(RaCostTable *costs, const RaMcmcOptions *options,
   ra_mcmc_set_ladder(&s, hottest_s, now_s);
   for (guint round = 1; ra_proposer_n_calls(s.proposer) > 0; round++) {
     share(&s, out_result);
-    run_round(&s);
+    ra_jobs_run(s.n_groups, s.options->n_threads, run_group, &s);
     collect(&s, ra_mcmc_meet(&s, seconds_since(begin_us)), out_result);
     if (is_over(&s, out_result))
       break;

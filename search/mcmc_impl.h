@@ -55,7 +55,6 @@ typedef struct {
                            quenching chains; owned */
   RaMcmcGroup *groups;  /* (n_groups), owned */
   guint n_chains, n_ladder, n_groups;
-  gint next;     /* atomic: the next group of the round for a thread to take */
   gint64 end_us; /* monotonic time of the limit; 0: none */
 } RaMcmcSearch;
 

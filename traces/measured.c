@@ -415,7 +415,7 @@ static const char *const cast_columns[] = {"m", "k", "latency_us", NULL};
 
 /* Rows as wide as a model's: a thread block has a row of its own, and narrower
  * ones are bound by their number, not by bytes. */
-#define CAST_WIDTH 1024
+#define LEAST_CAST_WIDTH 1024
 
 /* The key of a matrix in RaMeasuredReader.found; FALSE: it is too narrow. */
 static gboolean
@@ -423,7 +423,7 @@ read_matrix(const RaCsvLine *line, double *v, char **out_key, GError **error)
 {
   if (!ra_csv_numbers(line, 0, 3, v, error))
     return FALSE;
-  *out_key = v[0] < 1 || v[1] < CAST_WIDTH
+  *out_key = v[0] < 1 || v[1] < LEAST_CAST_WIDTH
                  ? NULL
                  : g_strdup_printf("%gx%g", v[0], v[1]);
   return TRUE;

@@ -4,6 +4,7 @@
 #include "graph/input/model_vision.h"
 #include "graph/input/plan.h"
 #include "graph/op/activation.h"
+#include "graph/op/op_cast.h"
 
 /* Tensors of one run of an op, bytes. */
 typedef struct {
@@ -213,7 +214,7 @@ static RaOpTensors
 cast_tensors(const RaOp *op)
 {
   const uint64_t *d = op->dim;
-  uint64_t copy = d[0] + (d[3] > 0 ? (d[0] + d[3] - 1) / d[3] * FP32_BYTES : 0);
+  uint64_t copy = ra_op_cast_copy_bytes(d[0], d[3]);
   uint64_t in = d[0] * ra_dtype_bytes((RaDtype)op->dtype);
   uint64_t kept = d[2] > 1 || d[1] == 0 ? copy : 0;
 

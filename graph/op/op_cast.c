@@ -6,6 +6,7 @@
 
 /* Activations that share a scale, blockwise. */
 #define ROW_BLOCK 128
+#define SCALE_BYTES 4
 
 static uint64_t
 n_reads(const RaShard *shard)
@@ -43,13 +44,10 @@ is_gathered(const RaOpBuilder *b, uint64_t n)
          b->model->lora_rank == 0;
 }
 
-/* A copy with its scales. */
-static uint64_t
-copy_bytes(const RaShard *shard, uint64_t n)
+uint64_t
+ra_op_cast_copy_bytes(uint64_t n, uint64_t block)
 {
-  gboolean blocks = shard->fp8_scaling == RA_FP8_BLOCKWISE;
-
-  return n + (blocks ? (n + ROW_BLOCK - 1) / ROW_BLOCK * 4 : 0);
+  return n + (block > 0 ? (n + block - 1) / block * SCALE_BYTES : 0);
 }
 
 void
@@ -67,7 +65,7 @@ ra_op_add_cast(RaOpBuilder *b, uint64_t n, uint64_t width)
   gather = b->ops[--b->n_ops];
   add_cast(b, (n + b->shard->tp - 1) / b->shard->tp, width, n_reads(b->shard),
            copies);
-  gather.dim[0] = copy_bytes(b->shard, n);
+  gather.dim[0] = ra_op_cast_copy_bytes(n, b->ops[b->n_ops - 1].dim[3]);
   b->ops[b->n_ops++] = gather;
 }
 

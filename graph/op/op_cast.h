@@ -37,6 +37,9 @@
 /* Weights that share a scale of 4 bytes, blockwise. */
 #define RA_FP8_WEIGHT_BLOCK (128 * 128)
 
+/* Bytes of a copy of @n elements with their scales, one a @block; 0: of all. */
+uint64_t ra_op_cast_copy_bytes(uint64_t n, uint64_t block);
+
 /* Adds the cast of @n elements, in rows of @width, that linear layers read:
  * their inputs, or backward the gradients of their outputs; before the gather
  * of them that is the last op.  Nothing without fp8 GEMMs. */

@@ -64,4 +64,11 @@ run plan --strategy=colocated --generate-tp=16 \
   grep -q "in 1 part with tp 16 for 8 GPUs of a node and 32 heads" err
 result $? "and one that asks for more tensor parallelism than a node has"
 
+# 18 bytes of each of 70 x 10^9 parameters are 157 GB a GPU of 8.
+run plan --strategy=disaggregated --workload=ppo-llama3-70b.workload \
+  --cluster=h100-1n.cluster
+[ "$rc" -eq 1 ] && [ ! -s out ] &&
+  grep -q "'actor_train' has no layout on 8 GPUs .* at most 64.0 GiB per GPU" err
+result $? "pools of calls that have no room on all GPUs are not weighed"
+
 echo "1..$n"
