@@ -297,6 +297,7 @@ predict(const Run *run, const char *folder, double *out_account)
   g_autofree RaCallLoad *loads = ra_call_loads_new(s.plan, 1, 0);
   uint32_t n = ra_memory_n_holders(memory);
   g_autofree uint64_t *bytes = g_new(uint64_t, n);
+  g_autofree RaTransients *all = ra_call_transients_new(memory, 0, &loads[0]);
   double most = 0;
 
   *out_account = 0;
@@ -304,7 +305,7 @@ predict(const Run *run, const char *folder, double *out_account)
     const RaStageMemory *m = &memory->calls[0].stages[stage];
     double used = (double)(m->param_bytes + m->grad_bytes + m->optimizer_bytes);
     memset(bytes, 0, n * sizeof *bytes);
-    ra_call_add_transients(memory, 0, stage, &loads[0], bytes);
+    ra_transients_add(&all[stage], 0, bytes);
     for (uint32_t h = 0; h < n; h++)
       used += (double)bytes[h];
     *out_account = MAX(*out_account, ra_memory_total(memory, used));

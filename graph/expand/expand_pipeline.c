@@ -82,12 +82,13 @@ count_buckets(const RaCallContext *x, const RaPiece *piece)
 {
   double bucket =
       MAX(BUCKET_ELEMENTS, BUCKET_ELEMENTS_PER_REPLICA * x->dp.ranks);
-  double n = (double)ra_piece_n_trained(&x->shard_record, piece) / bucket;
+  double n;
 
   if (x->zero == 3)
     return CLAMP(piece->n_layers, 1u, RA_ZERO_MAX_BUCKETS);
   if (!x->plan->overlap_grad_reduce || x->dp.ranks == 1)
     return 1; /* nothing but replicas of experts within a tp group, perhaps */
+  n = (double)ra_piece_n_trained(&x->shard_record, piece) / bucket;
   return (uint32_t)CLAMP(n, 1.0, (double)MAX(piece->n_layers, 1u));
 }
 

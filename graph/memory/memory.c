@@ -46,17 +46,33 @@ ra_memory_n_holders(const RaMemory *memory)
   return memory->plan->workload->n_calls * RA_N_HOLDS;
 }
 
+/* Parameters, or those that are trained, of the largest layer of @piece; of
+ * layers of a kind that follow each other one is counted. */
+static uint64_t
+largest_layer(const RaShard *shard, const RaPiece *piece,
+              uint64_t (*n_params)(const RaShard *, const RaPiece *))
+{
+  uint64_t most = 0;
+
+  for (uint32_t l = 0; l < piece->n_layers; l++) {
+    RaPiece one = {.first_layer = piece->first_layer + l, .n_layers = 1};
+
+    if (l == 0 || ra_model_layer_kind(shard->model, one.first_layer) !=
+                      ra_model_layer_kind(shard->model, one.first_layer - 1))
+      most = MAX(most, n_params(shard, &one));
+  }
+  return most;
+}
+
 /* Bytes of the largest layer of a stage, packed for sending. */
 static uint64_t
 packed_bytes(const RaCallMemory *c, const RaCallPlan *p, uint32_t stage)
 {
   uint64_t most = 0;
 
-  for (uint32_t u = stage; u < c->n_pieces; u += p->pp) {
-    RaPiece one = {.first_layer = c->pieces[u].first_layer, .n_layers = 1};
-    if (c->pieces[u].n_layers > 0)
-      most = MAX(most, ra_piece_n_params(&c->shard, &one));
-  }
+  for (uint32_t u = stage; u < c->n_pieces; u += p->pp)
+    most =
+        MAX(most, largest_layer(&c->shard, &c->pieces[u], ra_piece_n_params));
   return most * ra_dtype_bytes((RaDtype)c->shard.dtype);
 }
 
@@ -115,6 +131,28 @@ fp8_bytes(const RaCallMemory *c, const RaCallPlan *p, gboolean trains,
   return ra_op_fp8_weight_bytes(&c->shard, n) * (trains ? 2 : 1);
 }
 
+/* TRUE if the pieces of two stages are alike, one by one. */
+static gboolean
+are_alike(const RaCallMemory *c, uint32_t pp, uint32_t a, uint32_t b)
+{
+  for (uint32_t u = 0; u + MAX(a, b) < c->n_pieces; u += pp)
+    if (!ra_piece_is_alike(c->shard.model, &c->pieces[u + a],
+                           &c->pieces[u + b]))
+      return FALSE;
+  return TRUE;
+}
+
+/* Stages that are alike mostly follow each other, the embedding's and the
+ * head's aside. */
+static uint32_t
+first_like(const RaCallMemory *c, uint32_t pp, uint32_t stage)
+{
+  for (uint32_t s = 0; s < stage; s++)
+    if (c->stages[s].like == s && are_alike(c, pp, s, stage))
+      return s;
+  return stage;
+}
+
 static void
 fill_stages(RaMemory *memory, uint32_t call)
 {
@@ -139,10 +177,16 @@ fill_stages(RaMemory *memory, uint32_t call)
   }
   for (uint32_t s = 0; s < p->pp; s++) {
     uint64_t n = n_trained ? n_trained[s] : n_params[s];
+    uint32_t like = first_like(c, p->pp, s);
+
+    c->stages[s] = c->stages[like]; /* zero, if it is this one */
+    c->stages[s].like = like;
     c->stages[s].param_bytes = n_params[s] * param_bytes;
-    c->stages[s].packed_bytes = packed_bytes(c, p, s);
-    c->stages[s].fp8_bytes =
-        fp8_bytes(c, p, w->calls[call].kind == RA_CALL_TRAIN, s);
+    if (like == s) {
+      c->stages[s].packed_bytes = packed_bytes(c, p, s);
+      c->stages[s].fp8_bytes =
+          fp8_bytes(c, p, w->calls[call].kind == RA_CALL_TRAIN, s);
+    }
     if (w->calls[call].kind == RA_CALL_TRAIN)
       fill_training(&c->stages[s], memory->plan, call, n,
                     n_expert_params(c, p, s));
@@ -436,27 +480,20 @@ ra_call_whole_bytes(const RaMemory *memory, uint32_t call, RaPhase phase,
   const RaCallPlan *p = &memory->plan->calls[call];
   const RaShard *shard = &memory->calls[call].shard;
   RaPiece root = *piece;
-  uint64_t layer = 0, grads, ends, bytes = 0;
+  uint64_t bytes = 0, grads;
 
   if (ra_call_plan_zero_ranks(p) < 2 || p->zero < 2)
     return 0;
   root.n_layers = 0;
-  ends = ra_piece_n_params(shard, &root);
-  grads = ra_piece_n_trained(shard, &root);
-  for (uint32_t l = 0; l < piece->n_layers; l++) {
-    RaPiece one = {.first_layer = piece->first_layer + l, .n_layers = 1};
-
-    /* Layers of a kind are alike. */
-    if (l > 0 && ra_model_layer_kind(shard->model, one.first_layer) ==
-                     ra_model_layer_kind(shard->model, one.first_layer - 1))
-      continue;
-    layer = MAX(layer, ra_piece_n_params(shard, &one));
-    grads = MAX(grads, ra_piece_n_trained(shard, &one));
-  }
   if (ra_call_plan_n_shards(p) > 1)
-    bytes += (2 * layer + ends) * ra_dtype_bytes((RaDtype)shard->dtype);
-  if (phase == RA_PHASE_BACKWARD)
+    bytes += (2 * largest_layer(shard, piece, ra_piece_n_params) +
+              ra_piece_n_params(shard, &root)) *
+             ra_dtype_bytes((RaDtype)shard->dtype);
+  if (phase == RA_PHASE_BACKWARD) {
+    grads = MAX(ra_piece_n_trained(shard, &root),
+                largest_layer(shard, piece, ra_piece_n_trained));
     bytes += grads * ra_dtype_bytes((RaDtype)p->grad_dtype);
+  }
   return bytes;
 }
 
@@ -501,22 +538,16 @@ interleaved_bytes(const RaMemory *memory, uint32_t call, uint32_t stage,
   return most;
 }
 
-void
-ra_call_train_bytes(const RaMemory *memory, uint32_t call, uint32_t stage,
-                    const RaBatch *batch, uint64_t *out_activation_bytes,
-                    uint64_t *out_workspace_bytes)
+uint64_t
+ra_call_activation_bytes(const RaMemory *memory, uint32_t call, uint32_t stage,
+                         const RaBatch *batch)
 {
   const RaCallMemory *c = &memory->calls[call];
   const RaCallPlan *p = &memory->plan->calls[call];
   uint64_t m = p->n_micro_batches;
 
-  *out_workspace_bytes = MAX(
-      ra_call_workspace_bytes(memory, call, stage, RA_PHASE_FORWARD, batch),
-      ra_call_workspace_bytes(memory, call, stage, RA_PHASE_BACKWARD, batch));
   if (p->schedule == RA_SCHEDULE_INTERLEAVED)
-    *out_activation_bytes = interleaved_bytes(memory, call, stage, batch);
-  else
-    *out_activation_bytes =
-        ra_activation_bytes(&c->shard, &c->pieces[stage], batch) *
-        (p->schedule == RA_SCHEDULE_GPIPE ? m : MIN(p->pp - stage, m));
+    return interleaved_bytes(memory, call, stage, batch);
+  return ra_activation_bytes(&c->shard, &c->pieces[stage], batch) *
+         (p->schedule == RA_SCHEDULE_GPIPE ? m : MIN(p->pp - stage, m));
 }

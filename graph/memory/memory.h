@@ -98,6 +98,7 @@ typedef struct {
                                in its place; 0: does not train */
   uint64_t packed_bytes;    /* of the largest layer, while parameters move */
   uint64_t fp8_bytes;       /* 8-bit copies of weights, while the call runs */
+  uint32_t like; /* first stage whose pieces are alike, perhaps this one */
 } RaStageMemory;
 
 /* Account of one call; all zero for a call without a model. */
@@ -209,22 +210,21 @@ double ra_memory_weighed(const RaMemory *memory, double used_bytes,
 uint64_t ra_memory_slack(const RaMemory *memory, const uint64_t *bytes);
 
 /**
- * ra_call_train_bytes:
+ * ra_call_activation_bytes:
  * @memory: the account
  * @call: a train call
  * @stage: pipeline rank
  * @batch: its largest micro-batch
- * @out_activation_bytes: (out): largest sum over the micro-batches in flight
- * @out_workspace_bytes: (out): largest workspace of a pass
  *
  * Micro-batches in flight, by graph/expand/schedule.h: GPipe m, 1F1B
  * min(p - s, m), interleaved by its program.
  *
  * Cost: O(1); interleaved O(v m).
+ *
+ * Returns: bytes, the largest sum over the micro-batches in flight
  */
-void ra_call_train_bytes(const RaMemory *memory, uint32_t call, uint32_t stage,
-                         const RaBatch *batch, uint64_t *out_activation_bytes,
-                         uint64_t *out_workspace_bytes);
+uint64_t ra_call_activation_bytes(const RaMemory *memory, uint32_t call,
+                                  uint32_t stage, const RaBatch *batch);
 
 /* Bytes that all sequences of a replica decoding together hold on @stage
  * whatever their lengths: ra_kv_sequence_bytes() of each; 0 where they are in
@@ -242,7 +242,8 @@ uint64_t ra_call_kv_token_bytes(const RaMemory *memory, uint32_t call,
 uint64_t ra_call_whole_bytes(const RaMemory *memory, uint32_t call,
                              RaPhase phase, const RaPiece *piece);
 
-/* Workspace of a pass of @batch through the largest piece of @stage. */
+/* Workspace of a pass of @batch through the largest piece of @stage; as large
+ * on all stages that are alike. */
 uint64_t ra_call_workspace_bytes(const RaMemory *memory, uint32_t call,
                                  uint32_t stage, RaPhase phase,
                                  const RaBatch *batch);

@@ -8,24 +8,33 @@
 
 /* The optimizer runs when no activation is left. */
 static void
-add_train(const RaMemory *memory, uint32_t call, uint32_t stage,
-          const RaCallLoad *load, uint64_t *bytes)
+fill_train(const RaMemory *memory, uint32_t call, const RaBatch *batch,
+           RaTransients *out)
 {
-  uint64_t kept, work, step = memory->calls[call].stages[stage].step_bytes;
+  const RaCallMemory *c = &memory->calls[call];
+  g_autofree uint64_t *work = g_new(uint64_t, memory->plan->calls[call].pp);
 
-  ra_call_train_bytes(memory, call, stage, &load->batch, &kept, &work);
-  if (kept + work < step) {
-    bytes[ra_holder(RA_HOLD_BUFFERS, call)] += step;
-    return;
+  for (uint32_t s = 0; s < memory->plan->calls[call].pp; s++) {
+    uint64_t kept = ra_call_activation_bytes(memory, call, s, batch);
+    uint64_t step = c->stages[s].step_bytes;
+
+    if (c->stages[s].like < s)
+      work[s] = work[c->stages[s].like];
+    else
+      work[s] = MAX(
+          ra_call_workspace_bytes(memory, call, s, RA_PHASE_FORWARD, batch),
+          ra_call_workspace_bytes(memory, call, s, RA_PHASE_BACKWARD, batch));
+    if (kept + work[s] < step)
+      out[s] = (RaTransients){.buffers = step};
+    else
+      out[s] = (RaTransients){.activations = kept, .workspace = work[s]};
   }
-  bytes[ra_holder(RA_HOLD_ACTIVATIONS, call)] += kept;
-  bytes[ra_holder(RA_HOLD_WORKSPACE, call)] += work;
 }
 
 /* The prefill has large batches and a small cache, decoding the reverse. */
-static void
-add_generation(const RaMemory *memory, uint32_t call, uint32_t stage,
-               const RaCallLoad *load, uint64_t *bytes)
+static RaTransients
+generation(const RaMemory *memory, uint32_t call, uint32_t stage,
+           const RaCallLoad *load)
 {
   uint64_t token = ra_call_kv_token_bytes(memory, call, stage);
   uint64_t cache =
@@ -37,27 +46,41 @@ add_generation(const RaMemory *memory, uint32_t call, uint32_t stage,
                                             RA_PHASE_DECODE, &load->decode);
   gboolean continuous = load->prompt_tokens == 0;
   gboolean early = !continuous && prompts + prefill > cache + decode;
+  gboolean prompts_most = early || (continuous && prefill > decode);
 
-  bytes[ra_holder(RA_HOLD_KV, call)] += early ? prompts : cache;
-  bytes[ra_holder(RA_HOLD_WORKSPACE, call)] +=
-      early || (continuous && prefill > decode) ? prefill : decode;
+  return (RaTransients){.kv = early ? prompts : cache,
+                        .workspace = prompts_most ? prefill : decode};
+}
+
+RaTransients *
+ra_call_transients_new(const RaMemory *memory, uint32_t call,
+                       const RaCallLoad *load)
+{
+  int kind = memory->plan->workload->calls[call].kind;
+  const RaStageMemory *stages = memory->calls[call].stages;
+  uint32_t pp = memory->plan->calls[call].pp;
+  RaTransients *out = g_new0(RaTransients, pp);
+
+  if (kind == RA_CALL_TRAIN)
+    fill_train(memory, call, &load->batch, out);
+  for (uint32_t s = 0; kind != RA_CALL_TRAIN && s < pp; s++)
+    if (stages[s].like < s)
+      out[s] = out[stages[s].like];
+    else if (kind == RA_CALL_GENERATE)
+      out[s] = generation(memory, call, s, load);
+    else
+      out[s].workspace = ra_call_workspace_bytes(
+          memory, call, s, RA_PHASE_FORWARD, &load->batch);
+  return out;
 }
 
 void
-ra_call_add_transients(const RaMemory *memory, uint32_t call, uint32_t stage,
-                       const RaCallLoad *load, uint64_t *bytes)
+ra_transients_add(const RaTransients *t, uint32_t call, uint64_t *inout_bytes)
 {
-  switch (memory->plan->workload->calls[call].kind) {
-  case RA_CALL_TRAIN:
-    add_train(memory, call, stage, load, bytes);
-    break;
-  case RA_CALL_GENERATE:
-    add_generation(memory, call, stage, load, bytes);
-    break;
-  default:
-    bytes[ra_holder(RA_HOLD_WORKSPACE, call)] += ra_call_workspace_bytes(
-        memory, call, stage, RA_PHASE_FORWARD, &load->batch);
-  }
+  inout_bytes[ra_holder(RA_HOLD_ACTIVATIONS, call)] += t->activations;
+  inout_bytes[ra_holder(RA_HOLD_WORKSPACE, call)] += t->workspace;
+  inout_bytes[ra_holder(RA_HOLD_KV, call)] += t->kv;
+  inout_bytes[ra_holder(RA_HOLD_BUFFERS, call)] += t->buffers;
 }
 
 /* Bytes, and those of them that are firm (ra_memory_is_firm()). */
@@ -83,7 +106,7 @@ typedef struct {
   GArray *moments;       /* Moment */
   uint8_t *there;        /* (moments, items) 1: the item may be there */
   uint64_t *item_bytes;  /* (items) on the GPU in hand */
-  Bytes **most;          /* (n_calls) (pp) transients, UINT64_MAX: not yet */
+  RaTransients **most;   /* (n_calls) (pp), NULL: not yet */
   uint64_t *scratch;     /* (n_holders) */
 } Bound;
 
@@ -190,24 +213,24 @@ fill_there(Bound *b)
   }
 }
 
-/* All transients of a call on a stage; computed once. */
+/* Transients of a call on a stage; computed once. */
+static const RaTransients *
+transients(Bound *b, uint32_t call, uint32_t stage)
+{
+  if (!b->most[call])
+    b->most[call] = ra_call_transients_new(b->memory, call, &b->loads[call]);
+  return &b->most[call][stage];
+}
+
 static Bytes
 transient_bytes(Bound *b, uint32_t call, uint32_t stage)
 {
   uint32_t n = ra_memory_n_holders(b->memory);
-  uint32_t pp = b->memory->plan->calls[call].pp;
 
-  if (!b->most[call]) {
-    b->most[call] = g_new(Bytes, pp);
-    memset(b->most[call], 0xff, pp * sizeof **b->most);
-  }
-  if (b->most[call][stage].used == UINT64_MAX) {
-    memset(b->scratch, 0, n * sizeof *b->scratch);
-    ra_call_add_transients(b->memory, call, stage, &b->loads[call], b->scratch);
-    b->most[call][stage] = (Bytes){ra_memory_sum(b->scratch, n),
-                                   ra_memory_firm_sum(b->memory, b->scratch)};
-  }
-  return b->most[call][stage];
+  memset(b->scratch, 0, n * sizeof *b->scratch);
+  ra_transients_add(transients(b, call, stage), call, b->scratch);
+  return (Bytes){ra_memory_sum(b->scratch, n),
+                 ra_memory_firm_sum(b->memory, b->scratch)};
 }
 
 /* Stage of the moment's call on @gpu, RA_NONE: it has none there. */
@@ -269,8 +292,7 @@ fill_holders(Bound *b, uint32_t gpu, guint k, uint64_t *out_bytes)
     b->chain_bytes[b->chain[i]] = 0;
   }
   if (stage != RA_NONE)
-    ra_call_add_transients(b->memory, m->call, stage, &b->loads[m->call],
-                           out_bytes);
+    ra_transients_add(transients(b, m->call, stage), m->call, out_bytes);
 }
 
 static void
@@ -365,7 +387,7 @@ ra_memory_peak(const RaMemory *memory, const RaAugmented *augmented,
   fill_there(&b);
   fill_chains(&b);
   b.item_bytes = g_new0(uint64_t, MAX(b.items->len, 1u));
-  b.most = g_new0(Bytes *, n_calls);
+  b.most = g_new0(RaTransients *, n_calls);
   b.scratch = g_new0(uint64_t, ra_memory_n_holders(memory));
   for (guint i = 0; i < gpus->len; i++) {
     uint32_t gpu = g_array_index(gpus, uint32_t, i);

@@ -68,17 +68,28 @@ typedef struct {
   uint64_t *bytes;    /* (n_holders) without framework and slack, owned */
 } RaMemoryPeak;
 
+/* The most that a call takes on a GPU of a stage while it runs, bytes. */
+typedef struct {
+  uint64_t activations, workspace, kv;
+  uint64_t buffers; /* of the optimizer */
+} RaTransients;
+
 /**
- * ra_call_add_transients:
+ * ra_call_transients_new:
+ * @memory: the account
  * @call: a call with a model
- * @stage: pipeline rank
  * @load: load of the call
- * @inout_bytes: (inout) (array): (n_holders) sums to which activations,
- *   workspace, KV cache and buffers of the optimizer are added
+ *
+ * Cost: O(op lists of the stages that are not alike + stages).
+ *
+ * Returns: (transfer full) (array): (pp) of each stage, g_free() it
  */
-void ra_call_add_transients(const RaMemory *memory, uint32_t call,
-                            uint32_t stage, const RaCallLoad *load,
-                            uint64_t *inout_bytes);
+RaTransients *ra_call_transients_new(const RaMemory *memory, uint32_t call,
+                                     const RaCallLoad *load);
+
+/* Adds @t of @call to @inout_bytes (n_holders). */
+void ra_transients_add(const RaTransients *t, uint32_t call,
+                       uint64_t *inout_bytes);
 
 /**
  * ra_memory_peak:

@@ -14,16 +14,17 @@ typedef struct {
   const RaTaskGraph *graph;
   const RaMemory *memory;
   RaMemoryTable *table;
-  GArray *effects;   /* RaMemoryEffect */
-  GArray *changes;   /* RaMemoryChange */
-  uint32_t *by_work; /* (n_works x 2) effect of a work in a call that trains
+  GArray *effects;     /* RaMemoryEffect */
+  GArray *changes;     /* RaMemoryChange */
+  uint32_t *by_work;   /* (n_works x 2) effect of a work in a call that trains
                         (1) or not (0); RA_NONE: not yet */
-  GArray *items;     /* RaMemoryItem */
-  uint32_t *row;     /* (n_nodes) row of `ends` of a node that items name, or
+  GArray *items;       /* RaMemoryItem */
+  uint32_t *row;       /* (n_nodes) row of `ends` of a node that items name, or
                         RA_NONE */
-  uint32_t *ends;    /* (rows, 2, n_lanes) first and last task of the node */
-  GArray *prefilled; /* RaPrefilled */
-  RaCallLoad *loads; /* (n_calls), call fidelity only */
+  uint32_t *ends;      /* (rows, 2, n_lanes) first and last task of the node */
+  GArray *prefilled;   /* RaPrefilled */
+  RaCallLoad *loads;   /* (n_calls), call fidelity only */
+  RaTransients **most; /* (n_calls) (pp), NULL: not yet; call fidelity only */
 } RaTableBuilder;
 
 /* First (0) or last (1) task of @node on @lane. */
@@ -216,21 +217,23 @@ add_decode(RaTableBuilder *b, RaTaskId t, uint32_t call)
 
 /* Transients of @call on the stage of @lane that has most of them. */
 static void
-fill_most(const RaTableBuilder *b, uint32_t call, uint32_t lane,
-          uint64_t *out_bytes, uint64_t *scratch)
+fill_most(RaTableBuilder *b, uint32_t call, uint32_t lane, uint64_t *out_bytes,
+          uint64_t *scratch)
 {
   const RaMemoryTable *table = b->table;
   uint32_t n = ra_memory_n_holders(b->memory);
   uint64_t most = 0;
 
   memset(out_bytes, 0, n * sizeof *out_bytes);
+  if (!b->most[call])
+    b->most[call] = ra_call_transients_new(b->memory, call, &b->loads[call]);
   for (uint32_t i = table->kind_begin[lane]; i < table->kind_begin[lane + 1];
        i++) {
     uint32_t stage = ra_memory_stage(b->memory, call, table->kinds[i]);
     uint64_t sum = 0;
     memset(scratch, 0, n * sizeof *scratch);
     if (stage != RA_NONE)
-      ra_call_add_transients(b->memory, call, stage, &b->loads[call], scratch);
+      ra_transients_add(&b->most[call][stage], call, scratch);
     for (uint32_t h = 0; h < n; h++)
       sum += scratch[h];
     if (sum <= most)
@@ -250,9 +253,11 @@ add_whole_call(RaTableBuilder *b, RaTaskId t, uint32_t call)
   g_autofree uint64_t *bytes = g_new(uint64_t, n);
   g_autofree uint64_t *scratch = g_new(uint64_t, n);
 
-  if (!b->loads)
+  if (!b->loads) {
     b->loads = ra_call_loads_new(g->augmented->plan, g->augmented->n_iterations,
                                  g->seed);
+    b->most = g_new0(RaTransients *, b->memory->n_calls);
+  }
   for (uint32_t i = g->group_begin[group]; i < g->group_begin[group + 1]; i++) {
     uint32_t lane = g->group_lane[i];
 
@@ -454,6 +459,9 @@ finish(RaTableBuilder *b)
   g_free(b->by_work);
   g_free(b->row);
   g_free(b->ends);
+  for (uint32_t i = 0; b->most && i < b->memory->n_calls; i++)
+    g_free(b->most[i]);
+  g_free(b->most);
   g_free(b->loads);
 }
 

@@ -225,7 +225,7 @@ weighed(const RaMemory *memory, uint32_t holder, uint64_t bytes)
  * there from the begin to the end. */
 static void
 fill_stage(RaStageFootprint *out, const RaMemory *memory, uint32_t call,
-           uint32_t stage, const RaCallLoad *load, uint64_t *scratch)
+           uint32_t stage, const RaTransients *transients, uint64_t *scratch)
 {
   const RaStageMemory *s = &memory->calls[call].stages[stage];
   uint32_t n = ra_memory_n_holders(memory);
@@ -240,7 +240,7 @@ fill_stage(RaStageFootprint *out, const RaMemory *memory, uint32_t call,
       weighed(memory, ra_holder(RA_HOLD_BUFFERS, call), s->packed_bytes);
   for (uint32_t h = 0; h < n; h++)
     scratch[h] = 0;
-  ra_call_add_transients(memory, call, stage, load, scratch);
+  ra_transients_add(transients, call, scratch);
   for (uint32_t h = 0; h < n; h++)
     out->bytes[h == ra_holder(RA_HOLD_KV, call) ? RA_FOOT_KV : RA_FOOT_WORK] +=
         weighed(memory, h, scratch[h]);
@@ -256,6 +256,8 @@ ra_footprint_init(RaFootprint *footprint, RaLoads *loads,
   RaMemory *memory = ra_memory_new_call(lone->plan, call);
   const RaCallLoad *load = ra_loads_of(loads, lone->plan, call);
   g_autofree uint64_t *scratch = g_new(uint64_t, ra_memory_n_holders(memory));
+  g_autofree RaTransients *transients =
+      ra_call_transients_new(memory, call, load);
 
   *footprint = (RaFootprint){.n_stages = plan->pp};
   footprint->stages = g_new0(RaStageFootprint, plan->pp);
@@ -263,7 +265,7 @@ ra_footprint_init(RaFootprint *footprint, RaLoads *loads,
     RaStageFootprint *stage = &footprint->stages[s];
     uint64_t sum = 0;
 
-    fill_stage(stage, memory, call, s, load, scratch);
+    fill_stage(stage, memory, call, s, &transients[s], scratch);
     for (guint k = 0; k < RA_N_FEET; k++) {
       footprint->most.bytes[k] = MAX(footprint->most.bytes[k], stage->bytes[k]);
       sum += k == RA_FOOT_PACKED ? 0 : stage->bytes[k];
