@@ -104,6 +104,9 @@ static const RaFitAxes roof_tables[] = {
      RA_N_FEATURES},
     {RA_FEATURE_LENGTH, RA_FEATURE_HEADS, RA_N_FEATURES},
     {RA_FEATURE_LENGTH, RA_FEATURE_HEADS, RA_FEATURE_SEQUENCES, RA_N_FEATURES}};
+static const RaFitAxes latent_decode_tables[] = {
+    {RA_FEATURE_LENGTH, RA_FEATURE_BLOCKS, RA_FEATURE_Q_HEADS, RA_N_FEATURES},
+    {RA_FEATURE_LENGTH, RA_FEATURE_BLOCKS, RA_N_FEATURES}};
 static const RaFitAxes step_tables[] = {
     {RA_FEATURE_SEQUENCES, RA_FEATURE_Q_HEADS, RA_N_FEATURES},
     {RA_FEATURE_HEADS, RA_N_FEATURES}};
@@ -141,11 +144,11 @@ static const RaFitAxes cast_tables[] = {
     {RA_FEATURE_TOKENS, RA_FEATURE_WIDTH, RA_FEATURE_READS, RA_N_FEATURES},
     {RA_FEATURE_TOKENS, RA_FEATURE_READS, RA_N_FEATURES}};
 
-#define LATENT(name, of, n, what, where)                                       \
+#define LATENT(name, of, n, with, what, where)                                 \
   {                                                                            \
     .law = name, .source = name, .coefficients = of, .n_coefficients = n,      \
-    .stride = 1, .lines = 1, .tables = roof_tables,                            \
-    .n_tables = G_N_ELEMENTS(roof_tables), .text = what, .range = where,       \
+    .stride = 1, .lines = 1, .tables = with, .n_tables = G_N_ELEMENTS(with),   \
+    .text = what, .range = where,                                              \
     .held_out = "each number of heads left out in turn"                        \
   }
 #define GEMM_TEXT                                                              \
@@ -260,12 +263,13 @@ static const RaFitLaw laws[] = {
      .text = "paged cache of fp8, without windows",
      .range = "batch 1..1024; length 2..131072; heads 1..64; head_dim 64, 128",
      .held_out = "each number of query heads left out in turn"},
-    LATENT("latent-attention", roof, G_N_ELEMENTS(roof),
+    LATENT("latent-attention", roof, G_N_ELEMENTS(roof), roof_tables,
            "causal, the kernel alone",
            "batch 1..256; length 1..16384; heads 1..128"),
-    LATENT("latent-decode", roof, N_ROOF_DECODE, "absorbed, the kernel alone",
+    LATENT("latent-decode", roof, N_ROOF_DECODE, latent_decode_tables,
+           "absorbed, the kernel alone",
            "batch 1..1024; length 2..131072; heads 1..128"),
-    LATENT("latent-decode.fp8", roof, N_ROOF_DECODE,
+    LATENT("latent-decode.fp8", roof, N_ROOF_DECODE, latent_decode_tables,
            "absorbed, a cache of fp8, the kernel alone",
            "batch 1..1024; length 2..131072; heads 1..128"),
     {.law = "latent-matrices",

@@ -33,6 +33,7 @@ static const char *const names[RA_N_FEATURES] = {
     [RA_FEATURE_AREA] = "area",
     [RA_FEATURE_SKEW] = "skew",
     [RA_FEATURE_READS] = "reads",
+    [RA_FEATURE_BLOCKS] = "blocks",
 };
 
 const char *
@@ -101,6 +102,12 @@ cast_feature(RaFeature feature, const uint64_t *d)
   }
 }
 
+uint64_t
+ra_latent_blocks(const RaOp *op)
+{
+  return (op->dim[4] + RA_LATENT_BLOCK_HEADS - 1) / RA_LATENT_BLOCK_HEADS;
+}
+
 double
 ra_feature(RaFeature feature, const RaOp *op)
 {
@@ -154,6 +161,8 @@ ra_feature(RaFeature feature, const RaOp *op)
     return (double)d[1] * (double)d[2];
   case RA_FEATURE_SKEW:
     return d[6] > 0 ? 2 : 1;
+  case RA_FEATURE_BLOCKS:
+    return (double)d[0] * (double)ra_latent_blocks(op);
   case RA_FEATURE_READS:
   case RA_N_FEATURES:
     break;

@@ -39,6 +39,8 @@ typedef enum {
                            of a convolution's output */
   RA_FEATURE_SKEW,      /* "skew": 1 if loads are even, 2 if not */
   RA_FEATURE_READS,     /* "reads": passes over what is cast */
+  RA_FEATURE_BLOCKS,    /* "blocks": of a latent decode step, of all sequences,
+                           see RA_LATENT_BLOCK_HEADS */
   RA_N_FEATURES
 } RaFeature;
 
@@ -54,6 +56,13 @@ const char *ra_feature_name(RaFeature feature);
 /* TRUE if the knots of @feature are powers of two, whatever values were
  * measured: quantities that are products of others have too many. */
 gboolean ra_feature_is_coarse(RaFeature feature);
+
+/* Heads of a sequence that a block of a latent decode step takes together: rows
+ * of FlashMLA's tile (64 x 576), one wgmma of a warp group. */
+#define RA_LATENT_BLOCK_HEADS 64
+
+/* Blocks of @op, an RA_OP_LATENT_DECODE, for each sequence. */
+uint64_t ra_latent_blocks(const RaOp *op);
 
 /* A feature of @op; 0 if @op does not have it. */
 double ra_feature(RaFeature feature, const RaOp *op);

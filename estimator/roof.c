@@ -18,7 +18,7 @@ static const char *const names[RA_N_ROOFS] = {"latent-attention",
                                               "latent-matrices"};
 
 /* Names of dim[]: of latent attention, and of scans. */
-enum { SEQUENCES, TOKENS, KV_TOKENS, PAIRS, CHUNK = 6 };
+enum { SEQUENCES, TOKENS, KV_TOKENS, PAIRS, HEADS, CHUNK = 6 };
 
 /* Largest side of the matrices of a head of latent attention: its rank. */
 #define HEAD_MAX 512
@@ -107,10 +107,21 @@ steps_of(const RaRoofLaw *law, const RaOp *op)
   return 0;
 }
 
+/* Heads fill the blocks of a latent decode step, whatever their number. */
+static double
+flop_of(const RaOp *op)
+{
+  RaOp full = *op;
+
+  if (op->kind == RA_OP_LATENT_DECODE)
+    full.dim[HEADS] = ra_latent_blocks(op) * RA_LATENT_BLOCK_HEADS;
+  return ra_op_flop(&full);
+}
+
 static double
 smooth_s(const RaRoofLaw *law, const RaOp *op)
 {
-  double compute_s = ra_op_flop(op) * law->s_per_flop;
+  double compute_s = flop_of(op) * law->s_per_flop;
   double memory_s = ra_op_bytes(op) * law->s_per_byte;
   double s = law->floor_s + steps_of(law, op) * law->step_s +
              MAX(compute_s, memory_s) +

@@ -67,6 +67,8 @@ gboolean ra_roof_law_init(RaRoofLaw *law, const RaProfile *profile,
  *               + serial_frac min(compute, memory)
  *     t       = law exp(r),  r from the table
  *
+ * A latent decode step has the FLOP of whole blocks of heads, and the cache
+ * read once: the second block of a sequence finds it in the L2 cache.
  * Latent decode is linear in the tokens of the cache between the quarters of
  * its octaves, so that steps of a generation are (ra_roof_line()).
  * Valid: bf16, a latent cache of fp8 too; 1..131072 tokens a sequence, 1..1024

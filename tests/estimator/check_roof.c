@@ -46,8 +46,9 @@ START_TEST(test_latent)
 END_TEST
 
 /* The cache of 3 sequences has 100 tokens: between 96 and 112, quarters of the
- * octave of 64.  With t tokens FLOP are 2 t 8 (1024 + 64), bytes 2 (3 * 8 (576
- * + 512) + 576 t): memory, which is linear, so the line is exact everywhere. */
+ * octave of 64.  With t tokens FLOP are 2 t 64 (1024 + 64), of a whole block of
+ * heads, bytes 2 (3 * 8 (576 + 512) + 576 t): memory, which is linear, so the
+ * line is exact everywhere. */
 START_TEST(test_decode)
 {
   g_autoptr(Bench) b = bench();
@@ -73,7 +74,9 @@ START_TEST(test_decode)
 END_TEST
 
 /* A cache of fp8 of 100 tokens a sequence, 128 heads: products of fp8, at 2e12
- * a second, take longer than its bytes at 1e12. */
+ * a second, take longer than its bytes at 1e12.  A block has 64 heads, whether
+ * all are there or not: 65 take as long as 128, one as long as 64, which is
+ * half; by the heads alone it would be a 128th. */
 START_TEST(test_decode_fp8)
 {
   g_autoptr(Bench) b =
@@ -88,6 +91,13 @@ START_TEST(test_decode_fp8)
   bench_check(ra_estimator_op_s(b->estimator, &op), 0.9 + products / 2e12);
   op.dtype = RA_DTYPE_BF16;
   bench_check(ra_estimator_op_s(b->estimator, &op), products / 1e12);
+  op.dim[4] = 65;
+  bench_check(ra_estimator_op_s(b->estimator, &op), products / 1e12);
+  op.dim[4] = 1;
+  bench_check(ra_estimator_op_s(b->estimator, &op), products / 2e12);
+  ck_assert_double_eq(ra_feature(RA_FEATURE_BLOCKS, &op), 3);
+  op.dim[4] = 65;
+  ck_assert_double_eq(ra_feature(RA_FEATURE_BLOCKS, &op), 6);
 }
 END_TEST
 
