@@ -141,30 +141,40 @@ static gboolean
 attention_init(RaEstimator *estimator, const RaProfile *profile,
                const RaDevice *device, GError **error)
 {
-  static const char whole[] = "encoder-attention";
+  static const char whole[] = "encoder-attention", wide[] = "attention.wide";
 
   if (!ra_attention_law_init(&estimator->attention, profile, device,
                              "attention", error))
     return FALSE;
   estimator->noncausal_attention = estimator->attention;
-  return !ra_profile_law(profile, whole) ||
-         ra_attention_law_init(&estimator->noncausal_attention, profile, device,
-                               whole, error);
+  estimator->wide_attention = estimator->attention;
+  return (!ra_profile_law(profile, whole) ||
+          ra_attention_law_init(&estimator->noncausal_attention, profile,
+                                device, whole, error)) &&
+         (!ra_profile_law(profile, wide) ||
+          ra_attention_law_init(&estimator->wide_attention, profile, device,
+                                wide, error));
 }
 
-/* Decode steps on a cache of 16 bits, and of 8, if those were measured. */
+/* Decode steps on a cache of 16 bits, of 8 and of wide heads, if those were
+ * measured. */
 static gboolean
 decode_attention_init(RaEstimator *estimator, const RaProfile *profile,
                       const RaDevice *device, GError **error)
 {
   static const char eight[] = "decode-attention.fp8";
+  static const char wide[] = "decode-attention.wide";
 
   estimator->has_decode_fp8 = ra_profile_law(profile, eight) != NULL;
+  estimator->has_decode_wide = ra_profile_law(profile, wide) != NULL;
   return ra_decode_attention_law_init(&estimator->decode_attention, profile,
                                       device, "decode-attention", error) &&
          (!estimator->has_decode_fp8 ||
           ra_decode_attention_law_init(&estimator->decode_fp8, profile, device,
-                                       eight, error));
+                                       eight, error)) &&
+         (!estimator->has_decode_wide ||
+          ra_decode_attention_law_init(&estimator->decode_wide, profile, device,
+                                       wide, error));
 }
 
 void
@@ -172,6 +182,7 @@ ra_estimator_clear_decode(RaEstimator *estimator)
 {
   ra_decode_attention_law_clear(&estimator->decode_attention);
   ra_decode_attention_law_clear(&estimator->decode_fp8);
+  ra_decode_attention_law_clear(&estimator->decode_wide);
 }
 
 static gboolean
@@ -383,8 +394,10 @@ ra_estimator_roof(const RaEstimator *estimator, const RaOp *op)
 const RaDecodeAttentionLaw *
 ra_estimator_decode_attention(const RaEstimator *estimator, const RaOp *op)
 {
-  return op->dtype == RA_DTYPE_FP8 && estimator->has_decode_fp8
-             ? &estimator->decode_fp8
+  if (op->dtype == RA_DTYPE_FP8 && estimator->has_decode_fp8)
+    return &estimator->decode_fp8;
+  return estimator->has_decode_wide && ra_op_is_wide(op)
+             ? &estimator->decode_wide
              : &estimator->decode_attention;
 }
 

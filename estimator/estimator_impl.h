@@ -48,9 +48,12 @@ struct _RaEstimator {
   RaRoofLaw roofs[RA_N_ROOFS];           /* those that the profile has */
   RaAttentionLaw attention;              /* whole sequences */
   RaAttentionLaw noncausal_attention;    /* without a mask */
+  RaAttentionLaw wide_attention;         /* of wide heads, or in a window */
   RaDecodeAttentionLaw decode_attention; /* one token a sequence */
   RaDecodeAttentionLaw decode_fp8;       /* the same, of an 8-bit cache */
   gboolean has_decode_fp8;               /* it is in the profile */
+  RaDecodeAttentionLaw decode_wide;      /* of wide heads */
+  gboolean has_decode_wide;              /* it is in the profile */
   RaMemoryLaw memory[RA_N_MEMORY_LAWS];  /* by RaMemoryLawKind */
   RaLinkLaws links;                      /* communication */
   double eager_launch_s;                 /* host time of a kernel */
@@ -87,6 +90,7 @@ static inline const RaAttentionLaw *
 ra_estimator_attention(const RaEstimator *estimator, const RaOp *op)
 {
   return op->flags & RA_OP_NONCAUSAL ? &estimator->noncausal_attention
+         : ra_op_is_wide(op)         ? &estimator->wide_attention
                                      : &estimator->attention;
 }
 

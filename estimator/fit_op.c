@@ -92,6 +92,10 @@ ra_fit_law_of(const RaOp *op)
     return "encoder-attention";
   if (op->dtype == RA_DTYPE_FP8 && op->kind == RA_OP_DECODE_ATTENTION)
     return "decode-attention.fp8";
+  if (op->kind == RA_OP_DECODE_ATTENTION && ra_op_is_wide(op))
+    return "decode-attention.wide";
+  if (op->kind == RA_OP_ATTENTION && ra_op_is_wide(op))
+    return "attention.wide";
   if (op->dtype == RA_DTYPE_FP8 && op->kind == RA_OP_LATENT_DECODE)
     return "latent-decode.fp8";
   if (op->flags & RA_OP_ROUTED)
@@ -110,13 +114,14 @@ stand_in(const RaProfile *profile, const char *name)
   if (strcmp(name, "inter-node.all-to-all") == 0)
     return "inter-node";
   if (strcmp(name, "latent-attention") == 0 ||
-      strcmp(name, "encoder-attention") == 0)
+      strcmp(name, "encoder-attention") == 0 ||
+      strcmp(name, "attention.wide") == 0)
     return "attention";
   if (strcmp(name, "latent-decode.fp8") == 0 &&
       ra_profile_law(profile, "latent-decode"))
     return "latent-decode";
   if (g_str_has_prefix(name, "latent-decode") ||
-      strcmp(name, "decode-attention.fp8") == 0)
+      g_str_has_prefix(name, "decode-attention."))
     return "decode-attention";
   if (strcmp(name, "memory.cast") == 0)
     return "memory.add";

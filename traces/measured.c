@@ -19,7 +19,9 @@ const char *const ra_measured_sources[] = {"gemm.bf16",
                                            "experts.fp8block.trtllm",
                                            "experts.nvfp4.trtllm",
                                            "attention",
+                                           "attention.wide",
                                            "decode-attention",
+                                           "decode-attention.wide",
                                            "decode-attention.fp8",
                                            "encoder-attention",
                                            "latent-attention",
@@ -266,7 +268,8 @@ read_attention(const RaCsvLine *line, gpointer data, GError **error)
                      ra_op_pairs(&batch, (uint32_t)window),
                      ra_measured_whole(v[2]), ra_measured_whole(v[3]),
                      ra_measured_whole(v[4])}};
-  ra_measured_add(r, op, v[5], op.dim[4], 0);
+  if (!strstr(r->source, ".wide") || ra_op_is_wide(&op))
+    ra_measured_add(r, op, v[5], op.dim[4], 0);
   return TRUE;
 }
 

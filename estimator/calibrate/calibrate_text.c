@@ -67,6 +67,7 @@ static const struct {
     {NULL, "cache-bytes", "NVIDIA's architecture whitepaper of the GPU"},
     {"attention", "peak-frac", "what is lost is said of scores"},
     {"encoder-attention", "peak-frac", "what is lost is said of scores"},
+    {"attention.wide", "peak-frac", "what is lost is said of scores"},
     {NULL, "tile-m", "cuBLAS's large CTA tile"},
     {NULL, "efficiency-frac", "0.63 / 0.73"},
     {"realloc", "step-s", "misc/hardware_specs.csv p2p_latency_s"},
@@ -198,6 +199,10 @@ files_of(const RaCalibrateLaw *state, const RaFitLaw *fit, const char *gpu)
     return g_strdup_printf("kernels_quantize/*_%s_fp8*.csv", gpu);
   if (strcmp(source, "attention") == 0)
     return g_strdup_printf("kernels_attention/prefill_%s_bf16*.csv", gpu);
+  if (strcmp(source, "attention.wide") == 0)
+    return g_strdup_printf("kernels_attention_wide/prefill_%s_bf16*.csv", gpu);
+  if (strcmp(source, "decode-attention.wide") == 0)
+    return g_strdup_printf("kernels_attention_wide/decode_%s_bf16*.csv", gpu);
   if (strcmp(source, "encoder-attention") == 0)
     return g_strdup_printf("kernels_encoder/encoder_%s_bf16*.csv", gpu);
   if (strcmp(source, "decode-attention") == 0)

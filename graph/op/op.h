@@ -271,6 +271,11 @@ uint64_t ra_op_pairs(const RaBatch *batch, uint32_t window);
  * @window keys: kv_tokens, or what is left of it. */
 uint64_t ra_op_kv_tokens(const RaBatch *batch, uint32_t window);
 
+/* TRUE for causal attention of heads beyond 128, or in a window that leaves out
+ * a key a query and more, and for a decode step's of heads beyond 128 (in a
+ * window it is that of a shorter cache): engines have other kernels for it. */
+gboolean ra_op_is_wide(const RaOp *op);
+
 #define RA_OP_LIST_MAX 512
 
 /**

@@ -49,3 +49,32 @@ ra_op_kv_tokens(const RaBatch *batch, uint32_t window)
   return MIN(batch->kv_tokens,
              is_decode(batch) ? n * window : n * window + batch->q_tokens);
 }
+
+#define NARROW_MOST 128 /* widest heads of most models, and of most tables */
+
+/* TRUE if a query misses a key before it, on average: less may be rounding of
+ * the pairs of a share.  Sequences of several lengths have more pairs than as
+ * many of one. */
+static gboolean
+misses_keys(const RaOp *op)
+{
+  double n = (double)op->dim[0], q = (double)op->dim[1];
+
+  return op->dim[2] <= op->dim[1] && n > 0 &&
+         (double)op->dim[3] + q < q * (q / n + 1) / 2;
+}
+
+gboolean
+ra_op_is_wide(const RaOp *op)
+{
+  switch ((RaOpKind)op->kind) {
+  case RA_OP_ATTENTION:
+  case RA_OP_ATTENTION_BACKWARD:
+    return !(op->flags & RA_OP_NONCAUSAL) &&
+           (op->dim[6] > NARROW_MOST || misses_keys(op));
+  case RA_OP_DECODE_ATTENTION:
+    return op->dim[6] > NARROW_MOST;
+  default:
+    return FALSE;
+  }
+}

@@ -227,7 +227,7 @@ add_attention(GArray *ops, uint64_t shift)
   for (uint64_t s = 1; s <= 64; s *= 8)
     for (uint64_t length = 16; length <= 16384; length *= 4)
       for (uint64_t heads = 2; heads <= 32; heads *= 4)
-        for (uint64_t width = 64; width <= 128; width *= 2) {
+        for (uint64_t width = 64; width <= 256; width *= 2) {
           uint64_t l = length + shift, tokens = s * l;
           RaOp op = {.kind = RA_OP_ATTENTION,
                      .dim = {s, tokens, tokens, s * (l * (l + 1) / 2), heads,
@@ -249,6 +249,8 @@ add_attention(GArray *ops, uint64_t shift)
 
           add(ops, (RaOp){.kind = RA_OP_DECODE_ATTENTION,
                           .dim = {s, s, tokens, tokens, q, kv, 128}});
+          add(ops, (RaOp){.kind = RA_OP_DECODE_ATTENTION,
+                          .dim = {s, s, tokens, tokens, q, kv, 256}});
           add(ops, (RaOp){.kind = RA_OP_DECODE_ATTENTION,
                           .dtype = RA_DTYPE_FP8,
                           .dim = {s, s, tokens, tokens, q, kv, 128}});
@@ -492,7 +494,7 @@ START_TEST(test_back)
     ck_assert_uint_gt(ra_profile_law(found, name)->n_rows, 5);
     ck_assert_str_eq(ra_profile_law(found, name)->outliers, "0");
   }
-  ck_assert_uint_eq(n_fitted, 37);
+  ck_assert_uint_eq(n_fitted, 39);
   for (guint kind = 0; kind < RA_N_OPS; kind++) {
     if (!(distance(truth, base, others, kind) > 0))
       continue;

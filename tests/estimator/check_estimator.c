@@ -133,10 +133,11 @@ START_TEST(test_gemm_no_fp8)
 }
 END_TEST
 
+#define ATTENTION_OF(law)                                                      \
+  law ".sms=10", law ".floor-s=1e-6", law ".peak-frac=0.5", law ".row-s=1e-8", \
+      law ".head-dim-half=32"
 #define ATTENTION                                                              \
-  "attention.sms=10", "attention.floor-s=1e-6", "attention.peak-frac=0.5",     \
-      "attention.row-s=1e-8", "attention.head-dim-half=32",                    \
-      "attention-backward.efficiency-frac=0.8"
+  ATTENTION_OF("attention"), "attention-backward.efficiency-frac=0.8"
 
 /* No tiles: 2 sequences of 1000, 8 heads of 96, 4 of keys.  Pairs are
  * 2 * 1000 * 1001 / 2 = 1001000, of 96 + 32 elements: 4 * 1001000 * 8 * 128 /
@@ -191,11 +192,12 @@ END_TEST
  * + 128 = 371.3 of the 1280 keys. */
 START_TEST(test_attention_windows)
 {
-  g_autoptr(Bench) b = bench_new(
-      profile_text_load(NO_MEMORY, ATTENTION, "attention.flash=2", NULL));
-  g_autoptr(Bench) lone =
-      bench_new(profile_text_load(NO_MEMORY, ATTENTION, "attention.flash=2",
-                                  "attention.lone-frac=8", NULL));
+  g_autoptr(Bench) b =
+      bench_new(profile_text_load(NO_MEMORY, ATTENTION_OF("attention.wide"),
+                                  "attention.wide.flash=2", NULL));
+  g_autoptr(Bench) lone = bench_new(profile_text_load(
+      NO_MEMORY, ATTENTION_OF("attention.wide"), "attention.wide.flash=2",
+      "attention.wide.lone-frac=8", NULL));
   RaOp op = bench_attention(RA_OP_ATTENTION, 1, 6400, 6400, 811072, 1, 1, 96);
 
   bench_check(ra_estimator_op_s(b->estimator, &op),
@@ -363,29 +365,44 @@ START_TEST(test_experts_without_a_law)
 }
 END_TEST
 
-/* Without a law of casts they take that of additions, and 8-bit caches that of
- * 16-bit ones; with one they take their own: the floors of 0.5 s alone. */
+/* Without a law of casts they take that of additions, 8-bit caches that of
+ * 16-bit ones, and wide heads and windows that of others; with one they take
+ * their own: the floors of 0.5 s alone.  20 tokens have 210 pairs, 90 in a
+ * window of 5. */
 START_TEST(test_optional)
 {
   static const struct {
     const char *law, *edit, *near;
     RaOp op;
-  } cases[] = {{"memory.cast",
-                "memory.cast.floor-s=0.5",
-                "memory.add.floor-s=0.5",
-                {.kind = RA_OP_CAST, .dim = {1000, 1, 1, 0, 10}}},
-               {"decode-attention.fp8",
-                "decode-attention.fp8.floor-s=0.5",
-                "decode-attention.floor-s=0.5",
-                {.kind = RA_OP_DECODE_ATTENTION,
-                 .dtype = RA_DTYPE_FP8,
-                 .dim = {1, 1, 10, 10, 2, 1, 16}}},
-               {"latent-decode.fp8",
-                "latent-decode.fp8.floor-s=0.5",
-                "latent-decode.floor-s=0.5",
-                {.kind = RA_OP_LATENT_DECODE,
-                 .dtype = RA_DTYPE_FP8,
-                 .dim = {1, 1, 10, 10, 2, 16, 4}}}};
+  } cases[] = {
+      {"memory.cast",
+       "memory.cast.floor-s=0.5",
+       "memory.add.floor-s=0.5",
+       {.kind = RA_OP_CAST, .dim = {1000, 1, 1, 0, 10}}},
+      {"decode-attention.fp8",
+       "decode-attention.fp8.floor-s=0.5",
+       "decode-attention.floor-s=0.5",
+       {.kind = RA_OP_DECODE_ATTENTION,
+        .dtype = RA_DTYPE_FP8,
+        .dim = {1, 1, 10, 10, 2, 1, 16}}},
+      {"attention.wide",
+       "attention.wide.floor-s=0.5",
+       "attention.floor-s=0.5",
+       {.kind = RA_OP_ATTENTION, .dim = {1, 20, 20, 210, 2, 1, 256}}},
+      {"attention.wide",
+       "attention.wide.floor-s=0.5",
+       "attention.floor-s=0.5",
+       {.kind = RA_OP_ATTENTION, .dim = {1, 20, 20, 90, 2, 1, 128}}},
+      {"decode-attention.wide",
+       "decode-attention.wide.floor-s=0.5",
+       "decode-attention.floor-s=0.5",
+       {.kind = RA_OP_DECODE_ATTENTION, .dim = {1, 1, 10, 10, 2, 1, 256}}},
+      {"latent-decode.fp8",
+       "latent-decode.fp8.floor-s=0.5",
+       "latent-decode.floor-s=0.5",
+       {.kind = RA_OP_LATENT_DECODE,
+        .dtype = RA_DTYPE_FP8,
+        .dim = {1, 1, 10, 10, 2, 16, 4}}}};
 
   for (guint i = 0; i < G_N_ELEMENTS(cases); i++) {
     const char *own[] = {cases[i].edit, NULL}, *near[] = {cases[i].near, NULL};

@@ -258,28 +258,28 @@ error-median = 0.260
 error-p90 = 0.477
 
 [law latent-decode]
-floor-s = 1.447e-05
-bandwidth-frac = 0.2952
-peak-frac = 0.2082
-serial-frac = 0.001
+floor-s = 1.423e-05
+bandwidth-frac = 0.5059
+peak-frac = 0.2544
+serial-frac = 0.3192
 transferred = a100-sxm
 source = kernels_mla/mladecode_a100_bf16*.csv, absorbed, the kernel alone; robust fit
 range = batch 1..1024; length 2..131072; heads 1..128
 rows = 984
 held-out = a100-sxm's, transferred likewise to the h100-sxm, on that one's rows
-error-median = 0.461
-error-p90 = 2.062
+error-median = 0.279
+error-p90 = 1.292
 
 [law latent-decode.fp8]
-floor-s = 1.461e-05
-bandwidth-frac = 0.1475
-peak-frac = 0.206
-serial-frac = 0.001168
+floor-s = 1.428e-05
+bandwidth-frac = 0.2519
+peak-frac = 0.2531
+serial-frac = 0.3085
 transferred = a100-sxm
 source = kernels_mla/mladecode_a100_fp8kv*.csv, absorbed, a cache of fp8, the kernel alone; robust fit
 range = batch 1..1024; length 2..131072; heads 1..128
 rows = 984
-held-out = not measured: no second GPU has rows of it; law latent-decode, carried likewise from the a100-sxm to the h100-sxm, is off its rows by 0.461 median, 2.062 p90
+held-out = not measured: no second GPU has rows of it; law latent-decode, carried likewise from the a100-sxm to the h100-sxm, is off its rows by 0.279 median, 1.292 p90
 error-median = -
 error-p90 = -
 

@@ -196,28 +196,28 @@ error-median = 0.193
 error-p90 = 0.502
 
 [law latent-decode]
-floor-s = 1.589e-05
-bandwidth-frac = 0.8959
-peak-frac = 1.491
-serial-frac = 0.4808
+floor-s = 1.594e-05
+bandwidth-frac = 1.005
+peak-frac = 1.5
+serial-frac = 0.5978
 transferred = h100-sxm
 source = kernels_mla/mladecode_h100_bf16*.csv, absorbed, the kernel alone; robust fit
 range = batch 1..1024; length 2..131072; heads 1..128
 rows = 984
 held-out = h100-sxm's, transferred likewise to the a100-sxm, on that one's rows
-error-median = 0.578
-error-p90 = 0.954
+error-median = 0.534
+error-p90 = 0.950
 
 [law latent-decode.fp8]
 floor-s = 1.634e-05
-bandwidth-frac = 0.8162
-peak-frac = 0.3751
-serial-frac = 0.2184
+bandwidth-frac = 0.9118
+peak-frac = 0.3732
+serial-frac = 0.182
 transferred = h100-sxm
 source = kernels_mla/mladecode_h100_fp8kv*.csv, absorbed, a cache of fp8, the kernel alone; robust fit
 range = batch 1..1024; length 2..131072; heads 1..128
 rows = 984
-held-out = not measured: no second GPU has rows of it; law latent-decode, carried likewise from the h100-sxm to the a100-sxm, is off its rows by 0.578 median, 0.954 p90
+held-out = not measured: no second GPU has rows of it; law latent-decode, carried likewise from the h100-sxm to the a100-sxm, is off its rows by 0.534 median, 0.950 p90
 error-median = -
 error-p90 = -
 
@@ -284,6 +284,24 @@ held-out = h100-sxm's, transferred likewise to the a100-sxm, on that one's rows
 error-median = 0.135
 error-p90 = 0.380
 
+[law attention.wide]
+sms = 114 # NVIDIA's architecture whitepaper of the GPU
+flash = 3 # what vLLM takes: 3 on Hopper (4, taken for it, on Blackwell's servers), else 2
+floor-s = 1.149e-05
+peak-frac = 1 # what is lost is said of scores
+head-dim-half = 108.1
+tile-s = 3.898e-06
+row-s = 8.46e-09
+lone-frac = 0.8575
+bandwidth-frac = 0.3153
+transferred = h100-sxm
+source = kernels_attention_wide/prefill_h100_bf16*.csv, causal, of a newer vLLM; robust fit
+range = batch 1..256; length 1..16384; heads 1..64; head_dim 192..512, or a window of 128..8192
+rows = 4080
+held-out = not measured: no second GPU has rows of it
+error-median = -
+error-p90 = -
+
 [law encoder-attention]
 sms = 114 # NVIDIA's architecture whitepaper of the GPU
 flash = 3 # what vLLM takes: 3 on Hopper (4, taken for it, on Blackwell's servers), else 2
@@ -328,6 +346,24 @@ rows = 9189
 held-out = h100-sxm's, transferred likewise to the a100-sxm, on that one's rows
 error-median = 0.106
 error-p90 = 0.296
+
+[law decode-attention.wide]
+sms = 114 # NVIDIA's architecture whitepaper of the GPU
+flash = 3 # what vLLM takes: 3 on Hopper (4, taken for it, on Blackwell's servers), else 2
+cache-bytes = 5.243e+07 # NVIDIA's architecture whitepaper of the GPU
+floor-s = 1.346e-05
+launch-s = 1.741e-06
+split-s = 8.861e-08
+block-s = 5.904e-07
+tile-s = 5.411e-06
+bandwidth-frac = 0.8269
+transferred = h100-sxm
+source = kernels_attention_wide/decode_h100_bf16*.csv, paged cache, of a newer vLLM; robust fit
+range = batch 1..2048; length 2..131072; heads 1..64; head_dim 192..512
+rows = 2122
+held-out = not measured: no second GPU has rows of it
+error-median = -
+error-p90 = -
 
 [law decode-attention.fp8]
 sms = 114 # NVIDIA's architecture whitepaper of the GPU

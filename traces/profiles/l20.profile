@@ -196,10 +196,10 @@ error-median = -
 error-p90 = -
 
 [law latent-decode]
-floor-s = 1.065e-05
-bandwidth-frac = 0.808
-peak-frac = 0.2773
-serial-frac = 0.08312
+floor-s = 1.088e-05
+bandwidth-frac = 1.498
+peak-frac = 0.3376
+serial-frac = 0.7383
 transferred = l40s
 source = kernels_mla/mladecode_l40s_bf16*.csv, absorbed, the kernel alone; robust fit
 range = batch 1..1024; length 2..131072; heads 1..128
@@ -209,10 +209,10 @@ error-median = -
 error-p90 = -
 
 [law latent-decode.fp8]
-floor-s = 1.042e-05
-bandwidth-frac = 0.4018
-peak-frac = 0.1391
-serial-frac = 0.07868
+floor-s = 1.059e-05
+bandwidth-frac = 0.8015
+peak-frac = 0.1844
+serial-frac = 0.9153
 transferred = l40s
 source = kernels_mla/mladecode_l40s_fp8kv*.csv, absorbed, a cache of fp8, the kernel alone; robust fit
 range = batch 1..1024; length 2..131072; heads 1..128
@@ -284,6 +284,24 @@ held-out = not measured: no second GPU has rows of it
 error-median = -
 error-p90 = -
 
+[law attention.wide]
+sms = 92 # NVIDIA's architecture whitepaper of the GPU
+flash = 2 # what vLLM takes: 3 on Hopper (4, taken for it, on Blackwell's servers), else 2
+floor-s = 4.991e-06
+peak-frac = 1 # what is lost is said of scores
+head-dim-half = 120.9
+tile-s = 1.695e-06
+row-s = 5.086e-09
+lone-frac = 0.6388
+bandwidth-frac = 0.5428
+transferred = l40s
+source = kernels_attention_wide/prefill_l40s_bf16*.csv, causal, of a newer vLLM; robust fit
+range = batch 1..256; length 1..16384; heads 1..64; head_dim 192..512, or a window of 128..8192
+rows = 4011
+held-out = not measured: no second GPU has rows of it
+error-median = -
+error-p90 = -
+
 [law encoder-attention]
 sms = 92 # NVIDIA's architecture whitepaper of the GPU
 flash = 2 # what vLLM takes: 3 on Hopper (4, taken for it, on Blackwell's servers), else 2
@@ -325,6 +343,24 @@ transferred = l40s
 source = kernels_attention/decode_l40s_bf16*.csv, paged cache; robust fit
 range = batch 1..2048; length 2..131072; heads 1..64; head_dim 64, 128
 rows = 6498
+held-out = not measured: no second GPU has rows of it
+error-median = -
+error-p90 = -
+
+[law decode-attention.wide]
+sms = 92 # NVIDIA's architecture whitepaper of the GPU
+flash = 2 # what vLLM takes: 3 on Hopper (4, taken for it, on Blackwell's servers), else 2
+cache-bytes = 1.007e+08 # NVIDIA's architecture whitepaper of the GPU
+floor-s = 5.093e-06
+launch-s = 1.97e-06
+split-s = 2.62e-07
+block-s = 2.326e-06
+tile-s = 5.219e-06
+bandwidth-frac = 0.7616
+transferred = l40s
+source = kernels_attention_wide/decode_l40s_bf16*.csv, paged cache, of a newer vLLM; robust fit
+range = batch 1..2048; length 2..131072; heads 1..64; head_dim 192..512
+rows = 1956
 held-out = not measured: no second GPU has rows of it
 error-median = -
 error-p90 = -

@@ -209,10 +209,10 @@ error-median = -
 error-p90 = -
 
 [law latent-decode]
-floor-s = 1.065e-05
-bandwidth-frac = 0.808
-peak-frac = 0.2773
-serial-frac = 0.08312
+floor-s = 1.088e-05
+bandwidth-frac = 1.498
+peak-frac = 0.3376
+serial-frac = 0.7383
 transferred = l40s
 source = kernels_mla/mladecode_l40s_bf16*.csv, absorbed, the kernel alone; robust fit
 range = batch 1..1024; length 2..131072; heads 1..128
@@ -222,10 +222,10 @@ error-median = -
 error-p90 = -
 
 [law latent-decode.fp8]
-floor-s = 1.042e-05
-bandwidth-frac = 0.4018
-peak-frac = 0.1391
-serial-frac = 0.07868
+floor-s = 1.059e-05
+bandwidth-frac = 0.8015
+peak-frac = 0.1844
+serial-frac = 0.9153
 transferred = l40s
 source = kernels_mla/mladecode_l40s_fp8kv*.csv, absorbed, a cache of fp8, the kernel alone; robust fit
 range = batch 1..1024; length 2..131072; heads 1..128
@@ -304,6 +304,24 @@ axis-3 = group 4
 axis-4 = width 128
 at-32-4-128 = 55 18 -25*2~2 -30 -116 -129*2~16 -190 42 15*2~0 -37*2~11 -106*2~17 96 46*2~38 38 -81*2~26 99*2~129 172*2~157 151*2~154 -73 107*2~3 53*2~47 27*2~35 18*2~55 71 57*2~2 48*2~20 12 59 -10*2~14 -21*2~10 -12*2~21 -17*2~21 3*2~47 -52 15 2 -18 -29 -13 19 19 16 12 -48 -56 -20 19 17 16 -33 -104 -79
 
+[law attention.wide]
+sms = 128 # NVIDIA's architecture whitepaper of the GPU
+flash = 2 # what vLLM takes: 3 on Hopper (4, taken for it, on Blackwell's servers), else 2
+floor-s = 4.991e-06
+peak-frac = 1 # what is lost is said of scores
+head-dim-half = 120.1
+tile-s = 1.695e-06
+row-s = 5.086e-09
+lone-frac = 0.6388
+bandwidth-frac = 0.5554
+transferred = l40s
+source = kernels_attention_wide/prefill_l40s_bf16*.csv, causal, of a newer vLLM; robust fit
+range = batch 1..256; length 1..16384; heads 1..64; head_dim 192..512, or a window of 128..8192
+rows = 4011
+held-out = not measured: no second GPU has rows of it
+error-median = -
+error-p90 = -
+
 [law encoder-attention]
 sms = 128 # NVIDIA's architecture whitepaper of the GPU
 flash = 2 # what vLLM takes: 3 on Hopper (4, taken for it, on Blackwell's servers), else 2
@@ -364,6 +382,24 @@ at-32-32-8-128 = -105 -33 60 197 218 172 89 23 -22 (-45) -61
 at-64-32-8-128 = -30 38 114 220 211 135 43 -3 -36 -55 -66
 at-128-32-8-128 = -1 36 40 57 (66) 1 -32 -43 -60 -62 -71
 at-256-32-8-128 = 30 53 (47) 42 -3 (-25) -47 -58 (-65) -71 -76
+
+[law decode-attention.wide]
+sms = 128 # NVIDIA's architecture whitepaper of the GPU
+flash = 2 # what vLLM takes: 3 on Hopper (4, taken for it, on Blackwell's servers), else 2
+cache-bytes = 0 # NVIDIA's architecture whitepaper of the GPU
+floor-s = 5.093e-06
+launch-s = 1.97e-06
+split-s = 2.62e-07
+block-s = 2.326e-06
+tile-s = 5.219e-06
+bandwidth-frac = 0.7792
+transferred = l40s
+source = kernels_attention_wide/decode_l40s_bf16*.csv, paged cache, of a newer vLLM; robust fit
+range = batch 1..2048; length 2..131072; heads 1..64; head_dim 192..512
+rows = 1956
+held-out = not measured: no second GPU has rows of it
+error-median = -
+error-p90 = -
 
 [law decode-attention.fp8]
 sms = 128 # NVIDIA's architecture whitepaper of the GPU
