@@ -1,6 +1,7 @@
 /* Features of ops, and look-up of residuals in tables. */
 #include "config.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "base/rng.h"
@@ -102,12 +103,6 @@ cast_feature(RaFeature feature, const uint64_t *d)
   }
 }
 
-uint64_t
-ra_latent_blocks(const RaOp *op)
-{
-  return (op->dim[4] + RA_LATENT_BLOCK_HEADS - 1) / RA_LATENT_BLOCK_HEADS;
-}
-
 double
 ra_feature(RaFeature feature, const RaOp *op)
 {
@@ -162,7 +157,7 @@ ra_feature(RaFeature feature, const RaOp *op)
   case RA_FEATURE_SKEW:
     return d[6] > 0 ? 2 : 1;
   case RA_FEATURE_BLOCKS:
-    return (double)d[0] * (double)ra_latent_blocks(op);
+    return (double)d[0] * ceil((double)d[4] / (double)RA_LATENT_BLOCK_HEADS);
   case RA_FEATURE_READS:
   case RA_N_FEATURES:
     break;

@@ -61,9 +61,6 @@ gboolean ra_feature_is_coarse(RaFeature feature);
  * of FlashMLA's tile (64 x 576), one wgmma of a warp group. */
 #define RA_LATENT_BLOCK_HEADS 64
 
-/* Blocks of @op, an RA_OP_LATENT_DECODE, for each sequence. */
-uint64_t ra_latent_blocks(const RaOp *op);
-
 /* A feature of @op; 0 if @op does not have it. */
 double ra_feature(RaFeature feature, const RaOp *op);
 

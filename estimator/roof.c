@@ -114,7 +114,8 @@ flop_of(const RaOp *op)
   RaOp full = *op;
 
   if (op->kind == RA_OP_LATENT_DECODE)
-    full.dim[HEADS] = ra_latent_blocks(op) * RA_LATENT_BLOCK_HEADS;
+    full.dim[HEADS] = (op->dim[HEADS] + RA_LATENT_BLOCK_HEADS - 1) /
+                      RA_LATENT_BLOCK_HEADS * RA_LATENT_BLOCK_HEADS;
   return ra_op_flop(&full);
 }
 
