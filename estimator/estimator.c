@@ -468,6 +468,20 @@ optimizer_s(const RaEstimator *estimator, const RaOp *op)
   return cast_s + ra_host_copy_s(&estimator->links, bytes * n) + CPU_ADAM_S * n;
 }
 
+/* The casts of the weights that @op, a reallocation, has moved. */
+static double
+realloc_cast_s(const RaEstimator *estimator, const RaOp *op)
+{
+  RaOp cast = {.kind = RA_OP_CAST,
+               .count = 1,
+               .dim = {op->dim[3], 1, 1, RA_FP8_WEIGHT_BLOCK}};
+
+  return op->dim[3] > 0
+             ? ra_memory_op_s(
+                   &estimator->memory[ra_estimator_memory_kind(&cast)], &cast)
+             : 0;
+}
+
 /* A copy to or from host memory, and by the software's rate what it moves
  * through memory that is not pinned. */
 static double
@@ -566,7 +580,7 @@ law_s(const RaEstimator *estimator, const RaOp *op)
   case RA_OP_SEND:
     return ra_send_s(&estimator->links, op);
   case RA_OP_REALLOC:
-    return ra_realloc_s(&estimator->links, op);
+    return ra_realloc_s(&estimator->links, op) + realloc_cast_s(estimator, op);
   case RA_OP_OFFLOAD:
   case RA_OP_RELOAD:
     return copy_s(estimator, op);
@@ -676,6 +690,20 @@ add_packing(const RaEstimator *estimator, const RaWork *work, RaCost *cost)
   cost->total_s += host_s;
 }
 
+/* The additions of a system to the time of the bytes, but not of the casts. */
+static void
+scale_realloc(const RaEstimator *estimator, const RaOp *op, RaCost *cost)
+{
+  double rate = estimator->system.weight_sync_bytes_per_s;
+  double cast_s = realloc_cast_s(estimator, op);
+
+  if (rate > 0)
+    cost->comm_s += ra_op_bytes(op) / rate;
+  else
+    cost->comm_s =
+        (cost->comm_s - cast_s) * estimator->system.comm_factor + cast_s;
+}
+
 void
 ra_estimator_work(const RaEstimator *estimator, const RaTaskGraph *graph,
                   uint32_t work, RaCost *out_cost)
@@ -687,10 +715,8 @@ ra_estimator_work(const RaEstimator *estimator, const RaTaskGraph *graph,
   guint64 n_launches = ra_estimator_sum_ops(estimator, ops, n_ops, &cost);
 
   if (shard == RA_NONE) {
-    if (ops[0].kind == RA_OP_REALLOC &&
-        estimator->system.weight_sync_bytes_per_s > 0)
-      cost.comm_s +=
-          ra_op_bytes(&ops[0]) / estimator->system.weight_sync_bytes_per_s;
+    if (ops[0].kind == RA_OP_REALLOC)
+      scale_realloc(estimator, &ops[0], &cost);
     else
       cost.comm_s *= estimator->system.comm_factor;
     /* A send or a reduction on a stream of its own: launched while the device
@@ -722,6 +748,8 @@ ra_estimator_link_use(const RaEstimator *estimator, const RaOp *op,
   ra_link_use(&estimator->links, op, out_use);
   if (ra_op_class((RaOpKind)op->kind) == RA_OP_CLASS_COPY)
     out_use->total_s = copy_s(estimator, op);
+  if (op->kind == RA_OP_REALLOC)
+    out_use->total_s += realloc_cast_s(estimator, op);
 }
 
 RaLaunchCost

@@ -137,6 +137,8 @@ const RaEstimator *ra_estimator_kind(const RaEstimator *estimator, guint kind);
  *         comm    = comm_factor x wire
  *     reallocation and transfer:
  *         total = wire + largest bytes in or out of a GPU / weight_sync
+ *                 + cast, by the law of RA_OP_CAST, of weights that become
+ *                 8 bits (graph/augment/realloc.h)
  *     expert layers, by the laws of the engine's kernels where the profile has
  *         them, else by the common ones
  *

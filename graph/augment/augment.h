@@ -58,6 +58,8 @@ typedef struct {
                              GPU within its node; TRANSFER: expected */
   double max_inter_bytes; /* the same across nodes */
   uint32_t n_steps;       /* consecutive messages at the busiest GPU */
+  uint64_t cast_elements; /* REALLOC: weights that the GPU with most of them
+                             casts to 8 bits */
   uint8_t what;           /* OFFLOAD, RELOAD: RaCopyWhat bits; else 0 */
   double max_copy_bytes;  /* OFFLOAD, RELOAD: of the GPU with most; `bytes` is
                              the sum over GPUs */

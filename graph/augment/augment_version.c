@@ -72,7 +72,8 @@ add_realloc(RaAugmenter *a, uint32_t iteration, uint32_t trainer, uint32_t user,
                  .bytes = (double)load->total_bytes,
                  .max_intra_bytes = (double)load->max_intra_bytes,
                  .max_inter_bytes = (double)load->max_inter_bytes,
-                 .n_steps = load->n_steps};
+                 .n_steps = load->n_steps,
+                 .cast_elements = load->cast_elements};
   uint32_t id;
 
   ra_augmenter_pred(a, ra_augmenter_last_part(a, iteration, trainer));

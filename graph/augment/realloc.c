@@ -3,6 +3,7 @@
 
 #include "graph/augment/realloc.h"
 #include "graph/augment/realloc_impl.h"
+#include "graph/op/op.h"
 
 static void
 traffic_init(RaTraffic *traffic, const RaCluster *cluster)
@@ -228,6 +229,50 @@ largest(const uint64_t *a, const uint64_t *b, uint32_t n)
   return most;
 }
 
+/* Matrices of linear layers on the GPU of @to with most of them, by @shard. */
+static uint64_t
+most_matrices(const RaShard *shard, const RaCallPlan *to)
+{
+  uint32_t n_pieces = to->pp * to->n_virtual;
+  uint64_t most = 0;
+
+  for (uint32_t stage = 0; stage < to->pp; stage++) {
+    uint64_t n = 0;
+    for (uint32_t u = stage; u < n_pieces; u += to->pp) {
+      RaPiece piece = {ra_call_plan_first_layer(to, u), to->stage_layers[u],
+                       u == 0, u == n_pieces - 1};
+      n += ra_piece_n_fp8(shard, &piece);
+    }
+    most = MAX(most, n);
+  }
+  return most;
+}
+
+/* Weights that a GPU casts: before it slices, where it has whole tensors. */
+static uint64_t
+cast_elements(const RaModel *model, const RaCallPlan *from,
+              const RaCallPlan *to, const RaCluster *cluster,
+              RaReallocScheme scheme)
+{
+  gboolean gathers = scheme == RA_REALLOC_ALL_GATHER &&
+                     ra_mesh_overlaps(&from->mesh, &to->mesh);
+  RaShard shard = {.model = model,
+                   .tp = to->tp,
+                   .ep = ra_call_plan_ep(to),
+                   .expert_tp = ra_call_plan_expert_tp(to),
+                   .dtype = RA_DTYPE_BF16,
+                   .fp8_gemms = 1};
+  uint32_t n_shards = ra_call_plan_n_shards(to);
+
+  if (to->dtype != 1 + RA_DTYPE_FP8 || model->lora_only)
+    return 0;
+  if (gathers || cluster->habits.engine) {
+    shard.tp = shard.ep = shard.expert_tp = 1;
+    n_shards = 1;
+  }
+  return (most_matrices(&shard, to) + n_shards - 1) / n_shards;
+}
+
 RaRealloc *
 ra_realloc_new(const RaModel *model, guint element_bytes,
                const RaCallPlan *from, const RaCallPlan *to,
@@ -250,6 +295,7 @@ ra_realloc_new(const RaModel *model, guint element_bytes,
   realloc->load.max_inter_bytes =
       element_bytes *
       largest(traffic.inter_in, traffic.inter_out, traffic.n_gpus);
+  realloc->load.cast_elements = cast_elements(model, from, to, cluster, scheme);
   traffic_clear(&traffic);
   return realloc;
 }

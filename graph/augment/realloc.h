@@ -12,6 +12,15 @@
  *     ra_realloc_slices(model, &train, &generate, cluster,
  *                       RA_REALLOC_BROADCAST, copy_slice, executor);
  *
+ * Where the destination has 8-bit weights and the source has 16, 16 bits travel
+ * and the receivers cast the matrices of linear layers as they arrive;
+ * embeddings, norms, routers and the head are not cast.  A GPU casts its own
+ * slices.  It casts the whole tensors of its stages with ALL_GATHER, or where
+ * generation has an engine of its own (RaMemoryHabits): tensors come to the
+ * engine's ranks by their names in the checkpoint and are cut after the cast
+ * (verl, verl/utils/vllm/vllm_fp8_utils.py; NeMo-RL, load_weights() of its
+ * fp8.py).
+ *
  * Invariants: the moves' bytes sum to load.total_bytes.  With BROADCAST and
  * P2P, data that a GPU already holds does not travel, total plus held is the
  * size of the destination layout, and no GPU receives an element twice.
@@ -54,6 +63,8 @@ typedef struct {
   uint64_t max_inter_bytes; /* largest traffic in or out of one GPU's share of
                                the NICs, across nodes */
   uint32_t n_steps;         /* largest number of moves in or out of one GPU */
+  uint64_t cast_elements;   /* weights that the GPU with most of them casts to
+                               8 bits */
 } RaReallocLoad;
 
 typedef struct {

@@ -65,12 +65,12 @@ add_move(RaExpansion *e, uint32_t id)
 {
   const RaNode *n = &e->augmented->nodes[id];
   gboolean realloc = n->kind == RA_NODE_REALLOC;
-  RaWork work = {
-      .shard = RA_NONE,
-      .op = {.kind = RA_OP_REALLOC,
-             .count = 1,
-             .dim = {(uint64_t)ceil(n->max_intra_bytes),
-                     (uint64_t)ceil(n->max_inter_bytes), n->n_steps}}};
+  RaWork work = {.shard = RA_NONE,
+                 .op = {.kind = RA_OP_REALLOC,
+                        .count = 1,
+                        .dim = {(uint64_t)ceil(n->max_intra_bytes),
+                                (uint64_t)ceil(n->max_inter_bytes), n->n_steps,
+                                n->cast_elements}}};
   RaTaskSpec t = node_spec(
       id, realloc ? RA_TASK_REALLOC : RA_TASK_TRANSFER,
       realloc ? RA_STREAM_REALLOC : RA_STREAM_TRANSFER,

@@ -64,16 +64,18 @@ largest_layer(const RaShard *shard, const RaPiece *piece,
   return most;
 }
 
-/* Bytes of the largest layer of a stage, packed for sending. */
+/* Bytes of the largest layer of a stage, packed for sending: of the model's
+ * type, which is cast where it arrives. */
 static uint64_t
-packed_bytes(const RaCallMemory *c, const RaCallPlan *p, uint32_t stage)
+packed_bytes(const RaCallMemory *c, const RaCallPlan *p, RaDtype dtype,
+             uint32_t stage)
 {
   uint64_t most = 0;
 
   for (uint32_t u = stage; u < c->n_pieces; u += p->pp)
     most =
         MAX(most, largest_layer(&c->shard, &c->pieces[u], ra_piece_n_params));
-  return most * ra_dtype_bytes((RaDtype)c->shard.dtype);
+  return most * ra_dtype_bytes(dtype);
 }
 
 /* Trained parameters of experts on a GPU of a stage. */
@@ -183,7 +185,7 @@ fill_stages(RaMemory *memory, uint32_t call)
     c->stages[s].like = like;
     c->stages[s].param_bytes = n_params[s] * param_bytes;
     if (like == s) {
-      c->stages[s].packed_bytes = packed_bytes(c, p, s);
+      c->stages[s].packed_bytes = packed_bytes(c, p, (RaDtype)m->dtype, s);
       c->stages[s].fp8_bytes =
           fp8_bytes(c, p, w->calls[call].kind == RA_CALL_TRAIN, s);
     }

@@ -111,7 +111,8 @@ static const RaOpRow ops[RA_N_OPS] = {
   [RA_OP_SEND] =
     {"send", RA_OP_CLASS_COMM, 1, {"bytes", "inter_node", "pairs_per_node"}},
   [RA_OP_REALLOC] =
-    {"realloc", RA_OP_CLASS_COMM, 1, {"intra_bytes", "inter_bytes", "steps"}},
+    {"realloc", RA_OP_CLASS_COMM, 1,
+     {"intra_bytes", "inter_bytes", "steps", "cast_elements"}},
   [RA_OP_OFFLOAD] = {"offload", RA_OP_CLASS_COPY, 1, {"bytes", "state"}},
   [RA_OP_RELOAD] = {"reload", RA_OP_CLASS_COPY, 1, {"bytes", "state"}},
   [RA_OP_HOST] = {"host", RA_OP_CLASS_HOST, 0, {"nanoseconds"}},
@@ -168,6 +169,7 @@ ra_op_dim_is_optional(RaOpKind kind, guint index)
 {
   return (kind == RA_OP_GEMM && index == RA_OP_REUSE_DIM) ||
          (kind == RA_OP_CAST && index == 4) ||
+         (kind == RA_OP_REALLOC && index == 3) ||
          ((kind == RA_OP_OFFLOAD || kind == RA_OP_RELOAD ||
            kind == RA_OP_OPTIMIZER) &&
           index == 1);

@@ -58,7 +58,8 @@ typedef enum {
   RA_OP_BROADCAST,      /* the same; bytes: the vector */
   RA_OP_SEND, /* bytes, inter_node (0 or 1), pairs_per_node: point to point */
   RA_OP_REALLOC, /* intra_bytes, inter_bytes: largest traffic in or out of one
-                    GPU; steps */
+                    GPU; steps; cast_elements: weights that one GPU casts from
+                    16 to 8 bits, in blocks, once they have arrived */
   RA_OP_OFFLOAD, /* bytes: device to host, over one link; state: of these, the
                     optimizer's */
   RA_OP_RELOAD,  /* bytes, state: host to device */
@@ -403,6 +404,9 @@ uint64_t ra_piece_n_trained_experts(const RaShard *shard, const RaPiece *piece);
 /* Elements of the matrices of @piece on one GPU whose products are in fp8; 0 if
  * @shard has no fp8 GEMMs. */
 uint64_t ra_piece_n_fp8(const RaShard *shard, const RaPiece *piece);
+
+/* Weights that share a scale of 4 bytes, blockwise. */
+#define RA_FP8_WEIGHT_BLOCK (128 * 128)
 
 /* Bytes of one 8-bit copy of @n such elements with its scales, and those that a
  * cast of them moves which writes both copies. */

@@ -34,9 +34,6 @@
 
 #include "graph/op/op_lora.h"
 
-/* Weights that share a scale of 4 bytes, blockwise. */
-#define RA_FP8_WEIGHT_BLOCK (128 * 128)
-
 /* Bytes of a copy of @n elements with their scales, one a @block; 0: of all. */
 uint64_t ra_op_cast_copy_bytes(uint64_t n, uint64_t block);
 

@@ -352,6 +352,7 @@ realloc_s(const RaCostTable *table, uint32_t model, const RaCandidate *from,
   op.dim[0] = r->load.max_intra_bytes;
   op.dim[1] = r->load.max_inter_bytes;
   op.dim[2] = r->load.n_steps;
+  op.dim[3] = r->load.cast_elements;
   return op_s(table, op, from->kinds | to->kinds);
 }
 

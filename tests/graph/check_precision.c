@@ -145,6 +145,72 @@ START_TEST(test_written)
 }
 END_TEST
 
+/* Weights that the busiest GPU casts at a refit, and the node that does it.
+ * Linear layers of Llama-2-7B have 32 (4 x 4096^2 + 3 x 4096 x 11008) =
+ * 6,476,005,376 weights.  Of these each of 8 ranks has its eighth, and casts it
+ * though nothing travels; with half of the layers a sixteenth.  Engines and
+ * gathers have whole tensors, of their stages.  16-bit rollouts cast none, nor
+ * do adapters that move to a kept copy.  The fault: the head's and the
+ * embedding's 2 x 32,000 x 4096 weights too. */
+START_TEST(test_casts)
+{
+  static const struct {
+    const char *keys;
+    gboolean engine;
+    uint64_t n;
+  } cases[] = {
+      {"tp = 8\n", FALSE, 0},
+      {"tp = 8\ndtype = bf16\n", TRUE, 0},
+      {"tp = 8\ndtype = fp8\n", FALSE, 809500672},
+      {"tp = 8\ndtype = fp8\nrealloc = p2p\n", FALSE, 809500672},
+      {"tp = 4\npp = 2\nmicro-batches = 2\ndtype = fp8\n", FALSE, 809500672},
+      {"tp = 4\ndp = 2\ndtype = fp8\n", FALSE, 1619001344},
+      {"tp = 8\ndtype = fp8\nrealloc = all-gather\n", FALSE, 6476005376},
+      {"tp = 8\ndtype = fp8\n", TRUE, 6476005376},
+      {"tp = 4\npp = 2\nmicro-batches = 2\ndtype = fp8\n", TRUE, 3238002688}};
+
+  for (guint i = 0; i < G_N_ELEMENTS(cases); i++) {
+    g_autofree char *text =
+        g_strdup_printf("[plan]\nformat = 1\nworkload = w\ncluster = c\n"
+                        "[call gen]\nmesh = node0\n%s"
+                        "[call train]\nmesh = node0\ntp = 8\n",
+                        cases[i].keys);
+    PlanText *t = make(text);
+    g_autoptr(RaAugmented) a = NULL;
+    g_autoptr(RaTaskGraph) graph = NULL;
+    uint64_t n = 0, op_n = 0;
+
+    t->cluster->habits.engine = cases[i].engine;
+    a = ra_augment(t->plan, 2);
+    graph = ra_expand(a, RA_FIDELITY_CALL, 0, NULL);
+    for (uint32_t k = 0; k < a->n_nodes; k++)
+      n = MAX(n, a->nodes[k].cast_elements);
+    for (uint32_t w = 0; w < graph->n_works; w++)
+      if (graph->works[w].op.kind == RA_OP_REALLOC)
+        op_n = MAX(op_n, graph->works[w].op.dim[3]);
+    ck_assert_uint_eq(n, cases[i].n);
+    ck_assert_uint_eq(op_n, cases[i].n);
+    ck_assert_uint_ne(n, cases[i].n + 2 * 32000 * UINT64_C(4096) / 8);
+    plan_text_free(t);
+  }
+}
+END_TEST
+
+/* Weights travel in the model's 16 bits, and a layer packed for that has as
+ * many on either side: 4 x 4096^2 + 3 x 4096 x 11008 over 8 ranks, and 2 norms
+ * of 4096.  The fault: 8 bits at the receiver. */
+START_TEST(test_packed)
+{
+  const uint64_t n = (4 * 4096 + 3 * 11008) * UINT64_C(4096) / 8 + 2 * 4096;
+  PlanText *t = make(PLAN("dtype = fp8\n"));
+  g_autoptr(RaMemory) memory = ra_memory_new(t->plan);
+
+  ck_assert_uint_eq(memory->calls[TRAIN].stages[0].packed_bytes, 2 * n);
+  ck_assert_uint_eq(memory->calls[GEN].stages[0].packed_bytes, 2 * n);
+  plan_text_free(t);
+}
+END_TEST
+
 static Suite *
 precision_suite(void)
 {
@@ -154,6 +220,8 @@ precision_suite(void)
   tcase_add_test(tcase, test_memory);
   tcase_add_test(tcase, test_ops);
   tcase_add_test(tcase, test_written);
+  tcase_add_test(tcase, test_casts);
+  tcase_add_test(tcase, test_packed);
   suite_add_tcase(suite, tcase);
   return suite;
 }

@@ -121,7 +121,7 @@ is_work(RaOpKind kind, guint dim)
   case RA_OP_GEMM:
     return dim < 4;
   case RA_OP_REALLOC:
-    return dim < 3;
+    return dim < 4;
   case RA_OP_ALL_REDUCE:
   case RA_OP_REDUCE_SCATTER:
   case RA_OP_ALL_GATHER:

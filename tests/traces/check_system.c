@@ -389,6 +389,35 @@ START_TEST(test_weight_sync)
 }
 END_TEST
 
+/* 163,840 weights are cast in 491,560 bytes at 1e9 B/s, whatever software or
+ * collectives take: 10 ms on the wire thrice, or 20 ms of software behind it.
+ * The fault: a factor of collectives on the cast. */
+START_TEST(test_weight_cast)
+{
+  g_autoptr(Bench) bench = bench_new(profile_text_load(NULL, NULL));
+  const RaSystemConstants slow = {.compute_factor = 1, .comm_factor = 3};
+  const RaSystemConstants sync = {.compute_factor = 1,
+                                  .weight_sync_bytes_per_s = 5e7};
+  const double cast_s = 491560e-9;
+  RaWork work = {.shard = RA_NONE,
+                 .op = bench_op(RA_OP_REALLOC, 1000000, 0, 1, 163840)};
+  RaTaskGraph graph = {.works = &work, .n_works = 1};
+  RaLinkUse use;
+  RaCost cost;
+
+  ra_estimator_set_system(bench->estimator, &slow);
+  ra_estimator_work(bench->estimator, &graph, 0, &cost);
+  bench_check(cost.total_s, 30e-3 + cast_s);
+  bench_check_differs(30e-3 + 3 * cast_s, cost.total_s);
+  ra_estimator_set_system(bench->estimator, &sync);
+  ra_estimator_work(bench->estimator, &graph, 0, &cost);
+  bench_check(cost.total_s, 30e-3 + cast_s);
+  ra_estimator_link_use(bench->estimator, &work.op, &use);
+  bench_check(use.total_s, 10e-3 + cast_s);
+  bench_check(use.intra_s, 10e-3);
+}
+END_TEST
+
 /* A copy of 100 kB to the host, 40 kB of it the optimizer's state: those take
  * 40 ms at 1 MB/s, the other 60 kB what a copy of 60 kB takes.  The fault: the
  * state over the link as well. */
@@ -511,6 +540,7 @@ system_suite(void)
   tcase_add_test(tcase, test_prompts);
   tcase_add_test(tcase, test_one_shot);
   tcase_add_test(tcase, test_weight_sync);
+  tcase_add_test(tcase, test_weight_cast);
   tcase_add_test(tcase, test_optimizer_copy);
   tcase_add_test(tcase, test_line);
   tcase_add_test(tcase, test_factor);
