@@ -42,6 +42,8 @@ ra_call_shard(const RaPlan *plan, uint32_t call)
                    .by_block = p->dtype > 0,
                    .fp8_gemms = p->fp8_gemms != FALSE,
                    .fp8_scaling = (uint8_t)p->fp8_scaling,
+                   .bf16_first = p->bf16_first,
+                   .bf16_last = p->bf16_last,
                    .recompute = (uint8_t)p->recompute,
                    .attention = (uint8_t)p->attention,
                    .cross_entropy = (uint8_t)p->cross_entropy,

@@ -143,6 +143,20 @@ stage_n_params(const RaCallContext *x, uint32_t stage)
   return counts;
 }
 
+/* Elements of the gather of @n updated parameters of experts of stage @stage:
+ * bytes, if those in fp8 are stored so. */
+static uint64_t
+n_gathered_experts(const RaCallContext *x, uint32_t stage, uint64_t n)
+{
+  uint64_t n_fp8 = 0;
+
+  if (!x->plan->fp8_params)
+    return n;
+  for (uint32_t u = stage; u < x->n_pieces; u += x->plan->pp)
+    n_fp8 += ra_zero_n_fp8_experts(x, &x->pieces[u]);
+  return n_fp8 + (n - MIN(n_fp8, n)) * ra_dtype_bytes(x->dtype);
+}
+
 /* Without overlap a stage reduces all it has once its last backward is done. */
 static void
 add_stage_reduce(RaMiniBatch *b, uint32_t stage)
@@ -252,7 +266,7 @@ add_gathers(RaMiniBatch *b, uint32_t stage, const RaTaskId *steps,
     /* in the same queue: once it has ended both have */
     experts = add_experts_task(x, t, 1, RA_OP_ALL_GATHER,
                                x->plan->fp8_params ? RA_DTYPE_FP8 : x->dtype,
-                               n.experts);
+                               n_gathered_experts(x, stage, n.experts));
     last = experts != RA_NONE ? experts : first;
     first = first != RA_NONE ? first : experts;
     for (uint32_t d = q * x->set_size; d < (q + 1) * x->set_size; d++)

@@ -14,6 +14,14 @@ ra_zero_op(const RaCallContext *x, RaOpKind kind, RaDtype dtype,
                         x->set.ranks_per_node, x->set.groups_per_node}};
 }
 
+uint64_t
+ra_zero_n_fp8_experts(const RaCallContext *x, const RaPiece *piece)
+{
+  RaPiece fp8 = ra_piece_fp8_layers(&x->shard_record, piece);
+
+  return ra_piece_n_trained_experts(&x->shard_record, &fp8);
+}
+
 RaOp
 ra_zero_gather_op(const RaCallContext *x, const RaPiece *pieces, uint32_t stage,
                   uint64_t n_params)
@@ -26,7 +34,7 @@ ra_zero_gather_op(const RaCallContext *x, const RaPiece *pieces, uint32_t stage,
   for (uint32_t u = stage; u < x->n_pieces; u += x->plan->pp) {
     n_fp8 += ra_piece_n_fp8(&x->shard_record, &pieces[u]);
     if (ra_call_plan_spreads_experts(x->plan))
-      n_fp8 -= ra_piece_n_trained_experts(&x->shard_record, &pieces[u]);
+      n_fp8 -= ra_zero_n_fp8_experts(x, &pieces[u]);
   }
   op.dim[0] -= MIN(n_fp8, n_params) * saved;
   return op;

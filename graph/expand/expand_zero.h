@@ -57,6 +57,10 @@ void ra_zero_reduce(RaCallContext *context, const RaTaskSpec *spec,
 RaOp ra_zero_op(const RaCallContext *context, RaOpKind kind, RaDtype dtype,
                 uint64_t n_params);
 
+/* Trained parameters of experts of @piece's layers in fp8, on a GPU. */
+uint64_t ra_zero_n_fp8_experts(const RaCallContext *context,
+                               const RaPiece *piece);
+
 /* Gather of the @n_params updated parameters of stage @stage that all data
  * ranks have, with zero 1 and 2; those stored in fp8 are gathered so.
  * @pieces: of the call. */

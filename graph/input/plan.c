@@ -50,6 +50,7 @@ typedef struct {
   int gemm_dtype;      /* -1: not given */
   int fp8_scaling;
   gboolean fp8_params;
+  uint32_t bf16_first, bf16_last;
   int launch;
   const char *rank_order;
   const char *const *stage_layers;
@@ -190,6 +191,13 @@ static const RaKeySpec call_keys[] = {
   {"fp8-params", RA_KEY_BOOL, G_STRUCT_OFFSET(CallKeys, fp8_params),
    .fallback = "false",
    .doc = "gemm-dtype fp8: weights are stored and gathered in fp8 alone"},
+  {"bf16-first-layers", RA_KEY_UINT32, G_STRUCT_OFFSET(CallKeys, bf16_first),
+   .fallback = "0", .min = 0, .max = RA_MODEL_MAX_LAYERS,
+   .doc = "gemm-dtype fp8: layers at the start that compute in the model's "
+          "type"},
+  {"bf16-last-layers", RA_KEY_UINT32, G_STRUCT_OFFSET(CallKeys, bf16_last),
+   .fallback = "0", .min = 0, .max = RA_MODEL_MAX_LAYERS,
+   .doc = "gemm-dtype fp8: the same, at the end"},
   {"launch", RA_KEY_ENUM, G_STRUCT_OFFSET(CallKeys, launch),
    .fallback = "eager", .names = launch_words,
    .doc = "kernel launch: eager, or as one captured graph"},
@@ -448,6 +456,8 @@ set_strategy(RaCallPlan *to, const CallKeys *keys, int dtype)
   to->fp8_gemms = keys->gemm_dtype >= 0;
   to->fp8_scaling = to->fp8_gemms ? keys->fp8_scaling : RA_FP8_BLOCKWISE;
   to->fp8_params = to->fp8_gemms && keys->fp8_params;
+  to->bf16_first = to->fp8_gemms ? keys->bf16_first : 0;
+  to->bf16_last = to->fp8_gemms ? keys->bf16_last : 0;
   to->launch = keys->launch;
   to->residency = keys->residency;
   to->optimizer_residency = RA_RESIDENCY_KEEP + keys->optimizer_residency;

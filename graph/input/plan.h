@@ -47,6 +47,8 @@
  *     fp8-scaling = blockwise    blockwise | tensorwise | delayed: see
  *                                RaFp8Scaling
  *     fp8-params = false         weights are stored in fp8 alone
+ *     bf16-first-layers = 0      layers at the start, and at the end, whose
+ *     bf16-last-layers = 0       linear layers do not compute in fp8
  *     dtype = fp8                generate: of the weights there, quantised as
  *                                they arrive; default: the model's
  *     kv-dtype = bf16            generate: of the KV cache; default:
@@ -198,6 +200,9 @@ typedef enum { RA_MASTER_FP32, RA_MASTER_REMAINDERS } RaMasterWeights;
  * its 16 bits while a call runs, and write them once an optimizer step.  With
  * fp8-params these copies are all there is: no more bytes than 16 bits have,
  * nothing is cast, and ZeRO gathers 8 bits.
+ *
+ * Layers of bf16-first-layers and bf16-last-layers have none of this
+ * (is_first_last_bf16_layer() in megatron/core/fp8_utils.py).
  */
 typedef enum {
   RA_FP8_BLOCKWISE,
@@ -290,6 +295,8 @@ typedef struct {
   gboolean fp8_gemms;           /* of linear layers; train and inference */
   int fp8_scaling;              /* RaFp8Scaling of these */
   gboolean fp8_params;          /* weights of these are stored in fp8 */
+  uint32_t bf16_first;          /* layers at the start without fp8 */
+  uint32_t bf16_last;           /* and at the end */
   int launch;                   /* RaLaunch */
   int residency;                /* RaResidency of the parameters */
   int optimizer_residency;      /* RaResidency but RELEASE; train only */
@@ -349,7 +356,8 @@ static inline gboolean
 ra_call_plan_same_fp8(const RaCallPlan *a, const RaCallPlan *b)
 {
   return a->fp8_gemms == b->fp8_gemms && a->fp8_scaling == b->fp8_scaling &&
-         a->fp8_params == b->fp8_params;
+         a->fp8_params == b->fp8_params && a->bf16_first == b->bf16_first &&
+         a->bf16_last == b->bf16_last;
 }
 
 /* (array length=out_n) (nullable): the keys that `[noun]` of a plan may have,

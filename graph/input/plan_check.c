@@ -428,11 +428,31 @@ without_fp8(const RaCallPlan *plan, const RaCluster *cluster)
   return NULL;
 }
 
+/* Some layer computes in fp8. */
+static gboolean
+check_ends(const Subject *subject, const RaModel *model, GError **error)
+{
+  static const char *const keys[] = {"bf16-first-layers", "bf16-last-layers",
+                                     NULL};
+  const RaCallPlan *call = subject->plan;
+  uint32_t n = call->bf16_first + call->bf16_last;
+
+  return n < model->n_layers ||
+         ra_key_file_fail(subject->file, call->group, blame(subject, keys),
+                          error,
+                          "'bf16-first-layers' and 'bf16-last-layers' of '%s' "
+                          "are %u of %u layers, expected fewer: none computes "
+                          "in fp8",
+                          subject->call->name, n, model->n_layers);
+}
+
 /* Linear layers compute in fp8 beside 16-bit weights, on units that do. */
 static gboolean
 check_fp8(const Subject *subject, const RaPlan *plan, GError **error)
 {
-  static const char *const keys[] = {"fp8-scaling", "fp8-params", NULL};
+  static const char *const keys[] = {"fp8-scaling", "fp8-params",
+                                     "bf16-first-layers", "bf16-last-layers",
+                                     NULL};
   const RaCallPlan *call = subject->plan;
   const RaWorkloadModel *m = &plan->workload->models[subject->call->model];
   const char *key = blame(subject, keys);
@@ -455,11 +475,12 @@ check_fp8(const Subject *subject, const RaPlan *plan, GError **error)
                             "expected at most 2: 8-bit copies of weights last "
                             "a step",
                             subject->call->name);
-  return !gpu || ra_key_file_fail(
-                     subject->file, call->group, "gemm-dtype", error,
-                     "'gemm-dtype' of '%s' is fp8, expected a GPU with fp8 "
-                     "units: '%s' has none",
-                     subject->call->name, gpu);
+  if (gpu)
+    return ra_key_file_fail(subject->file, call->group, "gemm-dtype", error,
+                            "'gemm-dtype' of '%s' is fp8, expected a GPU with "
+                            "fp8 units: '%s' has none",
+                            subject->call->name, gpu);
+  return check_ends(subject, m->model, error);
 }
 
 gboolean

@@ -133,7 +133,8 @@ append_residency(GString *out, const RaCallPlan *call)
 }
 
 void
-ra_plan_append_fp8(GString *out, int scaling, gboolean params)
+ra_plan_append_fp8(GString *out, int scaling, gboolean params, uint32_t first,
+                   uint32_t last)
 {
   g_string_append(out, "gemm-dtype = fp8\n");
   if (scaling != RA_FP8_BLOCKWISE)
@@ -141,6 +142,10 @@ ra_plan_append_fp8(GString *out, int scaling, gboolean params)
                            ra_fp8_scaling_words[scaling]);
   if (params)
     g_string_append(out, "fp8-params = true\n");
+  if (first > 0)
+    g_string_append_printf(out, "bf16-first-layers = %" PRIu32 "\n", first);
+  if (last > 0)
+    g_string_append_printf(out, "bf16-last-layers = %" PRIu32 "\n", last);
 }
 
 static void
@@ -190,7 +195,8 @@ append_call(GString *out, const RaPlan *plan, uint32_t index)
     g_string_append_printf(out, "kv-dtype = %s\n",
                            dtype_words[to->kv_dtype - 1]);
   if (to->fp8_gemms)
-    ra_plan_append_fp8(out, to->fp8_scaling, to->fp8_params);
+    ra_plan_append_fp8(out, to->fp8_scaling, to->fp8_params, to->bf16_first,
+                       to->bf16_last);
   if (to->launch == RA_LAUNCH_GRAPH)
     g_string_append(out, "launch = graph\n");
   append_rank_order(out, to);

@@ -52,8 +52,10 @@ char *ra_plan_write(const RaPlan *plan, const RaPlanWords *words,
 gboolean ra_plan_equal(const RaPlan *a, const RaPlan *b);
 
 /* Appends the keys of linear layers that compute in fp8, without those that
- * have their default: gemm-dtype, fp8-scaling (RaFp8Scaling), fp8-params. */
-void ra_plan_append_fp8(GString *out, int scaling, gboolean params);
+ * have their default: gemm-dtype, fp8-scaling (RaFp8Scaling), fp8-params,
+ * bf16-first-layers, bf16-last-layers. */
+void ra_plan_append_fp8(GString *out, int scaling, gboolean params,
+                        uint32_t first, uint32_t last);
 
 /* (transfer full): "tp8 pp4 dp2" without degrees of 1; "-" if all are 1; ends
  * in " zero3" if the weights are sharded. */

@@ -138,8 +138,7 @@ static gboolean
 are_alike(const RaCallMemory *c, uint32_t pp, uint32_t a, uint32_t b)
 {
   for (uint32_t u = 0; u + MAX(a, b) < c->n_pieces; u += pp)
-    if (!ra_piece_is_alike(c->shard.model, &c->pieces[u + a],
-                           &c->pieces[u + b]))
+    if (!ra_piece_is_alike(&c->shard, &c->pieces[u + a], &c->pieces[u + b]))
       return FALSE;
   return TRUE;
 }

@@ -425,23 +425,26 @@ largest_op_bytes(const RaShard *shard, const RaPiece *piece, RaPhase phase,
   return largest;
 }
 
-/* The layer of @piece that keeps most, of all kinds and of a vision tower. */
+/* The layer of @piece that keeps most: of all kinds, in fp8 and in 16 bits, and
+ * of a vision tower. */
 static uint64_t
 layer_bytes(const RaShard *shard, const RaPiece *piece, const RaBatch *batch)
 {
   RaPiece first = {.has_embedding = piece->has_embedding};
   uint64_t most = kept_with_tower(shard, &first, batch, 1) -
                   kept_with_tower(shard, &first, batch, 0);
-  gboolean seen[RA_MODEL_MAX_KINDS] = {FALSE};
-  uint32_t left = ra_model_n_kinds(shard->model);
+  gboolean seen[2][RA_MODEL_MAX_KINDS] = {{FALSE}};
+  gboolean differ = shard->bf16_first > 0 || shard->bf16_last > 0;
+  uint32_t left = ra_model_n_kinds(shard->model) * (differ ? 2 : 1);
 
   for (uint32_t i = 0; i < piece->n_layers && left > 0; i++) {
     RaPiece one = {.first_layer = piece->first_layer + i, .n_layers = 1};
     uint32_t kind = ra_model_layer_kind(shard->model, one.first_layer);
+    uint32_t fp8 = ra_piece_fp8_layers(shard, &one).n_layers;
 
-    if (seen[kind])
+    if (seen[fp8][kind])
       continue;
-    seen[kind] = TRUE;
+    seen[fp8][kind] = TRUE;
     left--;
     most = MAX(most, kept_bytes(shard, &one, batch));
   }

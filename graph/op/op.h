@@ -212,6 +212,8 @@ typedef struct {
   uint8_t by_block;       /* 0 or 1: fp8 products have %RA_OP_BLOCK */
   uint8_t fp8_gemms;      /* 0 or 1: linear layers of @dtype compute in fp8 */
   uint8_t fp8_scaling;    /* RaFp8Scaling of graph/input/plan.h, of these */
+  uint32_t bf16_first;    /* layers of the model's start, and end, in which */
+  uint32_t bf16_last;     /* they do not */
   uint8_t recompute;      /* RaRecompute of graph/input/plan.h */
   uint8_t attention;      /* RaAttention of graph/input/plan.h */
   uint8_t cross_entropy;  /* RaCrossEntropy of graph/input/plan.h */
@@ -244,9 +246,13 @@ typedef struct {
 } RaPiece;
 
 /* TRUE if the op lists of a forward pass or a decode step over @a and over @b
- * are the same: as many layers of each kind, the same ends. */
-gboolean ra_piece_is_alike(const RaModel *model, const RaPiece *a,
+ * are the same: as many layers of each kind, as many in fp8, the same ends. */
+gboolean ra_piece_is_alike(const RaShard *shard, const RaPiece *a,
                            const RaPiece *b);
+
+/* The layers of @piece whose linear layers compute in fp8, without ends; none
+ * if @shard has no fp8 GEMMs. */
+RaPiece ra_piece_fp8_layers(const RaShard *shard, const RaPiece *piece);
 
 /* Batch of ragged sequences as an op sees it.  All values are sums over the
  * sequences of a whole replica; the op list divides them by context
@@ -277,7 +283,7 @@ uint64_t ra_op_kv_tokens(const RaBatch *batch, uint32_t window);
  * window it is that of a shorter cache): engines have other kernels for it. */
 gboolean ra_op_is_wide(const RaOp *op);
 
-#define RA_OP_LIST_MAX 512
+#define RA_OP_LIST_MAX 1024
 
 /**
  * ra_op_list:

@@ -111,14 +111,37 @@ ends_n_params(const RaShard *shard, const RaPiece *piece)
   return n;
 }
 
-gboolean
-ra_piece_is_alike(const RaModel *model, const RaPiece *a, const RaPiece *b)
+RaPiece
+ra_piece_fp8_layers(const RaShard *shard, const RaPiece *piece)
+{
+  uint32_t all = shard->model->n_layers, first, end;
+
+  first = MAX(piece->first_layer, shard->bf16_first);
+  end = MIN(piece->first_layer + piece->n_layers,
+            all - MIN(shard->bf16_last, all));
+  if (!shard->fp8_gemms || first >= end)
+    return (RaPiece){.first_layer = piece->first_layer};
+  return (RaPiece){.first_layer = first, .n_layers = end - first};
+}
+
+static gboolean
+same_kinds(const RaModel *model, const RaPiece *a, const RaPiece *b)
 {
   uint32_t n_a[RA_MODEL_MAX_KINDS], n_b[RA_MODEL_MAX_KINDS];
 
   ra_model_count_kinds(model, a->first_layer, a->n_layers, n_a);
   ra_model_count_kinds(model, b->first_layer, b->n_layers, n_b);
-  return memcmp(n_a, n_b, sizeof n_a) == 0 &&
+  return memcmp(n_a, n_b, sizeof n_a) == 0;
+}
+
+gboolean
+ra_piece_is_alike(const RaShard *shard, const RaPiece *a, const RaPiece *b)
+{
+  RaPiece in_a = ra_piece_fp8_layers(shard, a);
+  RaPiece in_b = ra_piece_fp8_layers(shard, b);
+
+  return same_kinds(shard->model, a, b) &&
+         same_kinds(shard->model, &in_a, &in_b) &&
          a->has_embedding == b->has_embedding && a->has_head == b->has_head &&
          (a->first_layer == 0) == (b->first_layer == 0);
 }

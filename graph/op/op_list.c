@@ -573,6 +573,33 @@ add_layers(RaOpBuilder *b, uint32_t n_layers, uint32_t kind)
   b->count = 1;
 }
 
+/* All layers of @piece, kind by kind; of a kind, those that stay in 16 bits
+ * beside others in fp8 are the last. */
+static void
+add_kinds(RaOpBuilder *b, const RaPiece *piece)
+{
+  const RaShard *shard = b->shard;
+  RaPiece fp8 = ra_piece_fp8_layers(shard, piece);
+  gboolean differ = shard->fp8_gemms && fp8.n_layers < piece->n_layers;
+  uint32_t n_of[RA_MODEL_MAX_KINDS], n_fp8[RA_MODEL_MAX_KINDS] = {0};
+  RaShard plain;
+
+  ra_model_count_kinds(b->model, piece->first_layer, piece->n_layers, n_of);
+  if (differ) {
+    ra_model_count_kinds(b->model, fp8.first_layer, fp8.n_layers, n_fp8);
+    plain = *shard;
+    plain.fp8_gemms = 0;
+  }
+  for (uint32_t k = 0; k < ra_model_n_kinds(b->model); k++) {
+    add_layers(b, differ ? n_fp8[k] : n_of[k], k);
+    if (!differ)
+      continue;
+    b->shard = &plain;
+    add_layers(b, n_of[k] - n_fp8[k], k);
+    b->shard = shard;
+  }
+}
+
 static void
 add_embedding(RaOpBuilder *b)
 {
@@ -701,22 +728,19 @@ make_list(const RaShard *shard, const RaPiece *piece, RaPhase phase,
       .count = 1,
       .keeps = shard->loss && shard->recompute != RA_RECOMPUTE_FULL,
       .ops = out_ops};
-  uint32_t n_of[RA_MODEL_MAX_KINDS];
 
   g_return_val_if_fail(phase < RA_N_PHASES, 0);
   b.tokens = ceil_div(batch->q_tokens, b.cp);
   b.sp_tokens =
       shard->sequence_parallel ? ceil_div(b.tokens, shard->tp) : b.tokens;
   b.vocab = ceil_div(m->vocab, shard->tp);
-  ra_model_count_kinds(m, piece->first_layer, piece->n_layers, n_of);
   if (phase == RA_PHASE_BACKWARD && piece->has_head)
     add_head(&b);
   if (phase != RA_PHASE_BACKWARD && piece->has_embedding)
     add_embedding(&b);
   if (shard->scatter_sends)
     add_arrival(&b, piece);
-  for (uint32_t k = 0; k < ra_model_n_kinds(m); k++)
-    add_layers(&b, n_of[k], k);
+  add_kinds(&b, piece);
   if (phase != RA_PHASE_BACKWARD && piece->has_head)
     add_head(&b);
   if (phase == RA_PHASE_BACKWARD && piece->has_embedding)

@@ -53,9 +53,8 @@ op_s(const RaBoundSubject *s, const RaOp *op)
 gboolean
 ra_bound_is_like_before(const RaBoundSubject *s, uint32_t piece)
 {
-  return piece > 0 &&
-         ra_piece_is_alike(s->c->shard.model, &s->c->pieces[piece],
-                           &s->c->pieces[piece - 1]);
+  return piece > 0 && ra_piece_is_alike(&s->c->shard, &s->c->pieces[piece],
+                                        &s->c->pieces[piece - 1]);
 }
 
 /* --- pipelines --- */

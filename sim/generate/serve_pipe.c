@@ -330,7 +330,7 @@ replica_like(gconstpointer context, uint32_t stage)
   uint32_t s = 0;
 
   while (s < stage &&
-         (!ra_piece_is_alike(r->shard->model, &pieces[s], &pieces[stage]) ||
+         (!ra_piece_is_alike(r->shard, &pieces[s], &pieces[stage]) ||
           (r->kinds && r->kinds[s] != r->kinds[stage])))
     s++;
   return s;

@@ -73,6 +73,8 @@ set_call(RaRecipe *recipe, RaRecipeKind kind, const RaPlan *plan, uint32_t c)
       .fp8_gemms = how->fp8_gemms,
       .fp8_params = how->fp8_params,
       .fp8_scaling = how->fp8_scaling,
+      .bf16_first = how->bf16_first,
+      .bf16_last = how->bf16_last,
       .remainders = how->master_weights == RA_MASTER_REMAINDERS,
       .overlap = how->overlap_grad_reduce,
       .graph = how->launch == RA_LAUNCH_GRAPH,

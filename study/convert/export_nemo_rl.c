@@ -85,6 +85,13 @@ put_megatron(RaExport *x, const char *p, const RaRecipeCall *call)
     ra_export_put(x, "+", ra_recipe_at(p, "fp8_cfg.fp8_param"), "%s",
                   word(call->fp8_params));
   }
+  if (call->bf16_first > 0 || call->bf16_last > 0) {
+    ra_export_put(x, "+", ra_recipe_at(p, "first_last_layers_bf16"), "true");
+    ra_export_put(x, "+", ra_recipe_at(p, "num_layers_at_start_in_bf16"), "%u",
+                  call->bf16_first);
+    ra_export_put(x, "+", ra_recipe_at(p, "num_layers_at_end_in_bf16"), "%u",
+                  call->bf16_last);
+  }
   ra_export_put(x, p, "distributed_data_parallel_config.grad_reduce_in_fp32",
                 "%s", word(call->fp32_grads));
   ra_export_put(x, p, "distributed_data_parallel_config.overlap_grad_reduce",

@@ -62,6 +62,12 @@ put_train(RaExport *x, const RaRecipe *recipe)
     ra_export_put(x, "", "fp8-recipe", "%s",
                   ra_fp8_scaling_words[train->fp8_scaling]);
   }
+  if (train->bf16_first > 0 || train->bf16_last > 0) {
+    ra_export_put_switch(x, "first-last-layers-bf16");
+    ra_export_put(x, "", "num-layers-at-start-in-bf16", "%u",
+                  train->bf16_first);
+    ra_export_put(x, "", "num-layers-at-end-in-bf16", "%u", train->bf16_last);
+  }
   if (train->fp8_params)
     ra_export_put_switch(x, "fp8-param-gather");
   if (train->remainders)

@@ -153,6 +153,14 @@ put_overrides(const Writer *w, const RaCallPlan *how, const char *prefix)
                 ra_fp8_scaling_words[how->fp8_scaling]);
   if (how->fp8_params)
     ra_export_put(w->export, prefix, TRANSFORMER "fp8_param", "True");
+  if (how->bf16_first == 0 && how->bf16_last == 0)
+    return;
+  ra_export_put(w->export, prefix, TRANSFORMER "first_last_layers_bf16",
+                "True");
+  ra_export_put(w->export, prefix, TRANSFORMER "num_layers_at_start_in_bf16",
+                "%u", how->bf16_first);
+  ra_export_put(w->export, prefix, TRANSFORMER "num_layers_at_end_in_bf16",
+                "%u", how->bf16_last);
 }
 
 static void

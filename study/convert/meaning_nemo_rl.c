@@ -279,7 +279,7 @@ const RaMeaning ra_meanings_nemo_rl[] = {
     RA_MEANS_NOTHING(MEGATRON "cp_normalize"),
     RA_MEANS_NOTHING(MEGATRON "do_not_average_loss"),
     RA_MEANS_CODE(MEGATRON "first_last_layers_bf16"),
-    RA_MEANS_NOTHING(MEGATRON "num_layers_at_*_in_bf16"),
+    RA_MEANS_CODE(MEGATRON "num_layers_at_*_in_bf16"),
     RA_MEANS_NOTHING(MEGATRON "distributed_data_parallel_config.*"),
     RA_MEANS_NOTHING(MEGATRON "fp8_cfg.*"),
     RA_MEANS_NOTHING(GENERATION "port_range_*"),

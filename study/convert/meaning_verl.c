@@ -142,6 +142,7 @@ const RaMeaning ra_meanings_verl[] = {
     RA_MEANS_CODE("*.override_transformer_config.fp8_recipe"),
     RA_MEANS_CODE("*.override_transformer_config.fp8_param"),
     RA_MEANS_CODE("*.override_transformer_config.first_last_layers_bf16"),
+    RA_MEANS_CODE("*.override_transformer_config.num_layers_at_*_in_bf16"),
     RA_MEANS_NOTHING("*.override_optimizer_config.fp8_recipe"),
     RA_MEANS_LOST(TIME, "*.fp8", "off", "bf16"),
     RA_MEANS_LOST(TIME, "*.fp8_recipe", "off", "bf16"),

@@ -93,6 +93,7 @@ typedef struct {
   gboolean fp32_grads;
   gboolean fp8_gemms, fp8_params; /* linear layers, and their weights, in fp8 */
   int fp8_scaling;                /* RaFp8Scaling of the plan */
+  uint32_t bf16_first, bf16_last; /* layers at the ends that stay in bf16 */
   gboolean
       prefetches;   /* zero 3: a forward gathers ahead, whatever the queues */
   gboolean in_turn; /* zero 3: a forward's gathers overlap with nothing; set

@@ -52,6 +52,7 @@ static const RaMeaning meanings[] = {
     RA_MEANS_CODE("*.megatron.fp8_config.recipe"),
     RA_MEANS_CODE("*.megatron.fp8_config.param"),
     RA_MEANS_CODE("*.megatron.fp8_config.first_last_layers_bf16"),
+    RA_MEANS_CODE("*.megatron.fp8_config.num_layers_at_*_in_bf16"),
     RA_MEANS_CODE("*.use_lora"),
     RA_MEANS_CODE("*.lora_rank"),
     RA_MEANS_CODE("*.target_modules*"),
@@ -329,13 +330,15 @@ read_fp8(RaSettings *s, const char *name, RaRecipeCall *call, GError **error)
   const char *section = ra_recipe_at(name, ".megatron.fp8_config.");
 
   return !ra_settings_has(s, section) ||
-         ra_recipe_fp8(
-             s,
-             &(RaRecipeFp8){ra_recipe_at(section, "mode"), "e4m3",
-                            ra_recipe_at(section, "recipe"), NULL,
-                            ra_recipe_at(section, "param"),
-                            ra_recipe_at(section, "first_last_layers_bf16")},
-             call, error);
+         ra_recipe_fp8(s,
+                       &(RaRecipeFp8){
+                           ra_recipe_at(section, "mode"), "e4m3",
+                           ra_recipe_at(section, "recipe"), NULL,
+                           ra_recipe_at(section, "param"),
+                           ra_recipe_at(section, "first_last_layers_bf16"),
+                           ra_recipe_at(section, "num_layers_at_start_in_bf16"),
+                           ra_recipe_at(section, "num_layers_at_end_in_bf16")},
+                       call, error);
 }
 
 /* FSDP2 and Archon shard weights over all data-parallel ranks; Megatron has a

@@ -112,6 +112,7 @@ typedef struct {
   const char *recipe_standard; /* of a missing key; NULL: delayed */
   const char *params;          /* weights are stored in fp8 */
   const char *ends;            /* the first and last layers stay in bf16 */
+  const char *first, *last;    /* as many of them; default: 1 */
 } RaRecipeFp8;
 
 /* Reads @keys into @call. */

@@ -444,7 +444,8 @@ put_call(RaRecipe *recipe, RaRecipeKind kind, const char *name,
   if (kind != RA_RECIPE_GENERATE) {
     put_padding(call, out);
     if (call->fp8_gemms)
-      ra_plan_append_fp8(out, call->fp8_scaling, call->fp8_params);
+      ra_plan_append_fp8(out, call->fp8_scaling, call->fp8_params,
+                         call->bf16_first, call->bf16_last);
   }
   if (call->n_mini_batches > 0 &&
       call->n_mini_batches != recipe->n_mini_batches)

@@ -201,7 +201,9 @@ read_fp8(RaSettings *s, const char *p, RaRecipeCall *call, GError **error)
              &(RaRecipeFp8){ra_recipe_at(p, "fp8_cfg.fp8"), "e4m3",
                             ra_recipe_at(p, "fp8_cfg.fp8_recipe"), "blockwise",
                             ra_recipe_at(p, "fp8_cfg.fp8_param"),
-                            ra_recipe_at(p, "first_last_layers_bf16")},
+                            ra_recipe_at(p, "first_last_layers_bf16"),
+                            ra_recipe_at(p, "num_layers_at_start_in_bf16"),
+                            ra_recipe_at(p, "num_layers_at_end_in_bf16")},
              call, error);
 }
 

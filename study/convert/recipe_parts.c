@@ -243,8 +243,12 @@ ra_recipe_fp8(RaSettings *s, const RaRecipeFp8 *keys, RaRecipeCall *call,
                             "delayed, tensorwise, blockwise or mxfp8");
   if (recipe && g_str_equal(recipe, "mxfp8"))
     ra_settings_about(s, keys->recipe, "blockwise");
-  if (ra_recipe_is_on(s, keys->ends))
-    ra_settings_about(s, keys->ends, "every layer computes in fp8");
+  if (ra_recipe_is_on(s, keys->ends) &&
+      (!ra_settings_uint32(s, keys->first, 1, 0, RA_RECIPE_COUNT_MAX,
+                           &call->bf16_first, error) ||
+       !ra_settings_uint32(s, keys->last, 1, 0, RA_RECIPE_COUNT_MAX,
+                           &call->bf16_last, error)))
+    return FALSE;
   call->fp8_gemms = TRUE;
   call->fp8_scaling = fp8_recipes[i].scaling;
   return TRUE;

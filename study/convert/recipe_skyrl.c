@@ -186,6 +186,7 @@ static const RaMeaning meanings[] = {
     RA_MEANS_CODE("*.transformer_config_kwargs.fp8_recipe"),
     RA_MEANS_CODE("*.transformer_config_kwargs.fp8_param"),
     RA_MEANS_CODE("*.transformer_config_kwargs.first_last_layers_bf16"),
+    RA_MEANS_CODE("*.transformer_config_kwargs.num_layers_at_*_in_bf16"),
     RA_MEANS_NOTHING("*.transformer_config_kwargs.*"),
     RA_MEANS_NOTHING("*model_config_kwargs*"),
     RA_MEANS_NOTHING("*.ddp_config.*"),
@@ -333,7 +334,9 @@ read_megatron(RaSettings *s, const char *prefix, RaRecipeCall *call,
           &(RaRecipeFp8){ra_recipe_at(kwargs, "fp8"), NULL,
                          ra_recipe_at(kwargs, "fp8_recipe"), NULL,
                          ra_recipe_at(kwargs, "fp8_param"),
-                         ra_recipe_at(kwargs, "first_last_layers_bf16")},
+                         ra_recipe_at(kwargs, "first_last_layers_bf16"),
+                         ra_recipe_at(kwargs, "num_layers_at_start_in_bf16"),
+                         ra_recipe_at(kwargs, "num_layers_at_end_in_bf16")},
           call, error))
     return FALSE;
   call->sequence_parallel = call->tp > 1;

@@ -140,7 +140,7 @@ static const RaMeaning meanings[] = {
     RA_MEANS_CODE("fp8-recipe"),
     RA_MEANS_CODE("fp8-param-gather"),
     RA_MEANS_CODE("first-last-layers-bf16"),
-    RA_MEANS_NOTHING("num-layers-at-*-in-bf16"),
+    RA_MEANS_CODE("num-layers-at-*-in-bf16"),
     RA_MEANS_NOTHING("fp8-*"),
     RA_MEANS_LOST(TIME, "fp16", "off", "bf16"),
     RA_MEANS_LOST(TIME, "qkv-format", "thd|off", "no padding"),
@@ -498,7 +498,9 @@ read_train(RaRecipe *recipe, RaSettings *s, gboolean is_apart, GError **error)
                        &(RaRecipeFp8){.format = "fp8-format",
                                       .recipe = "fp8-recipe",
                                       .params = "fp8-param-gather",
-                                      .ends = "first-last-layers-bf16"},
+                                      .ends = "first-last-layers-bf16",
+                                      .first = "num-layers-at-start-in-bf16",
+                                      .last = "num-layers-at-end-in-bf16"},
                        train, error) &&
          read_recompute(train, s, error) && read_chunks(train, s, error) &&
          read_offload(recipe, s, is_apart, error) &&

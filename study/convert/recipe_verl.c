@@ -228,11 +228,13 @@ read_megatron(RaSettings *s, const Engine *engine, const Engine *base,
              call, error) &&
          ra_recipe_fp8(
              s,
-             &(RaRecipeFp8){.format = at(like, TRANSFORMER "fp8"),
-                            .recipe = at(like, TRANSFORMER "fp8_recipe"),
-                            .params = at(like, TRANSFORMER "fp8_param"),
-                            .ends =
-                                at(like, TRANSFORMER "first_last_layers_bf16")},
+             &(RaRecipeFp8){
+                 .format = at(like, TRANSFORMER "fp8"),
+                 .recipe = at(like, TRANSFORMER "fp8_recipe"),
+                 .params = at(like, TRANSFORMER "fp8_param"),
+                 .ends = at(like, TRANSFORMER "first_last_layers_bf16"),
+                 .first = at(like, TRANSFORMER "num_layers_at_start_in_bf16"),
+                 .last = at(like, TRANSFORMER "num_layers_at_end_in_bf16")},
              call, error);
 #undef OPTIMIZER
 #undef TRANSFORMER

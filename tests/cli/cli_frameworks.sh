@@ -72,11 +72,11 @@ changed slime-grpo-qwen3-8b.sh \
 is 8 actor_generate dp x
 is 1 actor_generate tp x
 is 4096 actor_generate prefill-tokens x
-# Ends of the model that stay in bf16 are told, where the rest is in fp8.
+# Ends of the model stay in bf16, a layer each where no number is given.
 changed slime-grpo-qwen3-8b.sh \
-  's/--sglang-mem/--fp8-format e4m3 --first-last-layers-bf16 --sglang-mem/'
-grep -q '^approximated.*first-last-layers-bf16.*every layer' out
-result $? "slime: first and last layers in fp8 as well, which is told"
+  's/--sglang-mem/--fp8-format e4m3 --first-last-layers-bf16 --num-layers-at-end-in-bf16 4 --sglang-mem/'
+is 1 actor_train bf16-first-layers x
+is 4 actor_train bf16-last-layers x
 # One step an iteration: its log-probabilities are those of the loss.
 changed slime-grpo-qwen3-8b.sh 's/--global-batch-size 128/--global-batch-size 256/'
 [ -n "$(value ref_inference dp x.plan)" ] &&
@@ -241,8 +241,8 @@ is true actor_train fp8-params x
 changed areal-grpo-qwen2.5-7b.yaml 's/"fsdp:d8p1t1"/"megatron:d2p2t2"/
   /^actor:/a\  megatron:\n    fp8_config:\n      recipe: tensorwise\n      first_last_layers_bf16: true'
 is tensorwise actor_train fp8-scaling x
-grep -q '^approximated.*first_last_layers_bf16.*every layer' out
-result $? "AReaL: first and last layers in fp8 as well, which is told"
+is 1 actor_train bf16-first-layers x
+is 1 actor_train bf16-last-layers x
 comes_in areal areal-rw-qwen2.5-7b.yaml
 is 2 actor_train pp areal-rw-qwen2.5-7b
 says 'head = value' areal-rw-qwen2.5-7b

@@ -46,13 +46,15 @@ for target in verl nemo-rl slime; do
 done
 
 # Linear layers in fp8, where a framework has a key for them.
-sed '/^\[call actor_\(train\|inference\)\]/a gemm-dtype = fp8\nfp8-scaling = tensorwise\nfp8-params = true' \
+sed '/^\[call actor_\(train\|inference\)\]/a gemm-dtype = fp8\nfp8-scaling = tensorwise\nfp8-params = true\nbf16-first-layers = 2\nbf16-last-layers = 1' \
   "$plans/grpo-qwen2.5-7b-32.plan" |
   sed 's/^cluster = a100/cluster = h100/' >gemms.plan
 for target in verl nemo-rl slime; do
   twice gemms.plan $target
   [ "$(grep -c '^fp8-scaling = tensorwise' first.txt)" -ge 2 ] &&
-    grep -q '^fp8-params = true' first.txt && cmp -s first.txt second.txt
+    grep -q '^fp8-params = true' first.txt &&
+    grep -q '^bf16-first-layers = 2' first.txt &&
+    grep -q '^bf16-last-layers = 1' first.txt && cmp -s first.txt second.txt
   result $? "$target: linear layers in fp8 stay"
 done
 

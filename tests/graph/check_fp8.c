@@ -51,6 +51,8 @@ text_new(const char *config, const char *actor, const char *train)
   return plan_text_new(workload, cluster, plan, 1);
 }
 
+static uint64_t kept(const PlanText *t);
+
 /* Sums over an op list. */
 typedef struct {
   double cast_bytes, fp8_flop, other_flop;
@@ -125,6 +127,52 @@ START_TEST(test_ops)
     }
     plan_text_free(t);
   }
+}
+END_TEST
+
+/* With 2 layers of the start and 3 of the end in bf16, 11 of 16 layers cast,
+ * compute in fp8 and have 8-bit copies, and 5 keep 2 bytes of an input.  Full
+ * recomputation counts a layer of bf16, if there is one: it keeps 640 bytes a
+ * token for 330 and 128 (test_activations).  The fault: ends of every piece, of
+ * which the model's second half, layers 8 to 15, would lose 5 and not 3. */
+START_TEST(test_ends)
+{
+#define ENDS FP8 "bf16-first-layers = 2\nbf16-last-layers = 3\n"
+  PlanText *t = text_new("tiny.json", "", ENDS);
+  PlanText *all = text_new("tiny.json", "", FP8);
+  PlanText *plain = text_new("tiny.json", "", "");
+  RaShard shard = ra_call_shard(t->plan, TRAIN);
+  RaPiece whole = {0, LAYERS, 1, 1}, half = {8, 8, 0, 1};
+  RaPiece parts[] = {{4, 4, 0, 0}, {8, 4, 0, 0}, {12, 4, 0, 0}};
+  RaPiece inner = {2, 11, 0, 0};
+  RaBatch batch = {1, TOKENS, TOKENS, TOKENS * (TOKENS + 1) / 2};
+  double flop = 2.0 * TOKENS * (double)WEIGHTS, head = 2.0 * TOKENS * 64 * 512;
+  Sums f = sums(t, TRAIN, RA_PHASE_FORWARD);
+  Sums b = sums(t, TRAIN, RA_PHASE_BACKWARD);
+
+  ck_assert_double_eq(f.cast_bytes, 4.0625 * IN * 11 / 16);
+  ck_assert_double_eq(b.cast_bytes, 4.0625 * OUT * 11 / 16);
+  ck_assert_double_eq(f.fp8_flop, flop * 11 / 16);
+  ck_assert_double_eq(f.other_flop, head + flop * 5 / 16);
+  ck_assert_double_eq(b.fp8_flop, 2 * flop * 11 / 16);
+  ck_assert_uint_eq(ra_piece_n_fp8(&shard, &whole), WEIGHTS * 11 / 16);
+  ck_assert_uint_eq(ra_piece_n_fp8(&shard, &half), WEIGHTS * 5 / 16);
+  ck_assert_uint_ne(ra_piece_n_fp8(&shard, &half), WEIGHTS * 3 / 16);
+  ck_assert_uint_eq(ra_piece_n_fp8(&shard, &inner), WEIGHTS * 11 / 16);
+  ck_assert_uint_eq(16 * (kept(t) - kept(all)), 5 * (kept(plain) - kept(all)));
+  ck_assert(ra_piece_is_alike(&shard, &parts[0], &parts[1]));
+  ck_assert(!ra_piece_is_alike(&shard, &parts[1], &parts[2]));
+  shard.recompute = RA_RECOMPUTE_FULL;
+  parts[0].n_layers = 8;
+  parts[1] = (RaPiece){4, 12, 0, 0};
+  ck_assert_uint_eq(
+      ra_workspace_bytes(&shard, &parts[1], RA_PHASE_BACKWARD, &batch) -
+          ra_workspace_bytes(&shard, &parts[0], RA_PHASE_BACKWARD, &batch),
+      (640 - 330 - 128) * TOKENS);
+  plan_text_free(t);
+  plan_text_free(all);
+  plan_text_free(plain);
+#undef ENDS
 }
 END_TEST
 
@@ -341,6 +389,7 @@ fp8_suite(void)
 
   tcase_add_test(tcase, test_ops);
   tcase_add_test(tcase, test_adapters);
+  tcase_add_test(tcase, test_ends);
   tcase_add_test(tcase, test_gathers);
   tcase_add_test(tcase, test_experts);
   tcase_add_test(tcase, test_activations);

@@ -61,6 +61,14 @@ static const RaFault faults[] = {
   {"zero = 1\n", "zero = 1\ngemm-dtype = fp16\n",
    "x.plan:25: 'gemm-dtype' is 'fp16', expected one of fp8, did you mean "
    "'fp8'?"},
+  {"zero = 1\n",
+   "zero = 1\ngemm-dtype = fp8\nbf16-first-layers = 1\n"
+   "bf16-last-layers = 39\n",
+   "x.plan:26: 'bf16-first-layers' and 'bf16-last-layers' of 'train' are 40 of "
+   "40 layers, expected fewer: none computes in fp8"},
+  {"zero = 1\n", "zero = 1\nbf16-last-layers = 1\n",
+   "x.plan:25: 'bf16-last-layers' of 'train', expected it beside 'gemm-dtype = "
+   "fp8'"},
   {"zero = 1\n", "zero = 1\nfp8-scaling = delayed\n",
    "x.plan:25: 'fp8-scaling' of 'train', expected it beside 'gemm-dtype = "
    "fp8'"},

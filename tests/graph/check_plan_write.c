@@ -61,6 +61,7 @@ static const char all[] =
     "1\ngrad-dtype = fp32\n"
     "overlap-grad-reduce = true\nmaster-weights = remainders\n"
     "gemm-dtype = fp8\nfp8-scaling = delayed\nfp8-params = true\n"
+    "bf16-first-layers = 1\nbf16-last-layers = 4\n"
     "rank-order = dp-tp-pp\n"
     "stage-layers = 11, 10, 10, 9\noptimizer-residency = host\ngrad-residency "
     "= release\n";
@@ -177,7 +178,11 @@ static const struct {
     {"optimizer-residency = host", "optimizer-residency = cpu"},
     {"grad-residency = release\n", ""},
     {"master-weights = remainders\n", ""},
-    {"gemm-dtype = fp8\nfp8-scaling = delayed\nfp8-params = true\n", ""},
+    {"gemm-dtype = fp8\nfp8-scaling = delayed\nfp8-params = true\n"
+     "bf16-first-layers = 1\nbf16-last-layers = 4\n",
+     ""},
+    {"bf16-first-layers = 1\n", ""},
+    {"bf16-last-layers = 4", "bf16-last-layers = 1"},
     {"fp8-scaling = delayed\n", ""},
     {"fp8-params = true\n", ""},
     {"balance = tokens\n", ""},
