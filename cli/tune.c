@@ -296,7 +296,7 @@ run(int argc, char **argv, GError **error)
        "Keys that stay as they are, such as '*offload' (repeatable)", "KEY"},
       {"allow", 0, 0, G_OPTION_ARG_FILENAME, &texts.allow,
        "What of the learning may change: staleness, mini-batches, "
-       "rollout-dtype (default: nothing)",
+       "rollout-dtype, training-dtype (default: nothing)",
        "WHAT[,WHAT]"},
       {"set", 0, 0, G_OPTION_ARG_STRING_ARRAY, &texts.sets,
        "Override a key or a variable of the script first (repeatable)",

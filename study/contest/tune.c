@@ -441,11 +441,15 @@ read_values(RaTuner *t, RaSettings *settings)
   t->is_set = g_new0(gboolean, t->n_keys + 1);
   t->best.values = g_new0(char *, t->n_keys + 1);
   for (guint i = 0; i < t->n_keys; i++) {
-    const char *value = ra_settings_get(settings, ra_tuner_key(t, i)->key);
+    RaTuneKey *key = &g_array_index(t->keys, RaTuneKey, i);
+    const char *value;
 
+    t->is_added[i] = g_str_has_prefix(key->key, "++");
+    key->key += t->is_added[i] ? 2 : 0;
+    value = ra_settings_get(settings, key->key);
     t->is_set[i] = value != NULL;
-    if (!stays(t, i) && may_change(t, ra_tuner_key(t, i)->key))
-      t->now[i] = g_strdup(value ? value : ra_tuner_key(t, i)->standard);
+    if (!stays(t, i) && may_change(t, key->key))
+      t->now[i] = g_strdup(value ? value : key->standard);
   }
 }
 

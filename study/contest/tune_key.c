@@ -6,8 +6,8 @@
 
 #include "study/contest/tune_key.h"
 
-const char *const ra_tune_learning_names[] = {"-", "staleness", "mini-batches",
-                                              "rollout-dtype", NULL};
+const char *const ra_tune_learning_names[] = {
+    "-", "staleness", "mini-batches", "rollout-dtype", "training-dtype", NULL};
 
 #define ACTOR "actor_rollout_ref.actor."
 #define ROLLOUT "actor_rollout_ref.rollout."
@@ -30,6 +30,8 @@ static const RaTuneKey verl[] = {
     {ACTOR "ppo_mini_batch_size", RA_TUNE_COUNT, NULL},
     {"critic.ppo_mini_batch_size", RA_TUNE_COUNT, NULL},
     {ROLLOUT "quantization", RA_TUNE_FP8, "null"},
+    {"++" ACTOR "megatron.override_transformer_config.fp8", RA_TUNE_E4M3,
+     "null"},
     {ROLLOUT "tensor_model_parallel_size", RA_TUNE_DEGREE, "2"},
     {ROLLOUT "gpu_memory_utilization", RA_TUNE_FRAC, "0.5"},
     {ROLLOUT "max_num_seqs", RA_TUNE_COUNT, "256"},
@@ -94,6 +96,7 @@ static const RaTuneKey nemo_rl[] = {
     {MCORE "context_parallel_size", RA_TUNE_DEGREE, NULL},
     {MCORE "expert_model_parallel_size", RA_TUNE_DEGREE, NULL},
     {MCORE "expert_tensor_parallel_size", RA_TUNE_DEGREE, NULL},
+    {"++" MCORE "fp8_cfg.enabled", RA_TUNE_SWITCH, "false"},
     {MCORE "sequence_parallel", RA_TUNE_SWITCH, NULL},
     {MCORE "activation_checkpointing", RA_TUNE_SWITCH, NULL},
 };
@@ -124,6 +127,7 @@ static const RaTuneKey openrlhf[] = {
 /* Switches of slime have no value that could be replaced, so they stay. */
 static const RaTuneKey slime[] = {
     {"global-batch-size", RA_TUNE_COUNT, NULL},
+    {"fp8-format", RA_TUNE_E4M3, "null"},
     {"rollout-num-gpus-per-engine", RA_TUNE_DEGREE, "1"},
     {"sglang-ep-size", RA_TUNE_DEGREE, NULL},
     {"sglang-mem-fraction-static", RA_TUNE_FRAC, NULL},
@@ -154,7 +158,10 @@ ra_tune_learns(const char *key)
               {"train_batch_size", RA_TUNE_MINI_BATCHES},
               {"global-batch-size", RA_TUNE_MINI_BATCHES},
               {"rollout.quantization", RA_TUNE_ROLLOUT_DTYPE},
-              {"vllm_cfg.precision", RA_TUNE_ROLLOUT_DTYPE}};
+              {"vllm_cfg.precision", RA_TUNE_ROLLOUT_DTYPE},
+              {"override_transformer_config.fp8", RA_TUNE_TRAINING_DTYPE},
+              {"fp8_cfg.enabled", RA_TUNE_TRAINING_DTYPE},
+              {"fp8-format", RA_TUNE_TRAINING_DTYPE}};
 
   for (guint i = 0; i < G_N_ELEMENTS(ends); i++)
     if (g_str_has_suffix(key, ends[i].end))
@@ -265,6 +272,10 @@ ra_tune_key_values(const RaTuneKey *key, const char *now)
   case RA_TUNE_FP8:
     if (g_ascii_strcasecmp(now, "fp8") != 0)
       g_ptr_array_add(out, g_strdup("fp8"));
+    break;
+  case RA_TUNE_E4M3:
+    if (g_ascii_strcasecmp(now, "null") == 0)
+      g_ptr_array_add(out, g_strdup("e4m3"));
     break;
   case RA_TUNE_WHOLE:
     break;

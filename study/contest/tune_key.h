@@ -20,18 +20,21 @@ typedef enum {
   RA_TUNE_OFF,    /* false: true only saves memory, or helps to debug */
   RA_TUNE_ZERO,   /* ZeRO stage, 1 to 3 */
   RA_TUNE_FP8,    /* a name of a type: fp8 */
+  RA_TUNE_E4M3,   /* a name of a format of 8 bits: e4m3 */
   RA_TUNE_WHOLE   /* changed by a search, with others, never alone */
 } RaTuneKind;
 
 /* Part of the learning that a key changes. */
 typedef enum {
   RA_TUNE_LEARNS_ALIKE,
-  RA_TUNE_STALENESS,    /* how far generation lags behind training */
-  RA_TUNE_MINI_BATCHES, /* optimizer steps of an iteration */
-  RA_TUNE_ROLLOUT_DTYPE /* types of weights and caches that generate */
+  RA_TUNE_STALENESS,     /* how far generation lags behind training */
+  RA_TUNE_MINI_BATCHES,  /* optimizer steps of an iteration */
+  RA_TUNE_ROLLOUT_DTYPE, /* types of weights and caches that generate */
+  RA_TUNE_TRAINING_DTYPE /* types in which linear layers compute */
 } RaTuneLearning;
 
-/* "-", "staleness", "mini-batches", "rollout-dtype": NULL-terminated. */
+/* "-", "staleness", "mini-batches", "rollout-dtype", "training-dtype":
+ * NULL-terminated. */
 extern const char *const ra_tune_learning_names[];
 
 typedef struct {
@@ -44,7 +47,8 @@ typedef struct {
 /* Part of the learning that a change of @key changes. */
 RaTuneLearning ra_tune_learns(const char *key);
 
-/* (array length=out_n): the keys of @framework, static; %NULL: none is known */
+/* (array length=out_n): the keys of @framework, static; %NULL: none is known.
+ * `++key`: one that a version's configuration may lack. */
 const RaTuneKey *ra_tune_keys(RaFramework framework, guint *out_n);
 
 /* (nullable) (array zero-terminated): keys that number the nodes of

@@ -114,8 +114,9 @@ learning_of(const RaTuner *t, const RaPlan *plan)
       g_string_append_printf(out, "%u ", ra_plan_sync_interval(p));
     if (!ra_tuner_allows(t, RA_TUNE_ROLLOUT_DTYPE))
       g_string_append_printf(out, "%d %d ", p->dtype, p->kv_dtype);
-    g_string_append_printf(out, "%d %d ", p->fp8_gemms, p->fp8_scaling);
-    g_string_append_printf(out, "%u %u ", p->bf16_first, p->bf16_last);
+    if (!ra_tuner_allows(t, RA_TUNE_TRAINING_DTYPE))
+      g_string_append_printf(out, "%d %d %u %u ", p->fp8_gemms, p->fp8_scaling,
+                             p->bf16_first, p->bf16_last);
     g_string_append_printf(out, "%d %g,", p->service, p->tail.over_sample);
   }
   return g_string_free(out, FALSE);
