@@ -241,7 +241,7 @@ ra_estimator_renew(RaEstimator *e, const RaProfile *profile,
   } else if (g_str_has_prefix(law, "experts.")) {
     ok = experts_init(e, profile, device, NULL);
   } else if (g_str_has_prefix(law, "latent-") ||
-             g_str_has_prefix(law, "scan") || g_str_equal(law, "conv")) {
+             g_str_has_prefix(law, "scan") || g_str_has_prefix(law, "conv")) {
     ok = roofs_init(e, profile, device, NULL);
   } else if (g_str_has_prefix(law, "memory.")) {
     ok = memory_init(e, profile, device, NULL);
@@ -384,8 +384,8 @@ ra_estimator_roof(const RaEstimator *estimator, const RaOp *op)
   if (op->kind == RA_OP_LATENT_BACKWARD &&
       estimator->roofs[RA_ROOF_LATENT_BACKWARD].is_there)
     roof = RA_ROOF_LATENT_BACKWARD;
-  if (roof == RA_ROOF_LATENT_DECODE_FP8 && !estimator->roofs[roof].is_there)
-    roof = RA_ROOF_LATENT_DECODE;
+  if (roof < RA_N_ROOFS && !estimator->roofs[roof].is_there)
+    roof = ra_roof_stand_in(roof);
   return roof < RA_N_ROOFS && estimator->roofs[roof].is_there
              ? &estimator->roofs[roof]
              : NULL;

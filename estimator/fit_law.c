@@ -113,6 +113,16 @@ static const RaFitAxes step_tables[] = {
 static const RaFitAxes conv_tables[] = {
     {RA_FEATURE_LENGTH, RA_FEATURE_AREA, RA_N_FEATURES},
     {RA_FEATURE_AREA, RA_N_FEATURES}};
+/* Convolutions that the host prepares: by sequences and their lengths. */
+static const RaFitAxes host_tables[] = {
+    {RA_FEATURE_LENGTH, RA_FEATURE_SEQUENCES, RA_N_FEATURES},
+    {RA_FEATURE_SEQUENCES, RA_FEATURE_AREA, RA_N_FEATURES},
+    {RA_FEATURE_SEQUENCES, RA_N_FEATURES}};
+/* Kernels that take each channel of a sequence by itself. */
+static const RaFitAxes channel_tables[] = {
+    {RA_FEATURE_LENGTH, RA_FEATURE_HEADS, RA_N_FEATURES},
+    {RA_FEATURE_LENGTH, RA_FEATURE_AREA, RA_N_FEATURES},
+    {RA_FEATURE_AREA, RA_N_FEATURES}};
 static const RaFitAxes gemm_tables[] = {
     {RA_FEATURE_M, RA_FEATURE_N, RA_FEATURE_K, RA_N_FEATURES}};
 /* Axes by what one kernel schedules, or what the launch distinguishes: heads of
@@ -171,6 +181,13 @@ static const RaFitAxes cast_tables[] = {
             "loads even and by power laws",                                    \
     .range = "tokens 1..16384; 8..512 experts; ep 1..256; tp 1..32",           \
     .held_out = "each model left out in turn"                                  \
+  }
+#define MIXER(name, n, with, what, where)                                      \
+  {                                                                            \
+    .law = name, .source = name, .coefficients = scan, .n_coefficients = n,    \
+    .stride = 1, .lines = 1, .tables = with, .n_tables = G_N_ELEMENTS(with),   \
+    .text = what, .range = where,                                              \
+    .held_out = "each shape of heads left out in turn"                         \
   }
 #define MEMORY(name, what)                                                     \
   {                                                                            \
@@ -346,6 +363,29 @@ static const RaFitLaw laws[] = {
      .text = "of gated delta nets, causal_conv1d_fn and causal_conv1d_update",
      .range = "batch 1..1024; length 1..32768; 768..12288 channels, 4 taps",
      .held_out = "each number of channels left out in turn"},
+    MIXER("scan.kda", G_N_ELEMENTS(scan), roof_tables,
+          "Kimi delta attention, flashkda_fwd, on Ada chunk_kda",
+          "batch 1..64; length 1..32768; 12..96 heads of 128"),
+    MIXER("scan-step.kda", N_SCAN_DECODE, step_tables,
+          "Kimi delta attention, fused_recurrent_kda_packed_decode",
+          "batch 1..1024; 12..96 heads of 128"),
+    MIXER("conv.kda", G_N_ELEMENTS(scan), host_tables,
+          "of Kimi delta attention, three causal_conv1d_fn with what the host "
+          "does before each",
+          "batch 1..64; length 2..32768; 4608..36864 channels, 4 taps"),
+    MIXER("conv-step.kda", N_SCAN_DECODE, channel_tables,
+          "of Kimi delta attention, causal_conv1d_update",
+          "batch 1..1024; 4608..36864 channels, 4 taps"),
+    MIXER("scan.mamba2", G_N_ELEMENTS(scan), roof_tables,
+          "Mamba-2, mamba_chunk_scan_combined",
+          "batch 1..64; length 1..32768; 64 and 128 heads of 64, states of "
+          "128"),
+    MIXER("conv.mamba2", N_SCAN_DECODE, channel_tables,
+          "of Mamba-2, TensorRT-LLM's causal_conv1d_fn",
+          "batch 1..64; length 2..32768; 6144..20480 channels, 4 taps"),
+    MIXER("conv-step.mamba2", N_SCAN_DECODE, channel_tables,
+          "of Mamba-2, TensorRT-LLM's causal_conv1d_update",
+          "batch 1..1024; 6144..20480 channels, 4 taps"),
     MEMORY("norm", "both norms (RMSNorm), resolution 1 us"),
     MEMORY("rope", "attn_rope, resolution 1 us"),
     MEMORY("activation", "mlp_act (SwiGLU), resolution 1 us"),

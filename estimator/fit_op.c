@@ -31,9 +31,6 @@ static const char *const compute_laws[RA_N_OPS] = {
     [RA_OP_LATENT] = "latent-attention",
     [RA_OP_LATENT_BACKWARD] = "latent-backward",
     [RA_OP_LATENT_DECODE] = "latent-decode",
-    [RA_OP_CONV] = "conv",
-    [RA_OP_SCAN] = "scan",
-    [RA_OP_SCAN_STEP] = "scan-step",
     [RA_OP_SEND] = "send",
     [RA_OP_REALLOC] = "realloc",
     [RA_OP_OFFLOAD] = "host-copy",
@@ -85,9 +82,9 @@ ra_fit_law_of(const RaOp *op)
   /* Passes of an eager framework are sums, not the kernel of the law. */
   if (op->flags & RA_OP_UNFUSED)
     return "memory.add";
-  if ((op->kind == RA_OP_SCAN || op->kind == RA_OP_SCAN_STEP) &&
-      !(op->flags & RA_OP_DELTA))
-    return NULL; /* Mamba-2's */
+  if (op->kind == RA_OP_SCAN || op->kind == RA_OP_SCAN_STEP ||
+      op->kind == RA_OP_CONV)
+    return ra_roof_of(op) < RA_N_ROOFS ? ra_roof_name(ra_roof_of(op)) : NULL;
   if (op->kind == RA_OP_ATTENTION && op->flags & RA_OP_NONCAUSAL)
     return "encoder-attention";
   if (op->dtype == RA_DTYPE_FP8 && op->kind == RA_OP_DECODE_ATTENTION)
@@ -117,9 +114,14 @@ stand_in(const RaProfile *profile, const char *name)
       strcmp(name, "encoder-attention") == 0 ||
       strcmp(name, "attention.wide") == 0)
     return "attention";
-  if (strcmp(name, "latent-decode.fp8") == 0 &&
-      ra_profile_law(profile, "latent-decode"))
-    return "latent-decode";
+  for (RaRoof roof = 0; roof < RA_N_ROOFS; roof++) {
+    RaRoof near = ra_roof_stand_in(roof);
+
+    if (near < RA_N_ROOFS && strcmp(name, ra_roof_name(roof)) == 0)
+      name = ra_roof_name(near);
+  }
+  if (ra_profile_law(profile, name))
+    return name;
   if (g_str_has_prefix(name, "latent-decode") ||
       g_str_has_prefix(name, "decode-attention."))
     return "decode-attention";

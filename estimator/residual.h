@@ -23,7 +23,8 @@ typedef enum {
   RA_FEATURE_REUSE,     /* "reuse": reuse distance of a GEMM's weights, MiB */
   RA_FEATURE_LENGTH,    /* "length": tokens attended to by a sequence */
   RA_FEATURE_SEQUENCES, /* "sequences" */
-  RA_FEATURE_HEADS,     /* "heads": query heads of all sequences */
+  RA_FEATURE_HEADS,     /* "heads": query heads of all sequences, or channels of
+                           a convolution */
   RA_FEATURE_Q_HEADS,   /* "q-heads" */
   RA_FEATURE_KV_HEADS,  /* "kv-heads" */
   RA_FEATURE_KV_OR_ALL, /* "kv-or-64": 64 if every query head has its own */

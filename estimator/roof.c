@@ -8,6 +8,10 @@
   128 /* keys that a block of an attention kernel takes at a time
                          (FlashAttention, FlashMLA) */
 
+/* Tokens of a block of vLLM's causal_conv1d_fn, BLOCK_M: where nobody has made
+ * the list of all blocks before, each call does, on the host. */
+#define TOKEN_BLOCK 8
+
 static const char *const names[RA_N_ROOFS] = {"latent-attention",
                                               "latent-decode",
                                               "latent-decode.fp8",
@@ -15,7 +19,14 @@ static const char *const names[RA_N_ROOFS] = {"latent-attention",
                                               "scan",
                                               "scan-step",
                                               "conv",
-                                              "latent-matrices"};
+                                              "latent-matrices",
+                                              "scan.kda",
+                                              "scan-step.kda",
+                                              "conv.kda",
+                                              "conv-step.kda",
+                                              "scan.mamba2",
+                                              "conv.mamba2",
+                                              "conv-step.mamba2"};
 
 /* Names of dim[]: of latent attention, and of scans. */
 enum { SEQUENCES, TOKENS, KV_TOKENS, PAIRS, HEADS, CHUNK = 6 };
@@ -29,6 +40,33 @@ is_by_head(const RaOp *op)
 {
   return op->dim[3] > 1 && op->dim[1] <= HEAD_MAX && op->dim[2] <= HEAD_MAX &&
          op->dtype != RA_DTYPE_FP8 && op->dtype != RA_DTYPE_FP32;
+}
+
+/* The roof of a scan or of its convolution, which is a decode step's if every
+ * sequence has one token. */
+static RaRoof
+mixer_roof(const RaOp *op)
+{
+  gboolean kimi = (op->flags & RA_OP_KIMI) != 0;
+  gboolean step = op->dim[0] == op->dim[3];
+
+  switch ((RaOpKind)op->kind) {
+  case RA_OP_SCAN:
+  case RA_OP_SCAN_BACKWARD:
+    return !(op->flags & RA_OP_DELTA) ? RA_ROOF_SCAN_MAMBA2
+           : kimi                     ? RA_ROOF_SCAN_KDA
+                                      : RA_ROOF_SCAN;
+  case RA_OP_SCAN_STEP:
+    return !(op->flags & RA_OP_DELTA) ? RA_N_ROOFS
+           : kimi                     ? RA_ROOF_SCAN_STEP_KDA
+                                      : RA_ROOF_SCAN_STEP;
+  default:
+    if (kimi)
+      return step ? RA_ROOF_CONV_STEP_KDA : RA_ROOF_CONV_KDA;
+    if (op->flags & RA_OP_MAMBA)
+      return step ? RA_ROOF_CONV_STEP_MAMBA2 : RA_ROOF_CONV_MAMBA2;
+    return RA_ROOF_CONV;
+  }
 }
 
 RaRoof
@@ -45,15 +83,39 @@ ra_roof_of(const RaOp *op)
                                      : RA_ROOF_LATENT_DECODE;
   case RA_OP_SCAN:
   case RA_OP_SCAN_BACKWARD:
-    return op->flags & RA_OP_DELTA ? RA_ROOF_SCAN : RA_N_ROOFS;
   case RA_OP_SCAN_STEP:
-    return op->flags & RA_OP_DELTA ? RA_ROOF_SCAN_STEP : RA_N_ROOFS;
   case RA_OP_CONV:
   case RA_OP_CONV_BACKWARD:
+    return mixer_roof(op);
+  default:
+    return RA_N_ROOFS;
+  }
+}
+
+RaRoof
+ra_roof_stand_in(RaRoof roof)
+{
+  switch (roof) {
+  case RA_ROOF_LATENT_DECODE_FP8:
+    return RA_ROOF_LATENT_DECODE;
+  case RA_ROOF_SCAN_KDA:
+    return RA_ROOF_SCAN;
+  case RA_ROOF_SCAN_STEP_KDA:
+    return RA_ROOF_SCAN_STEP;
+  case RA_ROOF_CONV_KDA:
+  case RA_ROOF_CONV_STEP_KDA:
+  case RA_ROOF_CONV_MAMBA2:
+  case RA_ROOF_CONV_STEP_MAMBA2:
     return RA_ROOF_CONV;
   default:
     return RA_N_ROOFS;
   }
+}
+
+const char *
+ra_roof_name(RaRoof roof)
+{
+  return names[roof];
 }
 
 gboolean
@@ -63,13 +125,21 @@ ra_roof_is_backward(const RaOp *op)
          op->kind == RA_OP_CONV_BACKWARD;
 }
 
+/* TRUE if the kernels of @roof take chunks of a sequence after each other. */
+static gboolean
+has_chunks(RaRoof roof)
+{
+  return roof == RA_ROOF_SCAN || roof == RA_ROOF_SCAN_KDA ||
+         roof == RA_ROOF_SCAN_MAMBA2;
+}
+
 gboolean
 ra_roof_law_init(RaRoofLaw *law, const RaProfile *profile,
                  const RaDevice *device, RaRoof roof, GError **error)
 {
   const char *name = names[roof];
   gboolean steps = roof == RA_ROOF_LATENT || roof == RA_ROOF_LATENT_BACKWARD ||
-                   roof == RA_ROOF_SCAN;
+                   roof == RA_ROOF_CONV_KDA || has_chunks(roof);
   RaResolver r;
 
   *law = (RaRoofLaw){.roof = roof};
@@ -101,9 +171,11 @@ steps_of(const RaRoofLaw *law, const RaOp *op)
 
   if (law->roof == RA_ROOF_LATENT || law->roof == RA_ROOF_LATENT_BACKWARD)
     return (double)((op->dim[KV_TOKENS] / n + KEY_BLOCK - 1) / KEY_BLOCK);
-  if (law->roof == RA_ROOF_SCAN)
+  if (has_chunks(law->roof))
     return (double)((op->dim[TOKENS] / n + op->dim[CHUNK] - 1) /
                     MAX(op->dim[CHUNK], 1));
+  if (law->roof == RA_ROOF_CONV_KDA)
+    return (double)((op->dim[0] + TOKEN_BLOCK - 1) / TOKEN_BLOCK);
   return 0;
 }
 

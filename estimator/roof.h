@@ -26,6 +26,14 @@ typedef enum {
   RA_ROOF_CONV,              /* "conv" */
   RA_ROOF_LATENT_MATRICES,   /* "latent-matrices": the products of every head
                                 beside it; without it those of the GEMMs */
+  RA_ROOF_SCAN_KDA,          /* "scan.kda": of Kimi delta attention, as the next
+                               three; without them RA_ROOF_SCAN and so on */
+  RA_ROOF_SCAN_STEP_KDA,     /* "scan-step.kda" */
+  RA_ROOF_CONV_KDA,          /* "conv.kda" */
+  RA_ROOF_CONV_STEP_KDA,     /* "conv-step.kda" */
+  RA_ROOF_SCAN_MAMBA2,       /* "scan.mamba2" */
+  RA_ROOF_CONV_MAMBA2,       /* "conv.mamba2"; without it RA_ROOF_CONV */
+  RA_ROOF_CONV_STEP_MAMBA2,  /* "conv-step.mamba2"; the same */
   RA_N_ROOFS
 } RaRoof;
 
@@ -44,6 +52,13 @@ typedef struct {
 /* The roof of @op; RA_N_ROOFS: it has none.  A backward op has that of its
  * forward. */
 RaRoof ra_roof_of(const RaOp *op);
+
+/* The roof whose law stands in for one that a profile lacks; RA_N_ROOFS: none.
+ */
+RaRoof ra_roof_stand_in(RaRoof roof);
+
+/* The law of @roof, "scan" and so on; static. */
+const char *ra_roof_name(RaRoof roof);
 
 /* TRUE if @op is a backward op, whose forward's kind stands before its own. */
 gboolean ra_roof_is_backward(const RaOp *op);

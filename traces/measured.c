@@ -31,6 +31,13 @@ const char *const ra_measured_sources[] = {"gemm.bf16",
                                            "scan",
                                            "scan-step",
                                            "conv",
+                                           "scan.kda",
+                                           "scan-step.kda",
+                                           "conv.kda",
+                                           "conv-step.kda",
+                                           "scan.mamba2",
+                                           "conv.mamba2",
+                                           "conv-step.mamba2",
                                            "norm",
                                            "rope",
                                            "activation",
@@ -371,33 +378,72 @@ read_latents(RaMeasuredReader *r, const char *const *data, GError **error)
 }
 
 static const char *const linear_columns[] = {
-    "batch",      "tokens", "num_k_heads", "head_k_dim", "num_v_heads",
-    "head_v_dim", "d_conv", "latency_us",  "kernel",     NULL};
+    "batch",       "tokens",     "num_k_heads", "head_k_dim",
+    "num_v_heads", "head_v_dim", "d_conv",      "latency_us",
+    "?chunk_size", "kernel",     NULL};
+static const char *const mamba_columns[] = {
+    "batch",  "tokens",     "n_groups",    "d_state", "nheads", "head_dim",
+    "d_conv", "latency_us", "?chunk_size", "kernel",  NULL};
 
-/* One kernel of the several that a gated delta net's mixer runs: the
- * recurrence, of which 64 tokens are a chunk in flash-linear-attention, or the
- * convolution of queries, keys and values. */
+/* The kernels of each source, of the several that a mixer runs. */
+static const struct {
+  const char *source, *prefixes[2];
+} linear_kernels[] = {
+    {"scan", {"chunk_gated_delta_rule"}},
+    {"scan-step", {"fused_recurrent_gated_delta_rule"}},
+    {"conv", {"causal_conv1d"}},
+    {"scan.kda", {"flashkda_fwd", "chunk_kda"}},
+    {"scan-step.kda", {"fused_recurrent_kda_packed_decode"}},
+    {"conv.kda", {"causal_conv1d_fn"}},
+    {"conv-step.kda", {"causal_conv1d_update"}},
+    {"scan.mamba2", {"mamba_chunk_scan_combined"}},
+    {"conv.mamba2", {"causal_conv1d_fn"}},
+    {"conv-step.mamba2", {"causal_conv1d_update"}},
+};
+
+/* TRUE if @kernel is one of the source's; a convolution of a mixer that has
+ * laws for prompts and for decode steps is of one token a sequence in these
+ * alone. */
+static gboolean
+is_linear_kernel(const char *source, const char *kernel, gboolean one)
+{
+  gboolean apart = g_str_has_prefix(source, "conv") && strchr(source, '.');
+
+  if (apart && one != g_str_has_prefix(source, "conv-step"))
+    return FALSE;
+  for (guint i = 0; i < G_N_ELEMENTS(linear_kernels); i++)
+    for (guint k = 0; strcmp(linear_kernels[i].source, source) == 0 &&
+                      k < G_N_ELEMENTS(linear_kernels[i].prefixes) &&
+                      linear_kernels[i].prefixes[k];
+         k++)
+      if (g_str_has_prefix(kernel, linear_kernels[i].prefixes[k]))
+        return TRUE;
+  return FALSE;
+}
+
+/* One kernel of the several that a linear mixer runs: the recurrence, of which
+ * 64 tokens are a chunk in flash-linear-attention, or the convolution of
+ * queries, keys and values. */
 static gboolean
 read_linear(const RaCsvLine *line, gpointer data, GError **error)
 {
   RaMeasuredReader *r = data;
-  gboolean step = g_str_has_suffix(r->source, "step");
-  gboolean conv = g_str_equal(r->source, "conv");
-  double v[8];
+  gboolean step = g_str_has_prefix(r->source, "scan-step");
+  gboolean mamba = g_str_has_suffix(r->source, ".mamba2");
+  uint16_t kimi = g_str_has_suffix(r->source, ".kda") ? RA_OP_KIMI : 0;
+  double v[9];
 
-  if (!g_str_has_prefix(line->field[8], conv ? "causal_conv1d"
-                                        : step
-                                            ? "fused_recurrent_gated_delta_rule"
-                                            : "chunk_gated_delta_rule"))
-    return TRUE;
-  if (!ra_csv_numbers(line, 0, 8, v, error))
+  if (!ra_csv_numbers(line, 0, 9, v, error))
     return FALSE;
   for (guint i = 0; i < 7; i++)
     if (v[i] < 1)
       return TRUE; /* a shape that is not published */
-  if (conv) {
+  if (!is_linear_kernel(r->source, line->field[9], v[1] <= v[0]))
+    return TRUE;
+  if (g_str_has_prefix(r->source, "conv")) {
     double width = 2 * v[2] * v[3] + v[4] * v[5];
     RaOp of = {.kind = RA_OP_CONV,
+               .flags = mamba ? RA_OP_MAMBA : kimi,
                .dim = {ra_measured_whole(v[1]), ra_measured_whole(width),
                        ra_measured_whole(v[6]), ra_measured_whole(v[0])}};
 
@@ -405,11 +451,13 @@ read_linear(const RaCsvLine *line, gpointer data, GError **error)
     return TRUE;
   }
   RaOp op = {.kind = step ? RA_OP_SCAN_STEP : RA_OP_SCAN,
-             .flags = RA_OP_DELTA,
+             .flags = mamba ? 0 : kimi | RA_OP_DELTA,
              .dim = {ra_measured_whole(v[0]), ra_measured_whole(v[1]),
                      ra_measured_whole(v[2]), ra_measured_whole(v[4]),
                      ra_measured_whole(v[3]), ra_measured_whole(v[5]),
-                     step ? 0 : 64}};
+                     step    ? 0
+                     : mamba ? ra_measured_whole(v[8])
+                             : 64}};
   ra_measured_add(r, op, v[7], op.dim[2] * 1000 + op.dim[3], 0);
   return TRUE;
 }
@@ -583,7 +631,7 @@ read_amd(RaMeasuredReader *r, const char *const *data, GError **error)
 static gboolean
 read_source(RaMeasuredReader *r, const char *const *data, GError **error)
 {
-  const char *folder, *unused;
+  const char *folder, *start, *unused;
   g_autofree char *prefix = NULL;
 
   if (strcmp(r->source, "gemm.layer") == 0)
@@ -591,7 +639,7 @@ read_source(RaMeasuredReader *r, const char *const *data, GError **error)
   if (strcmp(r->source, "gemm.best") == 0)
     return ra_measured_files(data, "misc", "mamf_best_matmul", r, best_columns,
                              read_best, error);
-  ra_measured_place(r->source, &folder, &unused, &unused);
+  ra_measured_place(r->source, &folder, &start, &unused);
   if (g_str_has_prefix(r->source, "experts."))
     return read_typed(r, data, folder, "moe", expert_columns, read_experts,
                       error);
@@ -611,9 +659,12 @@ read_source(RaMeasuredReader *r, const char *const *data, GError **error)
   }
   if (g_str_has_prefix(r->source, "latent-"))
     return read_latents(r, data, error);
-  if (g_str_has_prefix(r->source, "scan") || g_str_equal(r->source, "conv")) {
-    prefix = g_strdup_printf("gdn_%s_bf16", r->gpu);
-    return ra_measured_files(data, "kernels_linear", prefix, r, linear_columns,
+  if (strcmp(folder, "kernels_linear") == 0) {
+    gboolean mamba = g_str_has_suffix(r->source, ".mamba2");
+
+    prefix = g_strdup_printf("%s%s_bf16", start, r->gpu);
+    return ra_measured_files(data, folder, prefix, r,
+                             mamba ? mamba_columns : linear_columns,
                              read_linear, error);
   }
   if (g_str_equal(r->source, "cast"))

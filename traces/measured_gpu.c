@@ -48,6 +48,10 @@ ra_measured_place(const char *source, const char **out_folder,
   *out_folder = places[i].folder;
   *out_prefix = places[i].prefix;
   *out_column = places[i].column;
+  if (g_str_has_suffix(source, ".kda"))
+    *out_prefix = "kda_";
+  if (g_str_has_suffix(source, ".mamba2"))
+    *out_prefix = "mamba2_";
   if (ra_law_kernels(source) == RA_KERNELS_TRTLLM)
     *out_folder = "kernels_moe_trtllm";
 }

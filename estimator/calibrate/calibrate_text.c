@@ -193,8 +193,10 @@ files_of(const RaCalibrateLaw *state, const RaFitLaw *fit, const char *gpu)
         "kernels_mla/mla%s_%s_%s*.csv",
         g_str_has_prefix(source, "latent-decode") ? "decode" : "prefill", gpu,
         g_str_has_suffix(source, ".fp8") ? "fp8kv" : "bf16");
-  if (g_str_has_prefix(source, "scan") || strcmp(source, "conv") == 0)
-    return g_strdup_printf("kernels_linear/gdn_%s_bf16*.csv", gpu);
+  if (g_str_has_prefix(source, "scan") || g_str_has_prefix(source, "conv"))
+    return g_strdup_printf(
+        "kernels_linear/%s_%s_bf16*.csv",
+        strchr(source, '.') ? strchr(source, '.') + 1 : "gdn", gpu);
   if (strcmp(source, "cast") == 0)
     return g_strdup_printf("kernels_quantize/*_%s_fp8*.csv", gpu);
   if (strcmp(source, "attention") == 0)

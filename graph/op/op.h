@@ -121,7 +121,10 @@ typedef enum {
   RA_OP_PLAIN = 1024,   /* experts of two matrices: not gated */
   RA_OP_ROUTED = 2048,  /* router or permutation of an expert layer, which the
                            law of RA_OP_EXPERTS was measured with */
-  RA_OP_NONCAUSAL = 4096 /* attention of all queries to all keys: no mask */
+  RA_OP_NONCAUSAL = 4096, /* attention of all queries to all keys: no mask */
+  RA_OP_KIMI = 8192,      /* scan or convolution of Kimi delta attention, whose
+                          decay is by channel */
+  RA_OP_MAMBA = 16384     /* convolution of Mamba-2 */
 } RaOpFlags;
 
 typedef struct {

@@ -212,15 +212,28 @@ make_linear(const RaOpBuilder *b, Steps *s)
   add(s, LINEAR, m->hidden, states, 1);
 }
 
+/* Which mixer's kernels the convolution and the scan of the kind are. */
+static uint16_t
+mixer_flags(const RaOpBuilder *b, gboolean scan)
+{
+  switch ((RaMixer)b->model->kinds[b->kind].mixer) {
+  case RA_MIXER_KIMI:
+    return scan ? RA_OP_KIMI | RA_OP_DELTA : RA_OP_KIMI;
+  case RA_MIXER_MAMBA:
+    return scan ? 0 : RA_OP_MAMBA;
+  default:
+    return scan ? RA_OP_DELTA : 0;
+  }
+}
+
 static RaOp
 scan_op(const RaOpBuilder *b, RaOpKind kind, const RaBatch *batch)
 {
   const RaModel *m = b->model;
   uint64_t parts = (uint64_t)b->shard->tp * b->cp;
-  gboolean mamba = m->kinds[b->kind].mixer == RA_MIXER_MAMBA;
   RaOp op = {.kind = (uint8_t)kind,
              .dtype = ra_op_dtype(kind, b->shard->dtype),
-             .flags = mamba ? 0 : RA_OP_DELTA,
+             .flags = mixer_flags(b, TRUE),
              .count = b->count,
              .dim = {batch->n_sequences, batch->q_tokens,
                      ceil_div(m->n_key_heads, parts),
@@ -287,6 +300,7 @@ add_step(RaOpBuilder *b, const Step *s, gboolean first)
   case CONV:
     ra_op_add(b, back ? RA_OP_CONV_BACKWARD : RA_OP_CONV, b->tokens, s->n, s->k,
               ceil_div(b->batch->n_sequences, b->cp));
+    b->ops[b->n_ops - 1].flags = mixer_flags(b, FALSE);
     break;
   case GATE:
     ra_op_add(b, back ? RA_OP_ACTIVATION_BACKWARD : RA_OP_ACTIVATION, b->tokens,

@@ -16,8 +16,9 @@ static const char *const dtype_words[RA_N_DTYPES + 1] = {
 
 /* By bit. */
 static const char *const flag_words[] = {
-    "behind", "dropout", "unfused", "ragged", "quantized", "frozen",    "delta",
-    "on-cpu", "block",   "narrow",  "plain",  "routed",    "noncausal", NULL};
+    "behind",    "dropout", "unfused", "ragged", "quantized", "frozen",
+    "delta",     "on-cpu",  "block",   "narrow", "plain",     "routed",
+    "noncausal", "kimi",    "mamba",   NULL};
 
 char *
 ra_op_shape(const RaOp *op)

@@ -76,6 +76,17 @@ static const RaValidateOps scan_step = {
     .laws = {"scan-step"}, .lines = 1, .line_name = {"shape"}};
 static const RaValidateOps conv = {
     .laws = {"conv"}, .lines = 1, .line_name = {"channels"}};
+static const RaValidateOps kda = {
+    .laws = {"scan.kda", "scan-step.kda", "conv.kda", "conv-step.kda"},
+    .lines = 1,
+    .line_name = {"shape"}};
+static const RaValidateOps mamba2 = {
+    .laws = {"conv.mamba2", "conv-step.mamba2", "scan.mamba2"},
+    .lines = 1,
+    .line_name = {"shape"}};
+#define LINEAR(ops, fold)                                                      \
+  .source = "kernels_linear", .modes = RA_VALIDATE_BOTH,                       \
+  .convention = "folds: each " fold, OPS(ops)
 static const RaValidateOps casts = {
     .laws = {"memory.cast"}, .lines = 1, .line_name = {"k"}};
 static const RaValidateOps gemm_random = {.laws = {"gemm.bf16", "gemm.fp8"},
@@ -340,25 +351,24 @@ static const RaValidateLevel levels[] = {
      OPS(decode_fp8)},
     {.id = "scan",
      .title = "Gated delta net, prefill",
-     .source = "kernels_linear",
-     .modes = RA_VALIDATE_BOTH,
      BARS(0.17, 0.35),
-     .convention = "folds: each shape of heads",
-     OPS(scan)},
+     LINEAR(scan, "shape of heads")},
     {.id = "scan-step",
      .title = "Gated delta net, decode",
-     .source = "kernels_linear",
-     .modes = RA_VALIDATE_BOTH,
      BARS(0.17, 0.35),
-     .convention = "folds: each shape of heads",
-     OPS(scan_step)},
+     LINEAR(scan_step, "shape of heads")},
     {.id = "conv",
      .title = "Causal convolutions",
-     .source = "kernels_linear",
-     .modes = RA_VALIDATE_BOTH,
      BARS(0.17, 0.35),
-     .convention = "folds: each number of channels",
-     OPS(conv)},
+     LINEAR(conv, "number of channels")},
+    {.id = "kda",
+     .title = "Kimi delta attention",
+     BARS(0.44, 1.67),
+     LINEAR(kda, "shape of heads")},
+    {.id = "mamba2",
+     .title = "Mamba-2",
+     BARS(0.25, 1.94),
+     LINEAR(mamba2, "shape of heads, each number of channels")},
     {.id = "casts",
      .title = "Casts to fp8",
      .source = "kernels_quantize",

@@ -119,6 +119,9 @@ network_value(const char *law, const char *name)
       {"inter-node.fabric", "path-frac", 0.5}, /* of nothing */
       {"latent-attention", "step-s", 1e-6},
       {"scan", "step-s", 2e-6},
+      {"scan.kda", "step-s", 3e-6},
+      {"scan.mamba2", "step-s", 2e-6},
+      {"conv.kda", "step-s", 1e-7},
       {"realloc", "step-s", 4e-5},
       {"realloc", "intra-bandwidth-frac", 0.65},
       {"realloc", "inter-bandwidth-frac", 0.8},
@@ -281,6 +284,22 @@ add_mixers(GArray *ops, uint64_t shift)
         add(ops, (RaOp){.kind = RA_OP_SCAN_STEP,
                         .flags = RA_OP_DELTA,
                         .dim = {s + shift, s + shift, heads, heads, 128, 128}});
+        add(ops, (RaOp){.kind = RA_OP_SCAN,
+                        .flags = RA_OP_DELTA | RA_OP_KIMI,
+                        .dim = {s, tokens, heads, heads, 128, 128, 64}});
+        add(ops, (RaOp){.kind = RA_OP_SCAN_STEP,
+                        .flags = RA_OP_DELTA | RA_OP_KIMI,
+                        .dim = {s + shift, s + shift, heads, heads, 128, 128}});
+        add(ops, (RaOp){.kind = RA_OP_SCAN,
+                        .dim = {s, tokens, 8, heads, 128, 64, 128}});
+        for (guint16 of = RA_OP_KIMI; of <= RA_OP_MAMBA; of *= 2) {
+          add(ops, (RaOp){.kind = RA_OP_CONV,
+                          .flags = of,
+                          .dim = {tokens, heads * 128, 4, s}});
+          add(ops, (RaOp){.kind = RA_OP_CONV,
+                          .flags = of,
+                          .dim = {s + shift, heads * 128, 4, s + shift}});
+        }
       }
 }
 
@@ -494,7 +513,7 @@ START_TEST(test_back)
     ck_assert_uint_gt(ra_profile_law(found, name)->n_rows, 5);
     ck_assert_str_eq(ra_profile_law(found, name)->outliers, "0");
   }
-  ck_assert_uint_eq(n_fitted, 39);
+  ck_assert_uint_eq(n_fitted, 46);
   for (guint kind = 0; kind < RA_N_OPS; kind++) {
     if (!(distance(truth, base, others, kind) > 0))
       continue;

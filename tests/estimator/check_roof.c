@@ -195,6 +195,74 @@ START_TEST(test_conv)
 }
 END_TEST
 
+/* test_conv's of other mixers, which have kernels of their own.  Kimi's counts
+ * 30 tokens in blocks of 8, of all sequences together (the fault: of each, 3 *
+ * 2); 3 sequences of one token are a decode step's. */
+START_TEST(test_mixers)
+{
+  g_autoptr(Bench) b = bench_new(profile_text_load(
+      "conv.floor-s=0.4", "conv.kda.floor-s=0.5", "conv.kda.step-s=0.0125",
+      "conv-step.kda.floor-s=0.6", "conv.mamba2.floor-s=0.7",
+      "conv-step.mamba2.floor-s=0.8", "scan.floor-s=0.2",
+      "scan.kda.floor-s=0.3", "scan-step.kda.floor-s=0.35",
+      "scan.mamba2.floor-s=0.25", NULL));
+  RaOp op = {.kind = RA_OP_CONV,
+             .dtype = RA_DTYPE_BF16,
+             .flags = RA_OP_KIMI,
+             .count = 1,
+             .dim = {30, 8, 4, 3}};
+  RaOp step = op, scan = {.kind = RA_OP_SCAN,
+                          .dtype = RA_DTYPE_BF16,
+                          .flags = RA_OP_DELTA | RA_OP_KIMI,
+                          .count = 1,
+                          .dim = {5, 650, 4, 8, 128, 128, 64}};
+  double bytes_s = 2 * (2 * 240 + 2 * 72) / 1e9;
+
+  step.dim[0] = 3;
+  bench_check(ra_estimator_op_s(b->estimator, &op), 0.5 + 4 * 0.0125 + bytes_s);
+  bench_check_differs(ra_estimator_op_s(b->estimator, &op),
+                      0.5 + 6 * 0.0125 + bytes_s);
+  bench_check(ra_estimator_op_s(b->estimator, &step),
+              0.6 + ra_op_bytes(&step) / 1e9);
+  op.flags = step.flags = RA_OP_MAMBA;
+  bench_check(ra_estimator_op_s(b->estimator, &op), 0.7 + bytes_s);
+  bench_check(ra_estimator_op_s(b->estimator, &step),
+              0.8 + ra_op_bytes(&step) / 1e9);
+  op.flags = 0;
+  bench_check(ra_estimator_op_s(b->estimator, &op), 0.4 + bytes_s);
+  bench_check(ra_estimator_op_s(b->estimator, &scan),
+              0.3 + ra_op_bytes(&scan) / 1e9);
+  scan.kind = RA_OP_SCAN_STEP;
+  bench_check(ra_estimator_op_s(b->estimator, &scan),
+              0.35 + ra_op_bytes(&scan) / 1e9);
+  scan.kind = RA_OP_SCAN;
+  scan.flags = 0;
+  bench_check(ra_estimator_op_s(b->estimator, &scan),
+              0.25 + ra_op_bytes(&scan) / 1e9);
+}
+END_TEST
+
+/* A profile without a mixer's own laws has those of delta nets in their place;
+ * one with them (the fault) has another time. */
+START_TEST(test_stand_in)
+{
+  static const char *const gpus[] = {"mi300x", "h100-sxm"};
+
+  for (guint i = 0; i < G_N_ELEMENTS(gpus); i++) {
+    g_autoptr(Bench) b = bench_new(profile_text_shipped(gpus[i]));
+    RaOp op = {.kind = RA_OP_CONV,
+               .dtype = RA_DTYPE_BF16,
+               .count = 1,
+               .dim = {8192, 4608, 4, 2}};
+    double plain_s = ra_estimator_op_s(b->estimator, &op), kimi_s;
+
+    op.flags = RA_OP_KIMI;
+    kimi_s = ra_estimator_op_s(b->estimator, &op);
+    ck_assert((kimi_s == plain_s) == (i == 0));
+  }
+}
+END_TEST
+
 /* A backward pass is as much longer than its forward as that of the nearest op:
  * on the ideal device 5 GEMMs of attention for 2, where products bind. */
 START_TEST(test_backward)
@@ -237,6 +305,8 @@ roof_suite(void)
   tcase_add_test(tcase, test_line);
   tcase_add_test(tcase, test_scan);
   tcase_add_test(tcase, test_conv);
+  tcase_add_test(tcase, test_mixers);
+  tcase_add_test(tcase, test_stand_in);
   tcase_add_test(tcase, test_decode_fp8);
   tcase_add_test(tcase, test_matrices);
   tcase_add_test(tcase, test_backward);

@@ -523,6 +523,62 @@ held-out = not measured: no second GPU has rows of it
 error-median = -
 error-p90 = -
 
+[law scan.kda]
+floor-s = 2.251e-05
+bandwidth-frac = 0.8155
+step-s = 2.463e-06
+transferred = h100-sxm
+source = kernels_linear/kda_h100_bf16*.csv, Kimi delta attention, flashkda_fwd, on Ada chunk_kda; robust fit
+range = batch 1..64; length 1..32768; 12..96 heads of 128
+rows = 322
+held-out = not measured: no second GPU has rows of it
+error-median = -
+error-p90 = -
+
+[law scan-step.kda]
+floor-s = 2.262e-06
+bandwidth-frac = 0.8775
+transferred = h100-sxm
+source = kernels_linear/kda_h100_bf16*.csv, Kimi delta attention, fused_recurrent_kda_packed_decode; robust fit
+range = batch 1..1024; 12..96 heads of 128
+rows = 32
+held-out = not measured: no second GPU has rows of it
+error-median = -
+error-p90 = -
+
+[law conv-step.kda]
+floor-s = 2.912e-06
+bandwidth-frac = 0.732
+transferred = h100-sxm
+source = kernels_linear/kda_h100_bf16*.csv, of Kimi delta attention, causal_conv1d_update; robust fit
+range = batch 1..1024; 4608..36864 channels, 4 taps
+rows = 33
+held-out = not measured: no second GPU has rows of it
+error-median = -
+error-p90 = -
+
+[law conv.mamba2]
+floor-s = 3.399e-05
+bandwidth-frac = 0.6779
+transferred = h100-sxm
+source = kernels_linear/mamba2_h100_bf16*.csv, of Mamba-2, TensorRT-LLM's causal_conv1d_fn; robust fit
+range = batch 1..64; length 2..32768; 6144..20480 channels, 4 taps
+rows = 364
+held-out = not measured: no second GPU has rows of it
+error-median = -
+error-p90 = -
+
+[law conv-step.mamba2]
+floor-s = 3.719e-06
+bandwidth-frac = 0.8645
+transferred = h100-sxm
+source = kernels_linear/mamba2_h100_bf16*.csv, of Mamba-2, TensorRT-LLM's causal_conv1d_update; robust fit
+range = batch 1..1024; 6144..20480 channels, 4 taps
+rows = 44
+held-out = not measured: no second GPU has rows of it
+error-median = -
+error-p90 = -
+
 [law attention]
 sms = 304 # AMD's CDNA whitepapers: compute units
 flash = 2 # what vLLM takes: 3 on Hopper (4, taken for it, on Blackwell's servers), else 2
