@@ -40,7 +40,7 @@ op_line(const RaEstimator *estimator, const RaOp *op, uint64_t kv_tokens,
         uint64_t *out_until)
 {
   const RaRoofLaw *roof =
-      op->kind == RA_OP_LATENT_DECODE ? ra_estimator_roof(estimator, op) : NULL;
+      ra_roof_has_line(op) ? ra_estimator_roof(estimator, op) : NULL;
   RaOp near = *op;
 
   *out_until = UINT64_MAX;

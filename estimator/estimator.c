@@ -241,6 +241,7 @@ ra_estimator_renew(RaEstimator *e, const RaProfile *profile,
   } else if (g_str_has_prefix(law, "experts.")) {
     ok = experts_init(e, profile, device, NULL);
   } else if (g_str_has_prefix(law, "latent-") ||
+             g_str_has_prefix(law, "indexer") ||
              g_str_has_prefix(law, "scan") || g_str_has_prefix(law, "conv")) {
     ok = roofs_init(e, profile, device, NULL);
   } else if (g_str_has_prefix(law, "memory.")) {

@@ -100,6 +100,11 @@ gboolean ra_fit_has_ranks(const RaFitLaw *law);
  * in a node or (@across) over a slow network: to score the method. */
 const RaFitLaw *ra_fit_pair(gboolean across);
 
+/* Fills `beside_s` of @rows (element-type RaMeasured): what @profile, which has
+ * every law that the ops of their blocks need, predicts of these beside the
+ * row's own.  Rows of single ops stay. */
+void ra_fit_beside(const RaProfile *profile, GArray *rows);
+
 /**
  * ra_fit_predict:
  * @profile: has every law that @rows need

@@ -123,6 +123,10 @@ static const RaFitAxes channel_tables[] = {
     {RA_FEATURE_LENGTH, RA_FEATURE_HEADS, RA_N_FEATURES},
     {RA_FEATURE_LENGTH, RA_FEATURE_AREA, RA_N_FEATURES},
     {RA_FEATURE_AREA, RA_N_FEATURES}};
+static const RaFitAxes sparse_tables[] = {
+    {RA_FEATURE_LENGTH, RA_FEATURE_SEQUENCES, RA_N_FEATURES},
+    {RA_FEATURE_LENGTH, RA_FEATURE_SEQUENCES, RA_FEATURE_Q_HEADS,
+     RA_N_FEATURES}};
 static const RaFitAxes gemm_tables[] = {
     {RA_FEATURE_M, RA_FEATURE_N, RA_FEATURE_K, RA_N_FEATURES}};
 /* Axes by what one kernel schedules, or what the launch distinguishes: heads of
@@ -182,9 +186,9 @@ static const RaFitAxes cast_tables[] = {
     .range = "tokens 1..16384; 8..512 experts; ep 1..256; tp 1..32",           \
     .held_out = "each model left out in turn"                                  \
   }
-#define MIXER(name, n, with, what, where)                                      \
+#define MIXER(name, form, n, with, what, where)                                \
   {                                                                            \
-    .law = name, .source = name, .coefficients = scan, .n_coefficients = n,    \
+    .law = name, .source = name, .coefficients = form, .n_coefficients = n,    \
     .stride = 1, .lines = 1, .tables = with, .n_tables = G_N_ELEMENTS(with),   \
     .text = what, .range = where,                                              \
     .held_out = "each shape of heads left out in turn"                         \
@@ -363,27 +367,27 @@ static const RaFitLaw laws[] = {
      .text = "of gated delta nets, causal_conv1d_fn and causal_conv1d_update",
      .range = "batch 1..1024; length 1..32768; 768..12288 channels, 4 taps",
      .held_out = "each number of channels left out in turn"},
-    MIXER("scan.kda", G_N_ELEMENTS(scan), roof_tables,
+    MIXER("scan.kda", scan, G_N_ELEMENTS(scan), roof_tables,
           "Kimi delta attention, flashkda_fwd, on Ada chunk_kda",
           "batch 1..64; length 1..32768; 12..96 heads of 128"),
-    MIXER("scan-step.kda", N_SCAN_DECODE, step_tables,
+    MIXER("scan-step.kda", scan, N_SCAN_DECODE, step_tables,
           "Kimi delta attention, fused_recurrent_kda_packed_decode",
           "batch 1..1024; 12..96 heads of 128"),
-    MIXER("conv.kda", G_N_ELEMENTS(scan), host_tables,
+    MIXER("conv.kda", scan, G_N_ELEMENTS(scan), host_tables,
           "of Kimi delta attention, three causal_conv1d_fn with what the host "
           "does before each",
           "batch 1..64; length 2..32768; 4608..36864 channels, 4 taps"),
-    MIXER("conv-step.kda", N_SCAN_DECODE, channel_tables,
+    MIXER("conv-step.kda", scan, N_SCAN_DECODE, channel_tables,
           "of Kimi delta attention, causal_conv1d_update",
           "batch 1..1024; 4608..36864 channels, 4 taps"),
-    MIXER("scan.mamba2", G_N_ELEMENTS(scan), roof_tables,
+    MIXER("scan.mamba2", scan, G_N_ELEMENTS(scan), roof_tables,
           "Mamba-2, mamba_chunk_scan_combined",
           "batch 1..64; length 1..32768; 64 and 128 heads of 64, states of "
           "128"),
-    MIXER("conv.mamba2", N_SCAN_DECODE, channel_tables,
+    MIXER("conv.mamba2", scan, N_SCAN_DECODE, channel_tables,
           "of Mamba-2, TensorRT-LLM's causal_conv1d_fn",
           "batch 1..64; length 2..32768; 6144..20480 channels, 4 taps"),
-    MIXER("conv-step.mamba2", N_SCAN_DECODE, channel_tables,
+    MIXER("conv-step.mamba2", scan, N_SCAN_DECODE, channel_tables,
           "of Mamba-2, TensorRT-LLM's causal_conv1d_update",
           "batch 1..1024; 6144..20480 channels, 4 taps"),
     MEMORY("norm", "both norms (RMSNorm), resolution 1 us"),
@@ -443,6 +447,13 @@ static const RaFitLaw laws[] = {
      .range = "2 KiB..64 MiB in a node; across nodes of 400 Gbit/s a GPU",
      .held_out = "each quarter of an octave of sizes left out in turn; inside "
                  "a node"},
+    /* Fitted on whole blocks, last: the laws before predict the other ops. */
+    MIXER("latent-sparse", roof, G_N_ELEMENTS(roof), sparse_tables,
+          "whole blocks of TensorRT-LLM less their other ops",
+          "batch 1..256; length 16..32768; 1..128 heads; 2048 keys chosen"),
+    MIXER("indexer-step", scan, N_SCAN_DECODE, sparse_tables,
+          "whole blocks of TensorRT-LLM less their other ops",
+          "batch 1..1024; length 2..131072; 2048 keys chosen"),
 };
 
 /* Coefficients of which only traces have rows. */

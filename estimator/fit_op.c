@@ -83,7 +83,8 @@ ra_fit_law_of(const RaOp *op)
   if (op->flags & RA_OP_UNFUSED)
     return "memory.add";
   if (op->kind == RA_OP_SCAN || op->kind == RA_OP_SCAN_STEP ||
-      op->kind == RA_OP_CONV)
+      op->kind == RA_OP_CONV || op->kind == RA_OP_INDEXER ||
+      ra_roof_of(op) == RA_ROOF_LATENT_SPARSE)
     return ra_roof_of(op) < RA_N_ROOFS ? ra_roof_name(ra_roof_of(op)) : NULL;
   if (op->kind == RA_OP_ATTENTION && op->flags & RA_OP_NONCAUSAL)
     return "encoder-attention";

@@ -43,7 +43,7 @@ ra_op_nearest(const RaOp *op, RaOp *out_op)
                   (d[5] + d[6]) / 2);
     return TRUE;
   case RA_OP_LATENT_DECODE:
-    set_attention(out_op, RA_OP_DECODE_ATTENTION, d[4], 1, (d[5] + d[6]) / 2);
+    set_attention(out_op, step, d[4], 1, (d[5] + d[6]) / 2);
     return TRUE;
   case RA_OP_INDEXER:
     set_attention(out_op, step, d[4], 1, MAX(d[5] / 2, 1));

@@ -8,25 +8,20 @@
   128 /* keys that a block of an attention kernel takes at a time
                          (FlashAttention, FlashMLA) */
 
+/* Heads of a query that a thread block of a sparse kernel takes, which has keys
+ * of its own: fewer are filled up (FlashMLA, sparse prefill: B_H). */
+#define HEAD_BLOCK 64
+
 /* Tokens of a block of vLLM's causal_conv1d_fn, BLOCK_M: where nobody has made
  * the list of all blocks before, each call does, on the host. */
 #define TOKEN_BLOCK 8
 
-static const char *const names[RA_N_ROOFS] = {"latent-attention",
-                                              "latent-decode",
-                                              "latent-decode.fp8",
-                                              "latent-backward",
-                                              "scan",
-                                              "scan-step",
-                                              "conv",
-                                              "latent-matrices",
-                                              "scan.kda",
-                                              "scan-step.kda",
-                                              "conv.kda",
-                                              "conv-step.kda",
-                                              "scan.mamba2",
-                                              "conv.mamba2",
-                                              "conv-step.mamba2"};
+static const char *const names[RA_N_ROOFS] = {
+    "latent-attention", "latent-decode", "latent-decode.fp8", "latent-backward",
+    "latent-sparse",    "scan",          "scan-step",         "conv",
+    "latent-matrices",  "indexer-step",  "scan.kda",          "scan-step.kda",
+    "conv.kda",         "conv-step.kda", "scan.mamba2",       "conv.mamba2",
+    "conv-step.mamba2"};
 
 /* Names of dim[]: of latent attention, and of scans. */
 enum { SEQUENCES, TOKENS, KV_TOKENS, PAIRS, HEADS, CHUNK = 6 };
@@ -40,6 +35,13 @@ is_by_head(const RaOp *op)
 {
   return op->dim[3] > 1 && op->dim[1] <= HEAD_MAX && op->dim[2] <= HEAD_MAX &&
          op->dtype != RA_DTYPE_FP8 && op->dtype != RA_DTYPE_FP32;
+}
+
+/* TRUE if every sequence of @op, of queries and keys, has one query. */
+static gboolean
+is_step(const RaOp *op)
+{
+  return op->dim[SEQUENCES] == op->dim[TOKENS];
 }
 
 /* The roof of a scan or of its convolution, which is a decode step's if every
@@ -79,8 +81,12 @@ ra_roof_of(const RaOp *op)
   case RA_OP_LATENT_BACKWARD:
     return RA_ROOF_LATENT;
   case RA_OP_LATENT_DECODE:
+    if (op->flags & RA_OP_SPARSE && !is_step(op))
+      return RA_ROOF_LATENT_SPARSE;
     return op->dtype == RA_DTYPE_FP8 ? RA_ROOF_LATENT_DECODE_FP8
                                      : RA_ROOF_LATENT_DECODE;
+  case RA_OP_INDEXER:
+    return is_step(op) ? RA_ROOF_INDEXER_STEP : RA_N_ROOFS;
   case RA_OP_SCAN:
   case RA_OP_SCAN_BACKWARD:
   case RA_OP_SCAN_STEP:
@@ -97,6 +103,7 @@ ra_roof_stand_in(RaRoof roof)
 {
   switch (roof) {
   case RA_ROOF_LATENT_DECODE_FP8:
+  case RA_ROOF_LATENT_SPARSE:
     return RA_ROOF_LATENT_DECODE;
   case RA_ROOF_SCAN_KDA:
     return RA_ROOF_SCAN;
@@ -133,13 +140,30 @@ has_chunks(RaRoof roof)
          roof == RA_ROOF_SCAN_MAMBA2;
 }
 
+/* Decode steps take the tiles of a sparse kernel from its law of prompts. */
+static gboolean
+tile_init(RaRoofLaw *law, const RaProfile *profile, GError **error)
+{
+  const char *sparse = names[RA_ROOF_LATENT_SPARSE];
+  RaResolver r;
+
+  if ((law->roof != RA_ROOF_LATENT_DECODE &&
+       law->roof != RA_ROOF_LATENT_DECODE_FP8) ||
+      !ra_profile_law(profile, sparse))
+    return TRUE;
+  ra_resolver_init(&r, profile, sparse, error);
+  law->tile_s = ra_resolve(&r, "step-s");
+  return ra_resolver_ok(&r);
+}
+
 gboolean
 ra_roof_law_init(RaRoofLaw *law, const RaProfile *profile,
                  const RaDevice *device, RaRoof roof, GError **error)
 {
   const char *name = names[roof];
   gboolean steps = roof == RA_ROOF_LATENT || roof == RA_ROOF_LATENT_BACKWARD ||
-                   roof == RA_ROOF_CONV_KDA || has_chunks(roof);
+                   roof == RA_ROOF_LATENT_SPARSE || roof == RA_ROOF_CONV_KDA ||
+                   has_chunks(roof);
   RaResolver r;
 
   *law = (RaRoofLaw){.roof = roof};
@@ -159,8 +183,17 @@ ra_roof_law_init(RaRoofLaw *law, const RaProfile *profile,
     law->s_per_flop = ra_rate_s(peak * ra_resolve(&r, "peak-frac"));
     law->serial_frac = ra_resolve(&r, "serial-frac");
   }
-  return ra_resolver_ok(&r) &&
+  return ra_resolver_ok(&r) && tile_init(law, profile, error) &&
          ra_residual_init(&law->residual, profile, name, error);
+}
+
+/* Tiles of a sparse kernel, one or more a query, each with all the keys that an
+ * indexer may choose. */
+static double
+tiles_of(const RaOp *op)
+{
+  return (double)op->dim[TOKENS] *
+         (double)((op->dim[HEADS] + HEAD_BLOCK - 1) / HEAD_BLOCK);
 }
 
 /* Steps that a block takes after each other. */
@@ -171,6 +204,8 @@ steps_of(const RaRoofLaw *law, const RaOp *op)
 
   if (law->roof == RA_ROOF_LATENT || law->roof == RA_ROOF_LATENT_BACKWARD)
     return (double)((op->dim[KV_TOKENS] / n + KEY_BLOCK - 1) / KEY_BLOCK);
+  if (law->roof == RA_ROOF_LATENT_SPARSE)
+    return tiles_of(op);
   if (has_chunks(law->roof))
     return (double)((op->dim[TOKENS] / n + op->dim[CHUNK] - 1) /
                     MAX(op->dim[CHUNK], 1));
@@ -203,14 +238,17 @@ smooth_s(const RaRoofLaw *law, const RaOp *op)
   return s * ra_residual_factor(&law->residual, op);
 }
 
-/* @op with @tokens keys in the cache. */
+/* @op with @tokens keys in the cache.  A sparse one takes no less than its
+ * tiles, which do not know how many keys there are. */
 static double
 decode_s(const RaRoofLaw *law, const RaOp *op, uint64_t tokens)
 {
   RaOp at = *op;
+  double s;
 
   at.dim[KV_TOKENS] = at.dim[PAIRS] = tokens;
-  return smooth_s(law, &at);
+  s = smooth_s(law, &at);
+  return op->flags & RA_OP_SPARSE ? MAX(s, law->tile_s * tiles_of(op)) : s;
 }
 
 /* A latent decode step within a quarter of an octave of tokens. */
@@ -239,6 +277,13 @@ line_of(const RaRoofLaw *law, const RaOp *op)
   return line;
 }
 
+gboolean
+ra_roof_has_line(const RaOp *op)
+{
+  return (op->kind == RA_OP_LATENT_DECODE || op->kind == RA_OP_INDEXER) &&
+         is_step(op);
+}
+
 double
 ra_roof_line(const RaRoofLaw *law, const RaOp *op, uint64_t *out_until_tokens)
 {
@@ -259,7 +304,7 @@ ra_roof_s(const RaRoofLaw *law, const RaOp *op)
 
   if (op->dim[SEQUENCES] == 0 || op->dim[TOKENS] == 0)
     return 0;
-  if (op->kind != RA_OP_LATENT_DECODE || op->dim[KV_TOKENS] == 0)
+  if (!ra_roof_has_line(op) || op->dim[KV_TOKENS] == 0)
     return smooth_s(law, op);
   line = line_of(law, op);
   return line.low_s +

@@ -21,11 +21,15 @@ typedef enum {
                                 it the law before */
   RA_ROOF_LATENT_BACKWARD,   /* "latent-backward"; without it a multiple of the
                               first */
+  RA_ROOF_LATENT_SPARSE,     /* "latent-sparse": prompts on the latent cache;
+                                without it the law of decode steps */
   RA_ROOF_SCAN,              /* "scan" */
   RA_ROOF_SCAN_STEP,         /* "scan-step" */
   RA_ROOF_CONV,              /* "conv" */
   RA_ROOF_LATENT_MATRICES,   /* "latent-matrices": the products of every head
                                 beside it; without it those of the GEMMs */
+  RA_ROOF_INDEXER_STEP,      /* "indexer-step": the choice of a decode step's
+                                keys; without it the nearest attention */
   RA_ROOF_SCAN_KDA,          /* "scan.kda": of Kimi delta attention, as the next
                                three; without them RA_ROOF_SCAN and so on */
   RA_ROOF_SCAN_STEP_KDA,     /* "scan-step.kda" */
@@ -42,6 +46,8 @@ typedef struct {
   gboolean is_there;   /* FALSE: the profile lacks the law */
   double floor_s;      /* added to every kernel */
   double step_s;       /* of each step; 0 for decode steps and convolutions */
+  double tile_s;       /* of each tile of a sparse kernel, of latent decode; 0:
+                          not known */
   double s_per_flop;   /* of the tensor cores; latent attention's */
   double s_per_byte;   /* memory */
   double serial_frac;  /* share of the lesser part that is not hidden; of
@@ -77,15 +83,18 @@ gboolean ra_roof_law_init(RaRoofLaw *law, const RaProfile *profile,
  *
  *     compute = FLOP / (peak_flop_per_s peak_frac), the cache's type's peak
  *     memory  = bytes / (memory_bytes_per_s bandwidth_frac)
- *     steps   = key blocks of 128 of a sequence; chunks of a sequence
+ *     steps   = key blocks of 128 of a sequence; chunks of a sequence; of
+ *               prompts' sparse attention, tiles: 64 heads of a token
  *     law     = floor + steps step_s + max(compute, memory)
  *               + serial_frac min(compute, memory)
  *     t       = law exp(r),  r from the table
  *
  * A latent decode step has the FLOP of whole blocks of heads, and the cache
- * read once: the second block of a sequence finds it in the L2 cache.
- * Latent decode is linear in the tokens of the cache between the quarters of
- * its octaves, so that steps of a generation are (ra_roof_line()).
+ * read once: the second block of a sequence finds it in the L2 cache.  A sparse
+ * one takes at least its tiles, of prompts' step_s.
+ * Latent decode, and its indexer, are linear in the tokens of the cache between
+ * the quarters of its octaves, so that steps of a generation are
+ * (ra_roof_line()).
  * Valid: bf16, a latent cache of fp8 too; 1..131072 tokens a sequence, 1..1024
  * sequences, 1..128 heads.
  * Source: coefficients, the profile.   Cost: 60 to 150 ns, no allocation.
@@ -94,9 +103,12 @@ gboolean ra_roof_law_init(RaRoofLaw *law, const RaProfile *profile,
  */
 double ra_roof_s(const RaRoofLaw *law, const RaOp *op);
 
+/* TRUE if @op is of a decode step and its time grows with the cache. */
+gboolean ra_roof_has_line(const RaOp *op);
+
 /**
  * ra_roof_line:
- * @op: an %RA_OP_LATENT_DECODE
+ * @op: ra_roof_has_line()
  * @out_until_tokens: (out): tokens of the cache up to which the slope holds
  *
  * Returns: seconds that each further token of the cache adds

@@ -227,6 +227,11 @@ static const RaLawSpec laws[] = {
    "ra_roof_s", "its convolution of prompts; default: conv"},
   {"conv-step.mamba2", TRUE, NULL, scan, N_SCAN_DECODE,
    "ra_roof_s", "that of its decode step; default: conv"},
+  {"latent-sparse", TRUE, NULL, COEFFICIENTS(roof),
+   "ra_roof_s", "prompts' latent attention to the keys that an indexer chose; "
+   "default: latent-decode"},
+  {"indexer-step", TRUE, NULL, scan, N_SCAN_DECODE,
+   "ra_roof_s", "choice of the keys of sparse attention, one token a sequence"},
   {"gemm.fp32", TRUE, "gemm.bf16", COEFFICIENTS(gemm),
    "ra_gemm_s",
    "matrix multiplications in fp32; default: twice the time in bf16"},

@@ -22,6 +22,7 @@ libtraces_a_SOURCES += %D%/measured_gpu.c
 libtraces_a_SOURCES += %D%/measured_layer.c
 libtraces_a_SOURCES += %D%/measured_impl.h
 libtraces_a_SOURCES += %D%/measured_trace.c %D%/measured_trace.h
+libtraces_a_SOURCES += %D%/measured_sparse.c
 libtraces_a_SOURCES += %D%/measured_vllm.c
 libtraces_a_SOURCES += %D%/nccl_log.c %D%/nccl_log.h
 libtraces_a_SOURCES += %D%/profile.c %D%/profile.h

@@ -38,6 +38,8 @@ const char *const ra_measured_sources[] = {"gemm.bf16",
                                            "scan.mamba2",
                                            "conv.mamba2",
                                            "conv-step.mamba2",
+                                           "latent-sparse",
+                                           "indexer-step",
                                            "norm",
                                            "rope",
                                            "activation",
@@ -657,6 +659,8 @@ read_source(RaMeasuredReader *r, const char *const *data, GError **error)
     return r->rows->len > 0 || strcmp(r->source, "gemm.bf16") != 0 ||
            ra_measured_layers(r, data, error);
   }
+  if (strcmp(folder, "kernels_dsa") == 0)
+    return ra_measured_sparse(r, data, error);
   if (g_str_has_prefix(r->source, "latent-"))
     return read_latents(r, data, error);
   if (strcmp(folder, "kernels_linear") == 0) {

@@ -32,6 +32,15 @@
 #define RA_MEASURED_NODE 8
 #define RA_MEASURED_NIC_BYTES_PER_S 50e9
 
+/* A whole block of sparse attention, of which a row's op is one. */
+typedef struct {
+  guint8 model; /* counted from 1; 0: the row is of the op alone */
+  guint8 gemm_dtype, kv_dtype; /* RaDtype of GEMMs and of the cache */
+  guint8 is_step;              /* 1: a decode step */
+  guint32 heads;               /* of attention, on the GPU */
+  RaBatch batch;
+} RaMeasuredBlock;
+
 typedef struct {
   RaOp op;                /* count 1 */
   double measured_s;      /* > 0 */
@@ -52,7 +61,19 @@ typedef struct {
   double wall_per_cpu;   /* measured in the row's run; 0: not known */
   gboolean of_run;       /* from the run of a plan: its repeats are one sample
                             of the variation between runs */
+  RaMeasuredBlock block; /* what was measured, if more than the op */
+  double beside_s;       /* predicted of the block's other ops; 0: none */
 } RaMeasured;
+
+/**
+ * ra_measured_block:
+ * @row: is of a block
+ * @out_ops: (out) (array length=RA_OP_LIST_MAX): the block as ra_op_list()
+ *   lowers a layer on one GPU, without the norm before it and the sum after it
+ *
+ * Returns: number of ops
+ */
+guint ra_measured_block(const RaMeasured *row, RaOp *out_ops);
 
 /* Folder of GEMMs on AMD's GPUs. */
 #define RA_MEASURED_AMD "kernels_amd"

@@ -19,6 +19,8 @@ static const struct {
     {"latent-decode", "kernels_mla", "mladecode_", NULL},
     {"scan", "kernels_linear", "gdn_", NULL},
     {"conv", "kernels_linear", "gdn_", NULL},
+    {"indexer-step", "kernels_dsa", "dsadecode_", NULL},
+    {"latent-sparse", "kernels_dsa", "dsaprefill_", NULL},
     {"cast", "kernels_quantize", "scalematrix_", NULL},
     {"attention.wide", "kernels_attention_wide", "prefill_", NULL},
     {"decode-attention.wide", "kernels_attention_wide", "decode_", NULL},

@@ -74,6 +74,10 @@ gboolean ra_measured_folder(const char *folder, const char *prefix,
 gboolean ra_measured_vllm(RaMeasuredReader *r, const char *const *data,
                           GError **error);
 
+/* Reads whole blocks of sparse attention: kernels_dsa. */
+gboolean ra_measured_sparse(RaMeasuredReader *r, const char *const *data,
+                            GError **error);
+
 /* Adds one kernel of a layer over @tokens tokens, if the source includes it.
  * @name: "qkv", "out", "up", "down" (GEMMs), "norm", "rope", "activation",
  * "add", "embedding" */

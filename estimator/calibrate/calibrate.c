@@ -203,6 +203,7 @@ fit_law(RaCalibrateWork *work, const RaFitLaw *law, GError **error)
     return FALSE;
   add_more(work, law, rows, state);
   if (rows->len > 0) {
+    ra_fit_beside(work->profile, rows);
     fit_rows(work, law, rows, state);
     state->absent = FALSE;
     return TRUE;

@@ -186,6 +186,10 @@ files_of(const RaCalibrateLaw *state, const RaFitLaw *fit, const char *gpu)
                            kernels ? "_" : "",
                            kernels ? ra_kernels_names[kernels] : "", gpu,
                            (int)strcspn(source + 8, "."), source + 8);
+  if (strcmp(source, "latent-sparse") == 0)
+    return g_strdup_printf("kernels_dsa/dsaprefill_%s_bf16*.csv", gpu);
+  if (strcmp(source, "indexer-step") == 0)
+    return g_strdup_printf("kernels_dsa/dsadecode_%s_bf16*.csv", gpu);
   if (strcmp(source, "latent-matrices") == 0)
     return g_strdup_printf("kernels_mla/mlabmm_%s_bf16*.csv", gpu);
   if (g_str_has_prefix(source, "latent-"))

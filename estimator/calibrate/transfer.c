@@ -259,6 +259,7 @@ ra_transfer_error(const RaGpu *from, const RaProfile *base,
   if (!ra_gpu_sheet(twin, data, &sheet, error))
     return FALSE;
   profile = ra_transfer_profile(from, base, twin, &sheet);
+  ra_fit_beside(profile, rows);
   s = g_new(double, rows->len);
   ra_fit_predict(profile, rows, s);
   for (guint i = 0; i < rows->len; i++) {

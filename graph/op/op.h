@@ -124,7 +124,9 @@ typedef enum {
   RA_OP_NONCAUSAL = 4096, /* attention of all queries to all keys: no mask */
   RA_OP_KIMI = 8192,      /* scan or convolution of Kimi delta attention, whose
                           decay is by channel */
-  RA_OP_MAMBA = 16384     /* convolution of Mamba-2 */
+  RA_OP_MAMBA = 16384,    /* convolution of Mamba-2 */
+  RA_OP_SPARSE = 32768    /* latent attention to the keys that an indexer chose
+                          for each query */
 } RaOpFlags;
 
 typedef struct {
@@ -331,10 +333,11 @@ gboolean ra_op_is_wide(const RaOp *op);
  * Latent attention makes keys and values of all heads from the latent ones in
  * forward and backward.  A decode step multiplies the queries by the keys'
  * matrix instead, attends to the latent cache, and multiplies what comes out by
- * the values' (absorbed matrices, arXiv 2405.04434 section 2.1.2).  Every tp
- * rank makes all of the latent queries, keys and values.  An indexer scores all
- * pairs, on every rank; attention then has at most index_top_k keys a query.
- * Its choice has no gradient, nor then has it.
+ * the values' (absorbed matrices, arXiv 2405.04434 section 2.1.2).  So do
+ * prompts whose keys an indexer chooses, without a loss.  Every tp rank makes
+ * all of the latent queries, keys and values.  An indexer scores all pairs, on
+ * every rank; attention then has at most index_top_k keys a query.  Its choice
+ * has no gradient, nor then has it.
  *
  * Linear mixers compute in chunks of a sequence, and step by step in decode.
  * Each is an input projection, a convolution, the scan, a norm with a gate and

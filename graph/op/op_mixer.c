@@ -71,6 +71,7 @@ pairs_op(const RaOpBuilder *b, RaOpKind kind, const RaBatch *batch,
   RaOp op = {.kind = (uint8_t)kind,
              .dtype = cached ? ra_shard_kv_dtype(b->shard)
                              : ra_op_dtype(kind, b->shard->dtype),
+             .flags = cached && b->model->index_top_k > 0 ? RA_OP_SPARSE : 0,
              .count = b->count,
              .dim = {batch->n_sequences, batch->q_tokens,
                      ra_op_kv_tokens(batch, window),
@@ -110,17 +111,34 @@ ra_op_add_exchange(RaOpBuilder *b, uint64_t width)
         rings > 0, MAX(rings, 1u), 0);
 }
 
+/* TRUE if attention reads the latent cache itself, by absorbed matrices: in
+ * decode steps, and where each query has keys of its own, which would have to
+ * be made for each; without gradients. */
+static gboolean
+is_absorbed(const RaOpBuilder *b)
+{
+  return b->phase == RA_PHASE_DECODE ||
+         (b->phase == RA_PHASE_FORWARD && b->model->index_top_k > 0 &&
+          !b->shard->loss);
+}
+
 /* Attention of the heads, whole or on the latent cache. */
 static void
 add_latent_pairs(RaOpBuilder *b)
 {
   const RaModel *m = b->model;
-  const uint64_t dims[] = {ceil_div(b->q_heads, b->cp),
-                           (uint64_t)m->nope_dim + m->rope_dim, m->value_dim};
+  uint64_t heads = ceil_div(b->q_heads, b->cp);
+  const uint64_t dims[] = {heads, (uint64_t)m->nope_dim + m->rope_dim,
+                           m->value_dim};
+  const uint64_t chosen[] = {heads, m->kv_rank, m->rope_dim};
   const uint64_t latent[] = {b->q_heads, m->kv_rank, m->rope_dim};
 
-  ra_op_add_pairs(b, is_back(b) ? RA_OP_LATENT_BACKWARD : RA_OP_LATENT,
-                  RA_OP_LATENT_DECODE, dims, latent);
+  if (is_absorbed(b))
+    ra_op_add_pairs(b, RA_OP_LATENT_DECODE, RA_OP_LATENT_DECODE, chosen,
+                    latent);
+  else
+    ra_op_add_pairs(b, is_back(b) ? RA_OP_LATENT_BACKWARD : RA_OP_LATENT,
+                    RA_OP_LATENT_DECODE, dims, latent);
 }
 
 /* The choice of keys, which has no gradient; every tp rank makes all of it, cp
@@ -149,7 +167,7 @@ make_latent(const RaOpBuilder *b, Steps *s)
   uint64_t q = b->q_heads * ((uint64_t)m->nope_dim + m->rope_dim);
   uint64_t kv = b->q_heads * ((uint64_t)m->nope_dim + m->value_dim);
   uint64_t down = (uint64_t)m->kv_rank + m->rope_dim;
-  gboolean absorbed = b->phase == RA_PHASE_DECODE;
+  gboolean absorbed = is_absorbed(b);
 
   add(s, LINEAR, down + (m->q_rank ? m->q_rank : q), m->hidden, 1);
   if (m->q_rank > 0) {

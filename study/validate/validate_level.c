@@ -57,25 +57,19 @@ static const RaValidateOps experts_bf16 = EXPERTS("bf16"),
                            trtllm_fp8 = EXPERTS("fp8.trtllm"),
                            trtllm_fp8block = EXPERTS("fp8block.trtllm"),
                            trtllm_nvfp4 = EXPERTS("nvfp4.trtllm");
-static const RaValidateOps latent = {
-    .laws = {"latent-attention"}, .lines = 1, .line_name = {"heads"}};
-static const RaValidateOps latent_decode = {
-    .laws = {"latent-decode"}, .lines = 1, .line_name = {"heads"}};
-static const RaValidateOps latent_decode_fp8 = {
-    .laws = {"latent-decode.fp8"}, .lines = 1, .line_name = {"heads"}};
-static const RaValidateOps matrices = {
-    .laws = {"latent-matrices"}, .lines = 1, .line_name = {"heads"}};
+#define OF_LINE(ops, law, name)                                                \
+  static const RaValidateOps ops = {{law}, .lines = 1, .line_name = {name}}
+OF_LINE(latent, "latent-attention", "heads");
+OF_LINE(latent_decode, "latent-decode", "heads");
+OF_LINE(latent_decode_fp8, "latent-decode.fp8", "heads");
+OF_LINE(matrices, "latent-matrices", "heads");
 #define LATENT(ops)                                                            \
   .source = "kernels_mla", .modes = RA_VALIDATE_BOTH,                          \
   .convention = "folds: each number of heads", OPS(ops)
-static const RaValidateOps decode_fp8 = {
-    .laws = {"decode-attention.fp8"}, .lines = 1, .line_name = {"query heads"}};
-static const RaValidateOps scan = {
-    .laws = {"scan"}, .lines = 1, .line_name = {"shape"}};
-static const RaValidateOps scan_step = {
-    .laws = {"scan-step"}, .lines = 1, .line_name = {"shape"}};
-static const RaValidateOps conv = {
-    .laws = {"conv"}, .lines = 1, .line_name = {"channels"}};
+OF_LINE(decode_fp8, "decode-attention.fp8", "query heads");
+OF_LINE(scan, "scan", "shape");
+OF_LINE(scan_step, "scan-step", "shape");
+OF_LINE(conv, "conv", "channels");
 static const RaValidateOps kda = {
     .laws = {"scan.kda", "scan-step.kda", "conv.kda", "conv-step.kda"},
     .lines = 1,
@@ -84,11 +78,15 @@ static const RaValidateOps mamba2 = {
     .laws = {"conv.mamba2", "conv-step.mamba2", "scan.mamba2"},
     .lines = 1,
     .line_name = {"shape"}};
+OF_LINE(sparse, "latent-sparse", "shape");
+OF_LINE(sparse_decode, "indexer-step", "shape");
 #define LINEAR(ops, fold)                                                      \
   .source = "kernels_linear", .modes = RA_VALIDATE_BOTH,                       \
   .convention = "folds: each " fold, OPS(ops)
-static const RaValidateOps casts = {
-    .laws = {"memory.cast"}, .lines = 1, .line_name = {"k"}};
+#define SPARSE(ops)                                                            \
+  .source = "kernels_dsa", .modes = RA_VALIDATE_BOTH,                          \
+  .convention = "folds: each number of heads of each model", OPS(ops)
+OF_LINE(casts, "memory.cast", "k");
 static const RaValidateOps gemm_random = {.laws = {"gemm.bf16", "gemm.fp8"},
                                           .line_name = {"fold"}};
 static const RaValidateOps prefill = {.laws = {"attention"},
@@ -99,13 +97,9 @@ static const RaValidateOps decode = {.laws = {"decode-attention"},
                                      .lines = 1,
                                      .line_name = {"query heads"},
                                      ATTENTION_TRANSFERRED};
-static const RaValidateOps prefill_wide = {
-    .laws = {"attention.wide"}, .lines = 1, .line_name = {"query heads"}};
-static const RaValidateOps encoder = {
-    .laws = {"encoder-attention"}, .lines = 1, .line_name = {"heads"}};
-static const RaValidateOps decode_wide = {.laws = {"decode-attention.wide"},
-                                          .lines = 1,
-                                          .line_name = {"query heads"}};
+OF_LINE(prefill_wide, "attention.wide", "query heads");
+OF_LINE(decode_wide, "decode-attention.wide", "query heads");
+OF_LINE(encoder, "encoder-attention", "heads");
 static const RaValidateOps attention_random = {
     .laws = {"attention", "decode-attention"}, .line_name = {"fold"}};
 
@@ -138,8 +132,7 @@ static const RaValidateOps inter_by_table = {.laws = {"inter-node"},
 static const RaValidateOps exchange = {.laws = {"inter-node.all-to-all"},
                                        .lines = 1,
                                        .line_name = {"tokens", "ranks"}};
-static const RaValidateOps p2p_node = {
-    .laws = {"p2p.node"}, .lines = 1, .line_name = {"quarter octave"}};
+OF_LINE(p2p_node, "p2p.node", "quarter octave");
 static const RaValidateOps p2p_nodes = {.laws = {"p2p.nodes"},
                                         .lines = 1,
                                         .line_name = {"quarter octave"},
@@ -369,6 +362,14 @@ static const RaValidateLevel levels[] = {
      .title = "Mamba-2",
      BARS(0.25, 1.94),
      LINEAR(mamba2, "shape of heads, each number of channels")},
+    {.id = "sparse-attention",
+     .title = "Sparse attention, whole blocks of prompts",
+     BARS(0.16, 0.50),
+     SPARSE(sparse)},
+    {.id = "sparse-decode",
+     .title = "Sparse attention, whole blocks of decode steps",
+     BARS(0.070, 0.23),
+     SPARSE(sparse_decode)},
     {.id = "casts",
      .title = "Casts to fp8",
      .source = "kernels_quantize",

@@ -221,6 +221,7 @@ score_law(const RaValidateOps *ops, const char *name, RaProfile *profile,
   work.rows = ra_measured_rows(job->folders, work.law.source, gpu, error);
   if (!work.rows)
     return FALSE;
+  ra_fit_beside(profile, work.rows);
   law = ra_profile_law(profile, work.law.law);
   if (work.rows->len > 0 && !law) {
     ra_validate_note(job,

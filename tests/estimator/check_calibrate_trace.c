@@ -118,6 +118,7 @@ network_value(const char *law, const char *name)
       {"inter-node.fabric", "host-bytes-per-s", 0},
       {"inter-node.fabric", "path-frac", 0.5}, /* of nothing */
       {"latent-attention", "step-s", 1e-6},
+      {"latent-sparse", "step-s", 1e-7},
       {"scan", "step-s", 2e-6},
       {"scan.kda", "step-s", 3e-6},
       {"scan.mamba2", "step-s", 2e-6},
@@ -304,6 +305,23 @@ add_mixers(GArray *ops, uint64_t shift)
 }
 
 static void
+add_sparse(GArray *ops, uint64_t shift)
+{
+  for (uint64_t s = 1; s <= 64; s *= 8)
+    for (uint64_t length = 16; length <= 16384; length *= 4)
+      for (uint64_t heads = 2; heads <= 128; heads *= 4) {
+        uint64_t l = length + shift, tokens = s * l;
+
+        add(ops, (RaOp){.kind = RA_OP_LATENT_DECODE,
+                        .flags = RA_OP_SPARSE,
+                        .dim = {s, tokens, tokens, s * (l * (l + 1) / 2), heads,
+                                512, 64}});
+        add(ops, (RaOp){.kind = RA_OP_INDEXER,
+                        .dim = {s, s, tokens, tokens, heads, 128, 2048}});
+      }
+}
+
+static void
 add_matrices(GArray *ops, uint64_t shift)
 {
   for (uint64_t m = 1; m <= 4096; m *= 4)
@@ -364,6 +382,7 @@ every_op(uint64_t shift)
   add_matrices(ops, shift);
   add_memory_ops(ops, shift);
   add_messages(ops, shift);
+  add_sparse(ops, shift);
   return ops;
 }
 
@@ -524,7 +543,7 @@ START_TEST(test_back)
                   ra_op_name((RaOpKind)kind),
                   distance(truth, found, others, kind));
   }
-  ck_assert_uint_eq(n_kinds, 26);
+  ck_assert_uint_eq(n_kinds, 27);
 }
 END_TEST
 

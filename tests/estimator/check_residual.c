@@ -6,6 +6,8 @@
 
 #include "base/error.h"
 #include "estimator/extrapolation.h"
+#include "estimator/fit.h"
+#include "estimator/robust.h"
 #include "tests/support/check_main.h"
 #include "tests/support/estimator_fixture.h"
 
@@ -248,6 +250,68 @@ START_TEST(test_refused)
 }
 END_TEST
 
+/* Rows of decode steps of DeepSeek-V3.2's attention, whole blocks. */
+static GArray *
+blocks(void)
+{
+  GArray *rows = g_array_new(FALSE, FALSE, sizeof(RaMeasured));
+
+  for (uint32_t n = 1; n <= 256; n *= 4)
+    for (uint64_t length = 1024; length <= 65536; length *= 4) {
+      RaMeasured row = {.block = {.model = 1,
+                                  .is_step = 1,
+                                  .heads = 8,
+                                  .batch = {n, n, n * length, n * length}}};
+      RaOp ops[RA_OP_LIST_MAX];
+      guint n_ops = ra_measured_block(&row, ops);
+
+      for (guint i = 0; i < n_ops; i++)
+        if (ops[i].kind == RA_OP_INDEXER)
+          row.op = ops[i];
+      g_array_append_val(rows, row);
+    }
+  return rows;
+}
+
+/* A law comes back from whole blocks, as what the other ops take is known:
+ * floor 1 ms and half of the memory's bandwidth, from a start at others.  Rows
+ * that count as the op alone (the fault) give another. */
+START_TEST(test_block)
+{
+  static const char *const of[] = {"floor-s", "bandwidth-frac"};
+  static const double truth[] = {1e-3, 0.5};
+  g_autoptr(RaProfile) profile = profile_text_load(
+      "indexer-step.floor-s=0.001", "indexer-step.bandwidth-frac=0.5", NULL);
+  g_autoptr(GArray) rows = blocks();
+  g_autofree double *s = g_new(double, rows->len);
+
+  ck_assert(ra_robust_init(NULL));
+  ra_fit_beside(profile, rows);
+  ra_fit_predict(profile, rows, s);
+  for (guint i = 0; i < rows->len; i++) {
+    RaMeasured *row = &g_array_index(rows, RaMeasured, i);
+
+    ck_assert_double_gt(row->beside_s, 0);
+    row->measured_s = s[i];
+  }
+  for (guint fault = 0; fault < 2; fault++) {
+    RaFitResult result;
+    const RaLaw *law;
+    gboolean same = TRUE;
+
+    for (guint i = 0; fault && i < rows->len; i++)
+      g_array_index(rows, RaMeasured, i).beside_s = 0;
+    ra_fit_coefficients(ra_fit_law("indexer-step"), profile, rows, &result);
+    law = ra_profile_law(profile, "indexer-step");
+    for (guint c = 0; c < G_N_ELEMENTS(of); c++)
+      for (guint i = 0; i < law->n_coefficients; i++)
+        if (strcmp(law->coefficients[i].name, of[c]) == 0)
+          same &= fabs(law->coefficients[i].value / truth[c] - 1) < 1e-2;
+    ck_assert_msg(same == !fault, "%u", fault);
+  }
+}
+END_TEST
+
 static Suite *
 residual_suite(void)
 {
@@ -261,6 +325,7 @@ residual_suite(void)
   tcase_add_test(tcase, test_outside);
   tcase_add_test(tcase, test_outside_memory);
   tcase_add_test(tcase, test_refused);
+  tcase_add_test(tcase, test_block);
   suite_add_tcase(suite, tcase);
   return suite;
 }

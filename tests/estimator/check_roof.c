@@ -242,6 +242,47 @@ START_TEST(test_mixers)
 }
 END_TEST
 
+/* Sparse attention.  Prompts: 2 sequences of 10 tokens on 65 heads, two tiles
+ * each (the fault: one): 40.  54 pairs of 65 heads are 2 * 54 * 65 * (2 * 512 +
+ * 64) FLOP at 1e12 a second, bytes 2 (20 * 65 (576 + 512) + 20 * 576) at 1e9.
+ * A decode step of 3 sequences takes no less than its 3 tiles, and without an
+ * indexer (the fault) has none.  The indexer of a step: its floor and bytes. */
+START_TEST(test_sparse)
+{
+  g_autoptr(Bench) b = bench_new(profile_text_load(
+      "latent-sparse.floor-s=0.1", "latent-sparse.step-s=0.3",
+      "latent-sparse.serial-frac=0.25", "latent-decode.floor-s=0.7",
+      "indexer-step.floor-s=0.2", NULL));
+  RaOp op = {.kind = RA_OP_LATENT_DECODE,
+             .dtype = RA_DTYPE_BF16,
+             .flags = RA_OP_SPARSE,
+             .count = 1,
+             .dim = {2, 20, 20, 54, 65, 512, 64}};
+  RaOp index = {.kind = RA_OP_INDEXER,
+                .dtype = RA_DTYPE_BF16,
+                .count = 1,
+                .dim = {3, 3, 96, 96, 64, 128, 2048}};
+  double compute = 2.0 * 54 * 65 * 1088 / 1e12;
+  double memory = 2.0 * (20 * 65 * 1088 + 20 * 576) / 1e9;
+
+  bench_check(ra_estimator_op_s(b->estimator, &op),
+              0.1 + 40 * 0.3 + memory + 0.25 * compute);
+  bench_check_differs(ra_estimator_op_s(b->estimator, &op),
+                      0.1 + 20 * 0.3 + memory + 0.25 * compute);
+  op = (RaOp){.kind = RA_OP_LATENT_DECODE,
+              .dtype = RA_DTYPE_BF16,
+              .flags = RA_OP_SPARSE,
+              .count = 1,
+              .dim = {3, 3, 96, 96, 8, 512, 64}};
+  bench_check(ra_estimator_op_s(b->estimator, &op), 3 * 0.3);
+  op.flags = 0;
+  bench_check(ra_estimator_op_s(b->estimator, &op),
+              0.7 + ra_op_bytes(&op) / 1e9);
+  bench_check(ra_estimator_op_s(b->estimator, &index),
+              0.2 + ra_op_bytes(&index) / 1e9);
+}
+END_TEST
+
 /* A profile without a mixer's own laws has those of delta nets in their place;
  * one with them (the fault) has another time. */
 START_TEST(test_stand_in)
@@ -306,6 +347,7 @@ roof_suite(void)
   tcase_add_test(tcase, test_scan);
   tcase_add_test(tcase, test_conv);
   tcase_add_test(tcase, test_mixers);
+  tcase_add_test(tcase, test_sparse);
   tcase_add_test(tcase, test_stand_in);
   tcase_add_test(tcase, test_decode_fp8);
   tcase_add_test(tcase, test_matrices);

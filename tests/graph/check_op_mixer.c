@@ -84,6 +84,102 @@ START_TEST(test_scans)
 }
 END_TEST
 
+/* Ops of one layer of @model for @batch, without ends.
+ * Returns: the first of @kind; count 0: there is none */
+static RaOp
+lowered(const RaModel *model, gboolean loss, RaPhase phase,
+        const RaBatch *batch, RaOpKind kind)
+{
+  RaShard shard = {.model = model,
+                   .tp = 1,
+                   .tp_ranks_per_node = 1,
+                   .tp_groups_per_node = 1,
+                   .dtype = RA_DTYPE_BF16,
+                   .loss = (uint8_t)loss};
+  RaPiece piece = {.n_layers = 1};
+  RaOp ops[RA_OP_LIST_MAX];
+  guint n = ra_op_list(&shard, &piece, phase, batch, ops);
+
+  for (guint i = 0; i < n; i++)
+    if (ops[i].kind == kind)
+      return ops[i];
+  return (RaOp){.count = 0};
+}
+
+/* Scans and convolutions say whose kernels they are; a gated delta net's (the
+ * fault: as Kimi's) have no other flag than before. */
+START_TEST(test_flags)
+{
+  static const struct {
+    RaMixer mixer;
+    guint16 scan, conv;
+  } want[] = {{RA_MIXER_DELTA, RA_OP_DELTA, 0},
+              {RA_MIXER_KIMI, RA_OP_DELTA | RA_OP_KIMI, RA_OP_KIMI},
+              {RA_MIXER_MAMBA, 0, RA_OP_MAMBA}};
+  const RaBatch whole = {2, 20, 20, 110}, step = {2, 2, 20, 20};
+
+  for (guint i = 0; i < G_N_ELEMENTS(want); i++) {
+    RaModel m = {.n_layers = 1,
+                 .hidden = 64,
+                 .n_key_heads = 2,
+                 .n_value_heads = 4,
+                 .key_dim = 8,
+                 .state_dim = 8,
+                 .conv_taps = 4,
+                 .n_kinds = 1};
+
+    m.kinds[0] =
+        (RaLayerKind){.mixer = (guint8)want[i].mixer, .ffn = RA_FFN_NONE};
+    ck_assert_uint_eq(
+        lowered(&m, FALSE, RA_PHASE_FORWARD, &whole, RA_OP_SCAN).flags,
+        want[i].scan);
+    ck_assert_uint_eq(
+        lowered(&m, FALSE, RA_PHASE_DECODE, &step, RA_OP_SCAN_STEP).flags,
+        want[i].scan);
+    ck_assert_uint_eq(
+        lowered(&m, FALSE, RA_PHASE_DECODE, &step, RA_OP_CONV).flags,
+        want[i].conv);
+  }
+}
+END_TEST
+
+/* Prompts whose keys an indexer chooses attend to the latent cache: 8 keys of
+ * rank 16 and 4, at most 3 a query.  2 sequences of 10 tokens: 2 (1 + 2 + 8 *
+ * 3) = 54 pairs.  With a loss, or without an indexer (the faults), keys and
+ * values are made whole. */
+START_TEST(test_sparse)
+{
+  const RaBatch whole = {2, 20, 20, 110};
+  RaModel m = {.n_layers = 1,
+               .hidden = 64,
+               .n_heads = 8,
+               .n_kv_heads = 8,
+               .head_dim = 12,
+               .q_rank = 32,
+               .kv_rank = 16,
+               .nope_dim = 8,
+               .rope_dim = 4,
+               .value_dim = 8,
+               .index_heads = 2,
+               .index_dim = 8,
+               .index_top_k = 3,
+               .n_kinds = 1};
+  RaOp op;
+
+  m.kinds[0] =
+      (RaLayerKind){.mixer = RA_MIXER_LATENT, .ffn = RA_FFN_NONE, .indexer = 1};
+  op = lowered(&m, FALSE, RA_PHASE_FORWARD, &whole, RA_OP_LATENT_DECODE);
+  ck_assert_uint_eq(op.flags, RA_OP_SPARSE);
+  ck_assert_uint_eq(op.dim[3], 54);
+  ck_assert_uint_eq(op.dim[5], 16);
+  op = lowered(&m, TRUE, RA_PHASE_FORWARD, &whole, RA_OP_LATENT_DECODE);
+  ck_assert_uint_eq(op.count, 0);
+  m.index_top_k = m.kinds[0].indexer = 0;
+  op = lowered(&m, FALSE, RA_PHASE_FORWARD, &whole, RA_OP_LATENT_DECODE);
+  ck_assert_uint_eq(op.count, 0);
+}
+END_TEST
+
 static Suite *
 op_mixer_suite(void)
 {
@@ -93,6 +189,8 @@ op_mixer_suite(void)
   tcase_add_test(tcase, test_windows);
   tcase_add_test(tcase, test_latent);
   tcase_add_test(tcase, test_scans);
+  tcase_add_test(tcase, test_flags);
+  tcase_add_test(tcase, test_sparse);
   suite_add_tcase(suite, tcase);
   return suite;
 }

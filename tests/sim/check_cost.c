@@ -110,6 +110,7 @@ is_work(RaOpKind kind, guint dim)
   case RA_OP_DECODE_ATTENTION:
     return dim >= 1 && dim != 3;
   case RA_OP_LATENT:
+  case RA_OP_INDEXER: /* steps and prompts are of other kernels */
     return dim >= 2 && dim != 3;
   case RA_OP_LATENT_DECODE:
     return dim >= 1 && dim != 3;

@@ -322,6 +322,31 @@ held-out = not measured: no second GPU has rows of it
 error-median = -
 error-p90 = -
 
+[law latent-sparse]
+floor-s = 2.389e-05
+bandwidth-frac = 0.7764
+peak-frac = 1.457
+serial-frac = 0.001
+step-s = 1.283e-06
+transferred = h100-sxm
+source = kernels_dsa/dsaprefill_h100_bf16*.csv, whole blocks of TensorRT-LLM less their other ops; robust fit
+range = batch 1..256; length 16..32768; 1..128 heads; 2048 keys chosen
+rows = 4769
+held-out = not measured: no second GPU has rows of it
+error-median = -
+error-p90 = -
+
+[law indexer-step]
+floor-s = 0.0001572
+bandwidth-frac = 0.6562
+transferred = h100-sxm
+source = kernels_dsa/dsadecode_h100_bf16*.csv, whole blocks of TensorRT-LLM less their other ops; robust fit
+range = batch 1..1024; length 2..131072; 2048 keys chosen
+rows = 4008
+held-out = not measured: no second GPU has rows of it
+error-median = -
+error-p90 = -
+
 [law attention]
 sms = 78 # NVIDIA's architecture whitepaper of the GPU
 flash = 3 # what vLLM takes: 3 on Hopper (4, taken for it, on Blackwell's servers), else 2

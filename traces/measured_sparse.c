@@ -1,0 +1,148 @@
+/* Rows of whole blocks of sparse latent attention, as the ops that they are
+ * lowered to. */
+#include "config.h"
+
+#include <string.h>
+
+#include "traces/measured_impl.h"
+
+/* Models of the rows: config.json of each, as published. */
+static const struct {
+  const char *name;
+  RaModel model;
+} models[] = {
+    {"deepseek-ai/DeepSeek-V3.2",
+     {.hidden = 7168,
+      .q_rank = 1536,
+      .kv_rank = 512,
+      .nope_dim = 128,
+      .rope_dim = 64,
+      .value_dim = 128,
+      .index_heads = 64,
+      .index_dim = 128,
+      .index_top_k = 2048}},
+    {"zai-org/GLM-5",
+     {.hidden = 6144,
+      .q_rank = 2048,
+      .kv_rank = 512,
+      .nope_dim = 192,
+      .rope_dim = 64,
+      .value_dim = 256,
+      .index_heads = 32,
+      .index_dim = 128,
+      .index_top_k = 2048}},
+};
+
+/* TRUE if @op is of the layer around the block: the norm before it and the sum
+ * after it. */
+static gboolean
+is_around(const RaModel *model, const RaOp *op)
+{
+  return op->kind == RA_OP_ADD ||
+         (op->kind == RA_OP_NORM && op->dim[1] == model->hidden);
+}
+
+guint
+ra_measured_block(const RaMeasured *row, RaOp *out_ops)
+{
+  const RaMeasuredBlock *b = &row->block;
+  RaModel model = models[b->model - 1].model;
+  RaShard shard = {.model = &model,
+                   .tp = 1,
+                   .tp_ranks_per_node = 1,
+                   .tp_groups_per_node = 1,
+                   .dtype = b->gemm_dtype,
+                   .kv_dtype = (uint8_t)(1 + b->kv_dtype),
+                   .by_block = b->gemm_dtype == RA_DTYPE_FP8};
+  RaPiece piece = {.n_layers = 1};
+  guint n, kept = 0;
+
+  model.n_layers = model.n_kinds = 1;
+  model.n_heads = model.n_kv_heads = b->heads;
+  model.head_dim = model.nope_dim + model.rope_dim;
+  model.position = RA_POSITION_ROTARY;
+  model.kinds[0] =
+      (RaLayerKind){.mixer = RA_MIXER_LATENT, .ffn = RA_FFN_NONE, .indexer = 1};
+  n = ra_op_list(&shard, &piece,
+                 b->is_step ? RA_PHASE_DECODE : RA_PHASE_FORWARD, &b->batch,
+                 out_ops);
+  for (guint i = 0; i < n; i++)
+    if (!is_around(&model, &out_ops[i]))
+      out_ops[kept++] = out_ops[i];
+  return kept;
+}
+
+static const char *const columns[] = {"batch",      "kv_len", "heads",
+                                      "latency_us", "model",  "kv_dtype",
+                                      "gemm_dtype", NULL};
+static const char *const prefill_columns[] = {
+    "batch",    "prefix",     "heads", "latency_us", "model",
+    "kv_dtype", "gemm_dtype", "seq_q", NULL};
+
+/* The batch of @n sequences of @prefix cached tokens and @q new ones each. */
+static RaBatch
+batch_of(uint64_t n, uint64_t prefix, uint64_t q)
+{
+  return (RaBatch){.n_sequences = (uint32_t)n,
+                   .q_tokens = n * q,
+                   .kv_tokens = n * (prefix + q),
+                   .pairs = n * (q * prefix + q * (q + 1) / 2)};
+}
+
+/* The block's time, at the op that the law is of: prompts' attention, a decode
+ * step's indexer. */
+static gboolean
+read_block(const RaCsvLine *line, gpointer data, GError **error)
+{
+  RaMeasuredReader *r = data;
+  gboolean step = g_str_has_suffix(r->source, "step");
+  RaMeasured row = {.block = {.is_step = step}};
+  RaOp ops[RA_OP_LIST_MAX];
+  double v[4], q[1] = {1};
+  guint n;
+
+  if (!ra_csv_numbers(line, 0, 4, v, error) ||
+      (!step && !ra_csv_numbers(line, 7, 1, q, error)))
+    return FALSE;
+  for (guint i = 0; i < G_N_ELEMENTS(models); i++)
+    if (strcmp(line->field[4], models[i].name) == 0)
+      row.block.model = (guint8)(i + 1);
+  if (strcmp(line->field[6], "fp8block") == 0)
+    row.block.gemm_dtype = RA_DTYPE_FP8;
+  else if (strcmp(line->field[6], "bf16") != 0)
+    return TRUE; /* GEMMs that are not lowered */
+  if (strcmp(line->field[5], "fp8") == 0)
+    row.block.kv_dtype = RA_DTYPE_FP8;
+  if (row.block.model == 0 || v[0] < 1 || v[2] < 1 || v[3] <= 0 ||
+      (step ? v[1] < 1 : q[0] < 2))
+    return TRUE; /* not published; or a prompt of a token, which is a step */
+  row.block.heads = (guint32)v[2];
+  row.block.batch =
+      batch_of(ra_measured_whole(v[0]),
+               step ? ra_measured_whole(v[1]) - 1 : ra_measured_whole(v[1]),
+               ra_measured_whole(q[0]));
+  n = ra_measured_block(&row, ops);
+  for (guint i = 0; i < n; i++)
+    if (ops[i].kind == (step ? RA_OP_INDEXER : RA_OP_LATENT_DECODE)) {
+      guint at = r->rows->len;
+
+      ra_measured_add(r, ops[i], v[3], row.block.model * 1000 + row.block.heads,
+                      0);
+      g_array_index(r->rows, RaMeasured, at).block = row.block;
+    }
+  return TRUE;
+}
+
+gboolean
+ra_measured_sparse(RaMeasuredReader *r, const char *const *data, GError **error)
+{
+  const char *folder, *start, *unused;
+  g_autofree char *prefix = NULL;
+
+  ra_measured_place(r->source, &folder, &start, &unused);
+  prefix = g_strdup_printf("%s%s_bf16", start, r->gpu);
+  return ra_measured_files(
+      data, folder, prefix, r,
+      g_str_has_suffix(r->source, "step") ? columns : prefill_columns,
+      read_block, error);
+}
