@@ -46,7 +46,8 @@ void ra_calibrate_note(RaCalibration *out, const char *format, ...)
 void ra_calibrate_note_outliers(RaCalibration *out, const RaFitLaw *law,
                                 const GArray *rows, const RaFitResult *result);
 
-/* The @rows whose law in @profile is @law; @rows may be NULL. */
+/* The @rows whose law in @profile is @law, those of blocks with what it
+ * predicts beside them; @rows may be NULL. */
 GArray *ra_calibrate_rows_of(const GArray *rows, const RaFitLaw *law,
                              const RaProfile *profile);
 

@@ -42,6 +42,7 @@ ra_calibrate_rows_of(const GArray *rows, const RaFitLaw *law,
     if (ra_fit_takes(law, profile, &row->op))
       g_array_append_val(some, *row);
   }
+  ra_fit_beside(profile, some);
   return some;
 }
 
