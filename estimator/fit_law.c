@@ -113,11 +113,6 @@ static const RaFitAxes step_tables[] = {
 static const RaFitAxes conv_tables[] = {
     {RA_FEATURE_LENGTH, RA_FEATURE_AREA, RA_N_FEATURES},
     {RA_FEATURE_AREA, RA_N_FEATURES}};
-/* Convolutions that the host prepares: by sequences and their lengths. */
-static const RaFitAxes host_tables[] = {
-    {RA_FEATURE_LENGTH, RA_FEATURE_SEQUENCES, RA_N_FEATURES},
-    {RA_FEATURE_SEQUENCES, RA_FEATURE_AREA, RA_N_FEATURES},
-    {RA_FEATURE_SEQUENCES, RA_N_FEATURES}};
 /* Kernels that take each channel of a sequence by itself. */
 static const RaFitAxes channel_tables[] = {
     {RA_FEATURE_LENGTH, RA_FEATURE_HEADS, RA_N_FEATURES},
@@ -373,10 +368,6 @@ static const RaFitLaw laws[] = {
     MIXER("scan-step.kda", scan, N_SCAN_DECODE, step_tables,
           "Kimi delta attention, fused_recurrent_kda_packed_decode",
           "batch 1..1024; 12..96 heads of 128"),
-    MIXER("conv.kda", scan, G_N_ELEMENTS(scan), host_tables,
-          "of Kimi delta attention, three causal_conv1d_fn with what the host "
-          "does before each",
-          "batch 1..64; length 2..32768; 4608..36864 channels, 4 taps"),
     MIXER("conv-step.kda", scan, N_SCAN_DECODE, channel_tables,
           "of Kimi delta attention, causal_conv1d_update",
           "batch 1..1024; 4608..36864 channels, 4 taps"),

@@ -8,19 +8,12 @@
   128 /* keys that a block of an attention kernel takes at a time
                          (FlashAttention, FlashMLA) */
 
-/* Heads of a query that a thread block of a sparse kernel takes, which has keys
- * of its own: fewer are filled up (FlashMLA, sparse prefill: B_H). */
-#define HEAD_BLOCK 64
-
-/* Tokens of a block of vLLM's causal_conv1d_fn, BLOCK_M: where nobody has made
- * the list of all blocks before, each call does, on the host. */
-#define TOKEN_BLOCK 8
-
 static const char *const names[RA_N_ROOFS] = {
-    "latent-attention", "latent-decode", "latent-decode.fp8", "latent-backward",
-    "latent-sparse",    "scan",          "scan-step",         "conv",
-    "latent-matrices",  "indexer-step",  "scan.kda",          "scan-step.kda",
-    "conv.kda",         "conv-step.kda", "scan.mamba2",       "conv.mamba2",
+    "latent-attention", "latent-decode", "latent-decode.fp8",
+    "latent-backward",  "latent-sparse", "scan",
+    "scan-step",        "conv",          "latent-matrices",
+    "indexer-step",     "scan.kda",      "scan-step.kda",
+    "conv-step.kda",    "scan.mamba2",   "conv.mamba2",
     "conv-step.mamba2"};
 
 /* Names of dim[]: of latent attention, and of scans. */
@@ -64,7 +57,7 @@ mixer_roof(const RaOp *op)
                                       : RA_ROOF_SCAN_STEP;
   default:
     if (kimi)
-      return step ? RA_ROOF_CONV_STEP_KDA : RA_ROOF_CONV_KDA;
+      return step ? RA_ROOF_CONV_STEP_KDA : RA_ROOF_CONV;
     if (op->flags & RA_OP_MAMBA)
       return step ? RA_ROOF_CONV_STEP_MAMBA2 : RA_ROOF_CONV_MAMBA2;
     return RA_ROOF_CONV;
@@ -109,7 +102,6 @@ ra_roof_stand_in(RaRoof roof)
     return RA_ROOF_SCAN;
   case RA_ROOF_SCAN_STEP_KDA:
     return RA_ROOF_SCAN_STEP;
-  case RA_ROOF_CONV_KDA:
   case RA_ROOF_CONV_STEP_KDA:
   case RA_ROOF_CONV_MAMBA2:
   case RA_ROOF_CONV_STEP_MAMBA2:
@@ -162,8 +154,7 @@ ra_roof_law_init(RaRoofLaw *law, const RaProfile *profile,
 {
   const char *name = names[roof];
   gboolean steps = roof == RA_ROOF_LATENT || roof == RA_ROOF_LATENT_BACKWARD ||
-                   roof == RA_ROOF_LATENT_SPARSE || roof == RA_ROOF_CONV_KDA ||
-                   has_chunks(roof);
+                   roof == RA_ROOF_LATENT_SPARSE || has_chunks(roof);
   RaResolver r;
 
   *law = (RaRoofLaw){.roof = roof};
@@ -187,13 +178,21 @@ ra_roof_law_init(RaRoofLaw *law, const RaProfile *profile,
          ra_residual_init(&law->residual, profile, name, error);
 }
 
+/* Heads in the blocks that take them, which are filled up. */
+static uint64_t
+whole_heads(const RaOp *op)
+{
+  return (op->dim[HEADS] + RA_LATENT_BLOCK_HEADS - 1) / RA_LATENT_BLOCK_HEADS *
+         RA_LATENT_BLOCK_HEADS;
+}
+
 /* Tiles of a sparse kernel, one or more a query, each with all the keys that an
  * indexer may choose. */
 static double
 tiles_of(const RaOp *op)
 {
-  return (double)op->dim[TOKENS] *
-         (double)((op->dim[HEADS] + HEAD_BLOCK - 1) / HEAD_BLOCK);
+  return (double)op->dim[TOKENS] * (double)whole_heads(op) /
+         RA_LATENT_BLOCK_HEADS;
 }
 
 /* Steps that a block takes after each other. */
@@ -209,20 +208,16 @@ steps_of(const RaRoofLaw *law, const RaOp *op)
   if (has_chunks(law->roof))
     return (double)((op->dim[TOKENS] / n + op->dim[CHUNK] - 1) /
                     MAX(op->dim[CHUNK], 1));
-  if (law->roof == RA_ROOF_CONV_KDA)
-    return (double)((op->dim[0] + TOKEN_BLOCK - 1) / TOKEN_BLOCK);
   return 0;
 }
 
-/* Heads fill the blocks of a latent decode step, whatever their number. */
 static double
 flop_of(const RaOp *op)
 {
   RaOp full = *op;
 
   if (op->kind == RA_OP_LATENT_DECODE)
-    full.dim[HEADS] = (op->dim[HEADS] + RA_LATENT_BLOCK_HEADS - 1) /
-                      RA_LATENT_BLOCK_HEADS * RA_LATENT_BLOCK_HEADS;
+    full.dim[HEADS] = whole_heads(op);
   return ra_op_flop(&full);
 }
 

@@ -33,7 +33,6 @@ typedef enum {
   RA_ROOF_SCAN_KDA,          /* "scan.kda": of Kimi delta attention, as the next
                                three; without them RA_ROOF_SCAN and so on */
   RA_ROOF_SCAN_STEP_KDA,     /* "scan-step.kda" */
-  RA_ROOF_CONV_KDA,          /* "conv.kda" */
   RA_ROOF_CONV_STEP_KDA,     /* "conv-step.kda" */
   RA_ROOF_SCAN_MAMBA2,       /* "scan.mamba2" */
   RA_ROOF_CONV_MAMBA2,       /* "conv.mamba2"; without it RA_ROOF_CONV */

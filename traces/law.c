@@ -157,7 +157,7 @@ static const RaCoefficientSpec roof[] = {
 static const RaCoefficientSpec scan[] = {
   {"floor-s", SECONDS, "added to every kernel, in a graph replay"},
   {"bandwidth-frac", SHARE, "share of the memory's bandwidth"},
-  {"step-s", SECONDS, "each chunk of a sequence; conv.kda: each 8 tokens"},
+  {"step-s", SECONDS, "each chunk of a sequence"},
 };
 #define N_SCAN_DECODE 2 /* convolutions' as well */
 
@@ -217,10 +217,8 @@ static const RaLawSpec laws[] = {
    "ra_roof_s", "Kimi delta attention, in chunks; default: scan"},
   {"scan-step.kda", TRUE, NULL, scan, N_SCAN_DECODE,
    "ra_roof_s", "its decode step; default: scan-step"},
-  {"conv.kda", TRUE, NULL, COEFFICIENTS(scan),
-   "ra_roof_s", "its convolutions of prompts; default: conv"},
   {"conv-step.kda", TRUE, NULL, scan, N_SCAN_DECODE,
-   "ra_roof_s", "those of its decode step; default: conv"},
+   "ra_roof_s", "convolutions of its decode step; default: conv"},
   {"scan.mamba2", TRUE, NULL, COEFFICIENTS(scan),
    "ra_roof_s", "Mamba-2, in chunks"},
   {"conv.mamba2", TRUE, NULL, scan, N_SCAN_DECODE,

@@ -135,8 +135,6 @@ score_law(RaCalibrateWork *work, const RaGpu *from, const RaProfile *base,
 static gboolean
 is_wanted(const RaCalibrateWork *work, const char *name)
 {
-  if (strcmp(name, "conv.kda") == 0) /* most of it is the host's */
-    return FALSE;
   if (strstr(name, ".nvfp4") &&
       !g_str_has_prefix(work->gpu->architecture, "blackwell"))
     return FALSE;

@@ -71,7 +71,7 @@ OF_LINE(scan, "scan", "shape");
 OF_LINE(scan_step, "scan-step", "shape");
 OF_LINE(conv, "conv", "channels");
 static const RaValidateOps kda = {
-    .laws = {"scan.kda", "scan-step.kda", "conv.kda", "conv-step.kda"},
+    .laws = {"scan.kda", "scan-step.kda", "conv-step.kda"},
     .lines = 1,
     .line_name = {"shape"}};
 static const RaValidateOps mamba2 = {

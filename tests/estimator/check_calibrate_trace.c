@@ -122,7 +122,6 @@ network_value(const char *law, const char *name)
       {"scan", "step-s", 2e-6},
       {"scan.kda", "step-s", 3e-6},
       {"scan.mamba2", "step-s", 2e-6},
-      {"conv.kda", "step-s", 1e-7},
       {"realloc", "step-s", 4e-5},
       {"realloc", "intra-bandwidth-frac", 0.65},
       {"realloc", "inter-bandwidth-frac", 0.8},
@@ -532,7 +531,7 @@ START_TEST(test_back)
     ck_assert_uint_gt(ra_profile_law(found, name)->n_rows, 5);
     ck_assert_str_eq(ra_profile_law(found, name)->outliers, "0");
   }
-  ck_assert_uint_eq(n_fitted, 46);
+  ck_assert_uint_eq(n_fitted, 47);
   for (guint kind = 0; kind < RA_N_OPS; kind++) {
     if (!(distance(truth, base, others, kind) > 0))
       continue;

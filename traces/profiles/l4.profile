@@ -323,11 +323,11 @@ error-median = -
 error-p90 = -
 
 [law latent-sparse]
-floor-s = 2.319e-05
-bandwidth-frac = 0.7764
-peak-frac = 1.457
-serial-frac = 0.001
-step-s = 1.245e-06
+floor-s = 7.556e-05
+bandwidth-frac = 0.4308
+peak-frac = 1.5
+serial-frac = 0.6321
+step-s = 1.158e-06
 transferred = h100-sxm
 source = kernels_dsa/dsaprefill_h100_bf16*.csv, whole blocks of TensorRT-LLM less their other ops; robust fit
 range = batch 1..256; length 16..32768; 1..128 heads; 2048 keys chosen
@@ -337,8 +337,8 @@ error-median = -
 error-p90 = -
 
 [law indexer-step]
-floor-s = 0.0001526
-bandwidth-frac = 0.6562
+floor-s = 0.0001537
+bandwidth-frac = 0.6337
 transferred = h100-sxm
 source = kernels_dsa/dsadecode_h100_bf16*.csv, whole blocks of TensorRT-LLM less their other ops; robust fit
 range = batch 1..1024; length 2..131072; 2048 keys chosen

@@ -2630,40 +2630,6 @@ error-p90 = 0.278
 axis-1 = heads 12 24 48 96 192 384 768 1536 3072 6144 12288 24576 49152
 at = 701 235*2~9 -229*2~0 -637*3~157 -841*3~158 -964*3~99 -1054*3~82 189*3~117 728*3~12 734*3~9 737*3~6 741*2~8 735
 
-[law conv.kda]
-floor-s = 0.0007597
-bandwidth-frac = 0.6856
-step-s = 1.186e-07
-source = kernels_linear/kda_l40s_bf16*.csv, of Kimi delta attention, three causal_conv1d_fn with what the host does before each; robust fit
-range = batch 1..64; length 2..32768; 4608..36864 channels, 4 taps
-rows = 298
-outliers = 16
-held-out = each shape of heads left out in turn
-error-median = 0.028
-error-p90 = 0.119
-
-[table conv.kda] # thousandths of ln(measured / law)
-axis-1 = sequences 1 2 4 8 16 32 64
-axis-2 = area 8192 16384 32768 65536 131072 262144 524288 1048576 2097152 4194304 8388608 16777216 33554432 67108864 134217728 268435456 536870912 1073741824
-at-8192 = 91 (61) (59) (69) (88) (118) (144)
-at-16384 = 276*2~263 30 (29) (39) (58) (87) (113)
-at-32768 = 27*2~28 12*2~6 28 (38) (57) (86) (112)
-at-65536 = 154*3~198 5*2~6 12*2~7 48 (67) (96) (122)
-at-131072 = -3*3~7 47*3~52 21*2~15 33*2~13 86 (115) (141)
-at-262144 = 2*3~1 4*3~7 18*3~6 44*2~16 70*2~5 145 (171)
-at-524288 = 1*3~4 8*3~3 12*3~5 34*3~6 59*2~11 133*2~2 197
-at-1048576 = -4*3~6 -1*3~4 6*3~4 27*3~10 59*3~21 109*2~9 197*2~7
-at-2097152 = -17*3~3 -6*3~4 4*3~11 18*3~10 45*3~10 89*3~15 195*2~8
-at-4194304 = -35*3~6 -29*3~8 -20*3~11 7*3~16 25*3~21 85*3~36 165*3~45
-at-8388608 = -52*3~15 -67*3~4 -61*3~6 -26*3~5 6*3~14 49*3~21 142*3~38
-at-16777216 = -131*3~16 -142*3~9 -123*3~16 -99*3~14 -69*3~28 -17*3~32 69*3~37
-at-33554432 = -244*3~29 -248*3~27 -247*3~16 -212*3~14 -182*3~18 -131*3~22 -36*3~27
-at-67108864 = -380*3~102 -381*3~106 -333*3~88 -256*3~64 -198*3~60 -132*3~58 -47*3~49
-at-134217728 = -559*3~161 -421*3~122 -156*3~67 -52*3~50 -15*3~29 24*3~26 83*3~19
-at-268435456 = -787 -330*3~101 -125*3~68 -33*3~45 -4*3~31 22*3~7 61*3~6
-at-536870912 = (-597) -406*2~52 -106*3~35 -12*3~15 35*3~17 53*3~30 64*3~44
-at-1073741824 = (-561) -449*2~1 -111*4~14 4*6~30 73*8~50 104*9~61 98*9~54
-
 [law conv-step.kda]
 floor-s = 3.619e-06
 bandwidth-frac = 3
@@ -2762,11 +2728,11 @@ at-10485760 = 740*2~18
 at-20971520 = 1522
 
 [law latent-sparse]
-floor-s = 1.877e-05
-bandwidth-frac = 0.7764
-peak-frac = 1.457
-serial-frac = 0.001
-step-s = 1.008e-06
+floor-s = 6.117e-05
+bandwidth-frac = 0.4308
+peak-frac = 1.5
+serial-frac = 0.6321
+step-s = 9.374e-07
 transferred = h100-sxm
 source = kernels_dsa/dsaprefill_h100_bf16*.csv, whole blocks of TensorRT-LLM less their other ops; robust fit
 range = batch 1..256; length 16..32768; 1..128 heads; 2048 keys chosen
@@ -2776,8 +2742,8 @@ error-median = -
 error-p90 = -
 
 [law indexer-step]
-floor-s = 0.0001235
-bandwidth-frac = 0.6562
+floor-s = 0.0001245
+bandwidth-frac = 0.6337
 transferred = h100-sxm
 source = kernels_dsa/dsadecode_h100_bf16*.csv, whole blocks of TensorRT-LLM less their other ops; robust fit
 range = batch 1..1024; length 2..131072; 2048 keys chosen

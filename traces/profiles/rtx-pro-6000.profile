@@ -3565,40 +3565,6 @@ error-p90 = 0.353
 axis-1 = heads 12 24 48 96 192 384 768 1536 3072 6144 12288 24576 49152
 at = 237 255*2~228 96*2~21 -244*3~320 -382*3~143 -572*3~86 -677*3~81 -703*3~87 539*3~12 553*3~6 560*3~4 563*2~1 564
 
-[law conv.kda]
-floor-s = 0.0004254
-bandwidth-frac = 0.8912
-step-s = 1.11e-07
-source = kernels_linear/kda_rtxpro6000_bf16*.csv, of Kimi delta attention, three causal_conv1d_fn with what the host does before each; robust fit
-range = batch 1..64; length 2..32768; 4608..36864 channels, 4 taps
-rows = 297
-outliers = 7
-held-out = each shape of heads left out in turn
-error-median = 0.021
-error-p90 = 0.093
-
-[table conv.kda] # thousandths of ln(measured / law)
-axis-1 = sequences 1 2 4 8 16 32 64
-axis-2 = area 8192 16384 32768 65536 131072 262144 524288 1048576 2097152 4194304 8388608 16777216 33554432 67108864 134217728 268435456 536870912 1073741824
-at-8192 = -27 (-12) (-14) (7) (27) (69) (139)
-at-16384 = 25*2~49 3 (1) (22) (42) (84) (154)
-at-32768 = -17*2~4 -5*2~1 -1 (21) (41) (82) (152)
-at-65536 = -25*3~3 -10*2~2 16*2~1 42 (62) (103) (173)
-at-131072 = -24*3~4 -12*3~3 7*2~2 35*2~10 82 (123) (193)
-at-262144 = -21*3~4 -13*3~10 7*3~5 30*2~4 86*2~0 164 (235)
-at-524288 = -27*3~3 -15*3~6 4*3~7 76*3~75 76*2~12 159*2~5 305
-at-1048576 = -5*3~24 -20*3~6 3*3~9 31*3~3 72*3~8 156*2~6 297*2~0
-at-2097152 = -32*3~5 -19*3~2 23*3~38 15*3~8 59*3~4 138*3~4 276*2~4
-at-4194304 = -25*3~33 -37*3~8 -25*3~6 7*3~12 50*3~15 126*3~14 252*3~15
-at-8388608 = -71*3~7 -58*3~7 -46*3~9 -17*3~11 23*3~13 111*3~21 225*3~18
-at-16777216 = -81*3~65 -110*3~6 -90*3~14 -65*3~5 -23*3~17 50*3~13 177*3~18
-at-33554432 = -189*3~29 -193*3~10 -190*3~9 -144*3~6 -108*3~7 -27*3~11 82*3~9
-at-67108864 = -283*3~84 -286*3~78 -213*3~62 -183*3~44 -125*3~31 -38*3~16 60*3~19
-at-134217728 = -397*3~121 -320*3~100 -163*3~53 -75*3~32 -20*3~20 48*3~23 141*3~19
-at-268435456 = -595*2~140 -271*3~78 -109*3~46 -29*3~24 1*3~4 37*3~17 83*3~31
-at-536870912 = (-460) -325*2~49 -96*3~26 -16*3~10 25*3~7 42*3~20 62*3~43
-at-1073741824 = (-364) (-229) -133*4~17 -14*6~5 65*8~60 108*9~75 106*9~67
-
 [law conv-step.kda]
 floor-s = 3.117e-06
 bandwidth-frac = 2.052
@@ -3697,11 +3663,11 @@ at-10485760 = 18*2~3
 at-20971520 = 1251
 
 [law latent-sparse]
-floor-s = 1.807e-05
-bandwidth-frac = 0.7764
-peak-frac = 1.457
-serial-frac = 0.001
-step-s = 9.707e-07
+floor-s = 5.89e-05
+bandwidth-frac = 0.4308
+peak-frac = 1.5
+serial-frac = 0.6321
+step-s = 9.026e-07
 transferred = h100-sxm
 source = kernels_dsa/dsaprefill_h100_bf16*.csv, whole blocks of TensorRT-LLM less their other ops; robust fit
 range = batch 1..256; length 16..32768; 1..128 heads; 2048 keys chosen
@@ -3711,8 +3677,8 @@ error-median = -
 error-p90 = -
 
 [law indexer-step]
-floor-s = 0.0001189
-bandwidth-frac = 0.6562
+floor-s = 0.0001198
+bandwidth-frac = 0.6337
 transferred = h100-sxm
 source = kernels_dsa/dsadecode_h100_bf16*.csv, whole blocks of TensorRT-LLM less their other ops; robust fit
 range = batch 1..1024; length 2..131072; 2048 keys chosen
