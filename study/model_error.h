@@ -59,7 +59,7 @@
  * dgxc-bench, 102 runs on H100 (docs/validation.md; their median is 6.0 %). */
 #define RA_ERROR_FRAMEWORK_P90 0.182
 
-#define RA_ERROR_LAWS_MAX 64 /* >= ra_law_n_specs() */
+#define RA_ERROR_LAWS_MAX 96 /* >= ra_law_n_specs() */
 
 typedef struct {
   double frac; /* median absolute relative error of a step; NAN: unknown */

@@ -162,6 +162,22 @@ comment_of(const RaCalibrateWork *work, const char *law, const char *name)
   return NULL;
 }
 
+/* Files of a source that has a kind of its own, around the GPU's name. */
+static const struct {
+  const char *source, *before, *after;
+} kinds[] = {
+    {"latent-sparse", "kernels_dsa/dsaprefill_", "_bf16*.csv"},
+    {"indexer-step", "kernels_dsa/dsadecode_", "_bf16*.csv"},
+    {"latent-matrices", "kernels_mla/mlabmm_", "_bf16*.csv"},
+    {"attention", "kernels_attention/prefill_", "_bf16*.csv"},
+    {"attention.wide", "kernels_attention_wide/prefill_", "_bf16*.csv"},
+    {"decode-attention.wide", "kernels_attention_wide/decode_", "_bf16*.csv"},
+    {"encoder-attention", "kernels_encoder/encoder_", "_bf16*.csv"},
+    {"decode-attention", "kernels_attention/decode_", "_bf16*.csv"},
+    {"decode-attention.fp8", "kernels_attention_wide/decode_", "_fp8kv*.csv"},
+    {"cast", "kernels_quantize/*_", "_fp8*.csv"},
+};
+
 /* The files of a fit, as a person finds them. */
 static char *
 files_of(const RaCalibrateLaw *state, const RaFitLaw *fit, const char *gpu)
@@ -186,12 +202,9 @@ files_of(const RaCalibrateLaw *state, const RaFitLaw *fit, const char *gpu)
                            kernels ? "_" : "",
                            kernels ? ra_kernels_names[kernels] : "", gpu,
                            (int)strcspn(source + 8, "."), source + 8);
-  if (strcmp(source, "latent-sparse") == 0)
-    return g_strdup_printf("kernels_dsa/dsaprefill_%s_bf16*.csv", gpu);
-  if (strcmp(source, "indexer-step") == 0)
-    return g_strdup_printf("kernels_dsa/dsadecode_%s_bf16*.csv", gpu);
-  if (strcmp(source, "latent-matrices") == 0)
-    return g_strdup_printf("kernels_mla/mlabmm_%s_bf16*.csv", gpu);
+  for (guint i = 0; i < G_N_ELEMENTS(kinds); i++)
+    if (strcmp(source, kinds[i].source) == 0)
+      return g_strconcat(kinds[i].before, gpu, kinds[i].after, NULL);
   if (g_str_has_prefix(source, "latent-"))
     return g_strdup_printf(
         "kernels_mla/mla%s_%s_%s*.csv",
@@ -201,20 +214,6 @@ files_of(const RaCalibrateLaw *state, const RaFitLaw *fit, const char *gpu)
     return g_strdup_printf(
         "kernels_linear/%s_%s_bf16*.csv",
         strchr(source, '.') ? strchr(source, '.') + 1 : "gdn", gpu);
-  if (strcmp(source, "cast") == 0)
-    return g_strdup_printf("kernels_quantize/*_%s_fp8*.csv", gpu);
-  if (strcmp(source, "attention") == 0)
-    return g_strdup_printf("kernels_attention/prefill_%s_bf16*.csv", gpu);
-  if (strcmp(source, "attention.wide") == 0)
-    return g_strdup_printf("kernels_attention_wide/prefill_%s_bf16*.csv", gpu);
-  if (strcmp(source, "decode-attention.wide") == 0)
-    return g_strdup_printf("kernels_attention_wide/decode_%s_bf16*.csv", gpu);
-  if (strcmp(source, "encoder-attention") == 0)
-    return g_strdup_printf("kernels_encoder/encoder_%s_bf16*.csv", gpu);
-  if (strcmp(source, "decode-attention") == 0)
-    return g_strdup_printf("kernels_attention/decode_%s_bf16*.csv", gpu);
-  if (strcmp(source, "decode-attention.fp8") == 0)
-    return g_strdup_printf("kernels_attention_wide/decode_%s_fp8kv*.csv", gpu);
   if (strcmp(source, "inter-node.all-to-all") == 0)
     return g_strdup("comm_deepep/expert_alltoall*.csv");
   if (strcmp(source, "inter-node") == 0)

@@ -144,9 +144,9 @@ forget_tables(Bench *b)
   bench_remake(b);
 }
 
-/* TRUE if attention is cut alike: one that is split is faster than one that is
- * not yet, as measured. A decode step lies between two lengths that are powers
- * of two. */
+/* TRUE if attention has one law and is cut alike: one that is split is faster
+ * than one that is not yet, as measured. A decode step lies between two lengths
+ * that are powers of two. */
 static gboolean
 is_cut_alike(const RaProfile *profile, const RaOp *a, const RaOp *b)
 {
@@ -156,6 +156,8 @@ is_cut_alike(const RaProfile *profile, const RaOp *a, const RaOp *b)
   if (a->kind != RA_OP_ATTENTION && a->kind != RA_OP_ATTENTION_BACKWARD &&
       a->kind != RA_OP_DECODE_ATTENTION)
     return TRUE;
+  if (ra_op_is_wide(a) != ra_op_is_wide(b))
+    return FALSE;
   if (a->dim[0] == 0 || a->dim[1] == 0 || a->dim[4] == 0)
     return TRUE;
   ck_assert(ra_law_get(profile, ra_profile_law(profile, "attention"), "flash",
