@@ -116,7 +116,7 @@ read_block(const RaCsvLine *line, gpointer data, GError **error)
   if (row.block.model == 0 || v[0] < 1 || v[2] < 1 || v[3] <= 0 ||
       (step ? v[1] < 1 : q[0] < 2))
     return TRUE; /* not published; or a prompt of a token, which is a step */
-  row.block.heads = (guint32)v[2];
+  row.block.heads = (guint32)MIN(v[2], UINT32_MAX);
   row.block.batch =
       batch_of(ra_measured_whole(v[0]),
                step ? ra_measured_whole(v[1]) - 1 : ra_measured_whole(v[1]),
