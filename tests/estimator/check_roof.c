@@ -240,8 +240,8 @@ START_TEST(test_mixers)
 END_TEST
 
 /* Sparse attention.  Prompts: 2 sequences of 10 tokens on 65 heads, two tiles
- * each (the fault: one): 40.  54 pairs of two whole tiles are 2 * 54 * 128 * (2
- * * 512 + 64) FLOP at 1e12 a second, bytes 2 (20 * 65 (576 + 512) + 20 * 576) at 1e9.
+ * each (the fault: one): 40.  54 pairs of two whole tiles are 2 * 54 * 128 *
+ * 1088 FLOP at 1e12 a second, bytes 2 (20 * 65 (576 + 512) + 20 * 576) at 1e9.
  * A decode step of 3 sequences takes no less than its 3 tiles, and without an
  * indexer (the fault) has none.  The indexer of a step: its floor and bytes. */
 START_TEST(test_sparse)
