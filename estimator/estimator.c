@@ -141,48 +141,45 @@ static gboolean
 attention_init(RaEstimator *estimator, const RaProfile *profile,
                const RaDevice *device, GError **error)
 {
-  static const char whole[] = "encoder-attention", wide[] = "attention.wide";
+  static const char *const names[RA_N_PREFILLS] = {
+      [RA_PREFILL_CAUSAL] = "attention",
+      [RA_PREFILL_WIDE] = "attention.wide",
+      [RA_PREFILL_WHOLE] = "encoder-attention"};
 
-  if (!ra_attention_law_init(&estimator->attention, profile, device,
-                             "attention", error))
-    return FALSE;
-  estimator->noncausal_attention = estimator->attention;
-  estimator->wide_attention = estimator->attention;
-  return (!ra_profile_law(profile, whole) ||
-          ra_attention_law_init(&estimator->noncausal_attention, profile,
-                                device, whole, error)) &&
-         (!ra_profile_law(profile, wide) ||
-          ra_attention_law_init(&estimator->wide_attention, profile, device,
-                                wide, error));
+  for (guint i = 0; i < RA_N_PREFILLS; i++) {
+    gboolean own = i == 0 || ra_profile_law(profile, names[i]);
+
+    if (!ra_attention_law_init(&estimator->attention[i], profile, device,
+                               names[own ? i : 0], error))
+      return FALSE;
+  }
+  return TRUE;
 }
 
-/* Decode steps on a cache of 16 bits, of 8 and of wide heads, if those were
- * measured. */
 static gboolean
 decode_attention_init(RaEstimator *estimator, const RaProfile *profile,
                       const RaDevice *device, GError **error)
 {
-  static const char eight[] = "decode-attention.fp8";
-  static const char wide[] = "decode-attention.wide";
+  static const char *const names[RA_N_DECODES] = {
+      [RA_DECODE_NARROW] = "decode-attention",
+      [RA_DECODE_WIDE] = "decode-attention.wide",
+      [RA_DECODE_FP8] = "decode-attention.fp8"};
 
-  estimator->has_decode_fp8 = ra_profile_law(profile, eight) != NULL;
-  estimator->has_decode_wide = ra_profile_law(profile, wide) != NULL;
-  return ra_decode_attention_law_init(&estimator->decode_attention, profile,
-                                      device, "decode-attention", error) &&
-         (!estimator->has_decode_fp8 ||
-          ra_decode_attention_law_init(&estimator->decode_fp8, profile, device,
-                                       eight, error)) &&
-         (!estimator->has_decode_wide ||
-          ra_decode_attention_law_init(&estimator->decode_wide, profile, device,
-                                       wide, error));
+  for (guint i = 0; i < RA_N_DECODES; i++) {
+    gboolean own = i == 0 || ra_profile_law(profile, names[i]);
+
+    if (!ra_decode_attention_law_init(&estimator->decode_attention[i], profile,
+                                      device, names[own ? i : 0], error))
+      return FALSE;
+  }
+  return TRUE;
 }
 
 void
 ra_estimator_clear_decode(RaEstimator *estimator)
 {
-  ra_decode_attention_law_clear(&estimator->decode_attention);
-  ra_decode_attention_law_clear(&estimator->decode_fp8);
-  ra_decode_attention_law_clear(&estimator->decode_wide);
+  for (guint i = 0; i < RA_N_DECODES; i++)
+    ra_decode_attention_law_clear(&estimator->decode_attention[i]);
 }
 
 static gboolean
@@ -390,16 +387,6 @@ ra_estimator_roof(const RaEstimator *estimator, const RaOp *op)
   return roof < RA_N_ROOFS && estimator->roofs[roof].is_there
              ? &estimator->roofs[roof]
              : NULL;
-}
-
-const RaDecodeAttentionLaw *
-ra_estimator_decode_attention(const RaEstimator *estimator, const RaOp *op)
-{
-  if (op->dtype == RA_DTYPE_FP8 && estimator->has_decode_fp8)
-    return &estimator->decode_fp8;
-  return estimator->has_decode_wide && ra_op_is_wide(op)
-             ? &estimator->decode_wide
-             : &estimator->decode_attention;
 }
 
 static double law_s(const RaEstimator *estimator, const RaOp *op);

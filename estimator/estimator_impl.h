@@ -35,6 +35,21 @@ typedef enum {
 
 RaForks *ra_forks_new(void);
 
+/* Laws of attention; the first is that of what a profile has no other for. */
+typedef enum {
+  RA_PREFILL_CAUSAL,
+  RA_PREFILL_WIDE,  /* of wide heads, or in a window */
+  RA_PREFILL_WHOLE, /* without a mask */
+  RA_N_PREFILLS
+} RaPrefill;
+
+typedef enum {
+  RA_DECODE_NARROW,
+  RA_DECODE_WIDE, /* of wide heads */
+  RA_DECODE_FP8,  /* of an 8-bit cache */
+  RA_N_DECODES
+} RaDecodeLaw;
+
 struct _RaEstimator {
   RaGemmLaw gemm;        /* bf16, fp16, fp32 */
   RaGemmLaw gemm_fp8;    /* fp8; bf16's if there is none */
@@ -43,19 +58,13 @@ struct _RaEstimator {
   RaGemmLaw gemm_narrow; /* NVFP4; else gemm_fp8 */
   /* by engine; bf16, fp8, block, narrow */
   RaExpertsLaw experts[RA_N_KERNELS][RA_N_EXPERTS_LAWS];
-  gboolean has_experts;                  /* that of bf16 is in the profile */
-  gboolean has_fp32;                     /* gemm_fp32 was measured */
-  RaRoofLaw roofs[RA_N_ROOFS];           /* those that the profile has */
-  RaAttentionLaw attention;              /* whole sequences */
-  RaAttentionLaw noncausal_attention;    /* without a mask */
-  RaAttentionLaw wide_attention;         /* of wide heads, or in a window */
-  RaDecodeAttentionLaw decode_attention; /* one token a sequence */
-  RaDecodeAttentionLaw decode_fp8;       /* the same, of an 8-bit cache */
-  gboolean has_decode_fp8;               /* it is in the profile */
-  RaDecodeAttentionLaw decode_wide;      /* of wide heads */
-  gboolean has_decode_wide;              /* it is in the profile */
-  RaMemoryLaw memory[RA_N_MEMORY_LAWS];  /* by RaMemoryLawKind */
-  RaLinkLaws links;                      /* communication */
+  gboolean has_experts;                    /* that of bf16 is in the profile */
+  gboolean has_fp32;                       /* gemm_fp32 was measured */
+  RaRoofLaw roofs[RA_N_ROOFS];             /* those that the profile has */
+  RaAttentionLaw attention[RA_N_PREFILLS]; /* whole sequences */
+  RaDecodeAttentionLaw decode_attention[RA_N_DECODES]; /* a token a sequence */
+  RaMemoryLaw memory[RA_N_MEMORY_LAWS];                /* by RaMemoryLawKind */
+  RaLinkLaws links;                                    /* communication */
   double eager_launch_s;                 /* host time of a kernel */
   double graph_launch_s;                 /* host time of a list in a graph */
   double graph_gap_s;                    /* before each kernel of a graph */
@@ -89,14 +98,23 @@ void ra_estimator_clear_decode(RaEstimator *estimator);
 static inline const RaAttentionLaw *
 ra_estimator_attention(const RaEstimator *estimator, const RaOp *op)
 {
-  return op->flags & RA_OP_NONCAUSAL ? &estimator->noncausal_attention
-         : ra_op_is_wide(op)         ? &estimator->wide_attention
-                                     : &estimator->attention;
+  RaPrefill which = op->flags & RA_OP_NONCAUSAL ? RA_PREFILL_WHOLE
+                    : ra_op_is_wide(op)         ? RA_PREFILL_WIDE
+                                                : RA_PREFILL_CAUSAL;
+
+  return &estimator->attention[which];
 }
 
-/* The law of @op, a decode step's attention, by the type of its cache. */
-const RaDecodeAttentionLaw *
-ra_estimator_decode_attention(const RaEstimator *estimator, const RaOp *op);
+/* The law of @op, a decode step's attention. */
+static inline const RaDecodeAttentionLaw *
+ra_estimator_decode_attention(const RaEstimator *estimator, const RaOp *op)
+{
+  RaDecodeLaw which = op->dtype == RA_DTYPE_FP8 ? RA_DECODE_FP8
+                      : ra_op_is_wide(op)       ? RA_DECODE_WIDE
+                                                : RA_DECODE_NARROW;
+
+  return &estimator->decode_attention[which];
+}
 
 /* The roof law of @op; NULL: it has none, or the profile lacks it. */
 const RaRoofLaw *ra_estimator_roof(const RaEstimator *estimator,

@@ -47,8 +47,8 @@ table_of(const RaEstimator *e, const RaOp *op)
   case RA_OP_ATTENTION:
     return &ra_estimator_attention(e, op)->residual;
   case RA_OP_ATTENTION_BACKWARD:
-    return e->attention.backward_residual.grid
-               ? &e->attention.backward_residual
+    return ra_estimator_attention(e, op)->backward_residual.grid
+               ? &ra_estimator_attention(e, op)->backward_residual
                : &ra_estimator_attention(e, op)->residual;
   case RA_OP_DECODE_ATTENTION:
     return &ra_estimator_decode_attention(e, op)->residual;

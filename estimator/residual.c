@@ -79,8 +79,6 @@ conv_feature(RaFeature feature, const uint64_t *d)
     return (double)d[0] / (double)MAX(d[3], 1);
   if (feature == RA_FEATURE_HEADS)
     return (double)d[3] * (double)d[1];
-  if (feature == RA_FEATURE_SEQUENCES)
-    return (double)d[3];
   return feature == RA_FEATURE_AREA ? MIN((double)d[0] * (double)d[1], AREA_MAX)
                                     : 0;
 }
