@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "estimator/calibrate/calibrate_impl.h"
 #include "estimator/extrapolation.h"
 #include "estimator/fit.h"
 #include "estimator/robust.h"
@@ -284,9 +285,16 @@ START_TEST(test_block)
       "indexer-step.floor-s=0.001", "indexer-step.bandwidth-frac=0.5", NULL);
   g_autoptr(GArray) rows = blocks();
   g_autofree double *s = g_new(double, rows->len);
+  g_autoptr(GArray) of_law =
+      ra_calibrate_rows_of(rows, ra_fit_law("indexer-step"), profile);
 
   ck_assert(ra_robust_init(NULL));
   ra_fit_beside(profile, rows);
+  /* Rows that are merged into a law know the same of their blocks. */
+  ck_assert_uint_eq(of_law->len, rows->len);
+  for (guint i = 0; i < rows->len; i++)
+    ck_assert_double_eq(g_array_index(of_law, RaMeasured, i).beside_s,
+                        g_array_index(rows, RaMeasured, i).beside_s);
   ra_fit_predict(profile, rows, s);
   for (guint i = 0; i < rows->len; i++) {
     RaMeasured *row = &g_array_index(rows, RaMeasured, i);

@@ -381,6 +381,43 @@ START_TEST(test_gather)
 }
 END_TEST
 
+/* Experts are gathered by themselves, among the 2 GPUs of 4 that have the same
+ * half of them: of each of 3 layers 8 / 2 x 3 x 64 x 32 = 24,576 parameters, 2
+ * bytes each, and 1 of those stored in fp8: all layers, or (the fault: all) but
+ * the last. */
+START_TEST(test_gather_experts)
+{
+  static const struct {
+    const char *keys;
+    uint64_t bytes;
+  } cases[] = {
+      {FP8, 3 * 2 * 24576ull},
+      {FP8 "fp8-params = true\n", 3 * 24576ull},
+      {FP8 "fp8-params = true\nbf16-last-layers = 1\n", (2 + 2) * 24576ull}};
+
+  for (guint i = 0; i < G_N_ELEMENTS(cases); i++) {
+    g_autofree char *train =
+        g_strconcat("mesh = node0:gpu[0-3]\ndp = 4\nep = 2\nzero = 1\n",
+                    cases[i].keys, NULL);
+    PlanText *t = text_new("tiny-glm4-moe.json", "", train);
+    RaExpandOptions options = {.fidelity = RA_FIDELITY_STAGE, .fold = TRUE};
+    g_autoptr(RaTaskGraph) graph = ra_expand_with(t->augmented, &options, NULL);
+    uint32_t n = 0;
+
+    for (RaTaskId k = 0; k < graph->n_tasks; k++) {
+      const RaOp *op = &graph->works[graph->work[k]].op;
+
+      if (graph->kind[k] != RA_TASK_PARAM_GATHER || op->dim[1] != 2)
+        continue;
+      n++;
+      ck_assert_uint_eq(op->dim[0], cases[i].bytes);
+    }
+    ck_assert_uint_gt(n, 0);
+    plan_text_free(t);
+  }
+}
+END_TEST
+
 static Suite *
 fp8_suite(void)
 {
@@ -395,6 +432,7 @@ fp8_suite(void)
   tcase_add_test(tcase, test_activations);
   tcase_add_test(tcase, test_weights);
   tcase_add_test(tcase, test_gather);
+  tcase_add_test(tcase, test_gather_experts);
   suite_add_tcase(suite, tcase);
   return suite;
 }
