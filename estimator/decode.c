@@ -128,10 +128,11 @@ decode_whole(const RaEstimator *estimator, const RaShard *shard,
   return n_launches;
 }
 
-void
-ra_estimator_decode(const RaEstimator *estimator, const RaShard *shard,
-                    const RaPiece *piece, uint32_t n_sequences,
-                    uint64_t kv_tokens, RaDecodeLine *out_line)
+/* A pass of a piece, without what the engine does between passes. */
+static void
+pass_of(const RaEstimator *estimator, const RaShard *shard,
+        const RaPiece *piece, uint32_t n_sequences, uint64_t kv_tokens,
+        RaDecodeLine *out_line)
 {
   RaBatch batch = {.n_sequences = n_sequences,
                    .q_tokens = n_sequences,
@@ -160,10 +161,74 @@ ra_estimator_decode(const RaEstimator *estimator, const RaShard *shard,
                   ra_crossing_tokens(kv_tokens, out_line->cost.host_s, slope));
     slope = 0;
   }
-  ra_estimator_add_between(estimator, piece, n_sequences, &out_line->cost);
   out_line->s_per_token = slope;
   out_line->from_tokens = kv_tokens;
   out_line->until_tokens = until;
+}
+
+/* Adds @more times @factor. */
+static void
+add_cost(RaCost *cost, const RaCost *more, double factor)
+{
+  cost->total_s += factor * more->total_s;
+  cost->compute_s += factor * more->compute_s;
+  cost->comm_s += factor * more->comm_s;
+  cost->host_s += factor * more->host_s;
+  cost->beside_s += factor * more->beside_s;
+}
+
+/* A pass of the layer that drafts: the last layer, with embedding and head. */
+static gboolean
+draft_of(const RaEstimator *estimator, const RaShard *shard,
+         const RaPiece *piece, uint32_t n_sequences, uint64_t kv_tokens,
+         RaDecodeLine *out_line)
+{
+  RaShard drafts = *shard;
+  RaPiece layer = {.first_layer = shard->model->n_layers - 1,
+                   .n_layers = 1,
+                   .has_embedding = 1,
+                   .has_head = 1};
+
+  drafts.draft_tokens = 0;
+  if (shard->draft_layer && piece->has_head)
+    pass_of(estimator, &drafts, &layer, n_sequences, kv_tokens, out_line);
+  return shard->draft_layer && piece->has_head;
+}
+
+void
+ra_estimator_decode(const RaEstimator *estimator, const RaShard *shard,
+                    const RaPiece *piece, uint32_t n_sequences,
+                    uint64_t kv_tokens, RaDecodeLine *out_line)
+{
+  double n = shard->draft_tokens, passes = 1 / ra_shard_tokens_per_pass(shard);
+  RaDecodeLine draft;
+
+  pass_of(estimator, shard, piece, n_sequences, kv_tokens, out_line);
+  ra_estimator_add_between(estimator, piece, n_sequences, &out_line->cost);
+  if (n == 0)
+    return;
+  if (draft_of(estimator, shard, piece, n_sequences, kv_tokens, &draft)) {
+    add_cost(&out_line->cost, &draft.cost, n);
+    out_line->s_per_token += n * draft.s_per_token;
+    out_line->compute_s_per_token += n * draft.compute_s_per_token;
+    out_line->until_tokens = MIN(out_line->until_tokens, draft.until_tokens);
+  }
+  add_cost(&out_line->cost, &out_line->cost, passes - 1);
+  out_line->s_per_token *= passes;
+  out_line->compute_s_per_token *= passes;
+}
+
+void
+ra_estimator_add_drafts(const RaEstimator *estimator, const RaShard *shard,
+                        const RaPiece *piece, const RaBatch *decode,
+                        RaCost *cost)
+{
+  RaDecodeLine draft;
+
+  if (shard->draft_tokens > 0 && decode->n_sequences > 0 &&
+      draft_of(estimator, shard, piece, decode->n_sequences, decode->kv_tokens,
+               &draft))
+    add_cost(cost, &draft.cost, shard->draft_tokens);
 }
 
 /* A power of two of tokens a sequence, of @n_sequences, that @kv_tokens reach.

@@ -292,6 +292,16 @@ void ra_estimator_work_op_s(const RaEstimator *estimator,
  * DeepSpeed-Chat, arXiv 2308.01320, and in Xiao et al.'s co-located placement,
  * arXiv 2312.11819.)  The first gather of a step is never hidden, as sampling
  * precedes it.  comm_s is the part that computation does not hide.
+ *
+ * With drafts (RaShard.draft_tokens, d) a step here is the part of a pass that
+ * makes one token of each sequence.  A pass verifies d + 1 positions of each
+ * sequence, behind d passes of the layer that drafts (none if they are looked
+ * up), and makes 1 + d draft_accepted_frac tokens:
+ *
+ *     step = (pass(d + 1) + d draft) / (1 + d draft_accepted_frac)
+ *
+ * (Leviathan et al., arXiv 2211.17192; engines report the share of drafts that
+ * are accepted.)  Attention reads the keys once for all positions.
  */
 void ra_estimator_decode(const RaEstimator *estimator, const RaShard *shard,
                          const RaPiece *piece, uint32_t n_sequences,

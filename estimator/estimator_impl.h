@@ -191,6 +191,11 @@ void ra_estimator_add_prompts(const RaEstimator *estimator,
 void ra_estimator_add_layers(const RaEstimator *estimator, const RaShard *shard,
                              const RaPiece *piece, RaCost *cost);
 
+/* Adds the passes of the layer that drafts for one pass of @decode. */
+void ra_estimator_add_drafts(const RaEstimator *estimator, const RaShard *shard,
+                             const RaPiece *piece, const RaBatch *decode,
+                             RaCost *cost);
+
 /* Adds what the engine does between any two steps of generation, at the last
  * stage: nothing of it hides. */
 void ra_estimator_add_between(const RaEstimator *estimator,

@@ -200,7 +200,11 @@ note_lap(const RaDecodeLap *lap, void *data)
   RaDecodeLinks *l = data;
   uint32_t n_stages = l->dynamic->n_stages;
   const RaDecodeUse *uses = step_uses(l, lap);
+  double passes = (double)lap->n_steps; /* a step makes a token a sequence */
   RaDecodeSlot *slot;
+
+  if (!lap->mixed)
+    passes /= ra_shard_tokens_per_pass(&l->graph->shards[l->dynamic->shard]);
 
   if (lap->stage == 0)
     begin_slot(l, lap);
@@ -208,8 +212,7 @@ note_lap(const RaDecodeLap *lap, void *data)
                         l->slots[lap->part]->len - 1);
   slot->comm_s += lap->comm_s / n_stages;
   for (uint32_t k = 0; k < l->n_kinds; k++)
-    add_use(last_uses(l, lap->part, lap->stage) + k, &uses[k],
-            (double)lap->n_steps);
+    add_use(last_uses(l, lap->part, lap->stage) + k, &uses[k], passes);
   if (lap->stage + 1 < n_stages)
     note_send(l, lap, slot);
 }

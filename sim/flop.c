@@ -98,7 +98,7 @@ step_flop_at(const RaTaskGraph *graph, const RaDynamic *dynamic,
   for (uint32_t s = 0; s < dynamic->n_stages; s++)
     flop += shard->tp * ops_flop(ops, ra_op_list(shard, &dynamic->pieces[s],
                                                  RA_PHASE_DECODE, &batch, ops));
-  return flop;
+  return flop / ra_shard_positions(shard); /* those that stand */
 }
 
 static StepFlop

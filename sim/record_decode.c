@@ -194,6 +194,7 @@ static gboolean
 is_listed(const RaTaskGraph *graph, const RaDynamic *dynamic)
 {
   return dynamic->batching.max_sequences == 0 && !dynamic->is_phase &&
+         graph->shards[dynamic->shard].draft_tokens == 0 &&
          graph->shards[dynamic->shard].zero_ranks <= 1;
 }
 

@@ -83,6 +83,7 @@ libstudy_a_SOURCES += %D%/convert/meaning_verl.c
 libstudy_a_SOURCES += %D%/convert/model_name.c %D%/convert/model_name.h
 libstudy_a_SOURCES += %D%/convert/recipe.c %D%/convert/recipe.h %D%/convert/recipe_impl.h
 libstudy_a_SOURCES += %D%/convert/recipe_areal.c
+libstudy_a_SOURCES += %D%/convert/recipe_drafts.c
 libstudy_a_SOURCES += %D%/convert/recipe_lora.c
 libstudy_a_SOURCES += %D%/convert/recipe_make.c
 libstudy_a_SOURCES += %D%/convert/recipe_nemo_rl.c

@@ -80,6 +80,7 @@ tests_estimator_check_calibrate_SOURCES = %D%/estimator/check_calibrate.c %D%/su
 	%D%/support/profile_text.h
 tests_graph_check_dot_SOURCES = %D%/graph/check_dot.c %D%/support/plan_text.c %D%/support/plan_text.h
 check_programs += %D%/base/check_error
+check_programs += %D%/estimator/check_drafts
 check_programs += %D%/estimator/check_estimator
 check_programs += %D%/search/check_common
 tests_search_check_common_SOURCES = %D%/search/check_common.c %D%/support/search_case.h
@@ -626,6 +627,7 @@ tests_sim_check_serve_SOURCES = %D%/sim/check_serve.c $(estimator_fixture)
 tests_estimator_check_residual_SOURCES = %D%/estimator/check_residual.c $(estimator_fixture)
 tests_estimator_check_gather_SOURCES = %D%/estimator/check_gather.c $(estimator_fixture)
 tests_estimator_check_roof_SOURCES = %D%/estimator/check_roof.c $(estimator_fixture)
+tests_estimator_check_drafts_SOURCES = %D%/estimator/check_drafts.c $(estimator_fixture)
 tests_estimator_check_estimator_SOURCES = %D%/estimator/check_estimator.c $(estimator_fixture)
 tests_traces_check_roofline_SOURCES = %D%/traces/check_roofline.c $(estimator_fixture)
 tests_study_check_rl_step_SOURCES = %D%/study/check_rl_step.c

@@ -52,6 +52,9 @@ ra_call_shard(const RaPlan *plan, uint32_t call)
                    .launch = (uint8_t)p->launch,
                    .sampling = c->kind == RA_CALL_GENERATE,
                    .loss = c->kind == RA_CALL_TRAIN,
+                   .draft_tokens = (uint8_t)c->drafts.n_tokens,
+                   .draft_layer = c->drafts.kind == RA_DRAFTS_LAYER,
+                   .draft_accepted_frac = (float)c->drafts.accepted_frac,
                    .in_place_loss =
                        p->zero == 3 && plan->cluster->habits.in_place_loss};
 }

@@ -129,6 +129,19 @@ typedef struct {
   uint32_t n_chunks; /* 1: whole; n: the consumer starts on each of n chunks */
 } RaInput;
 
+/* How the tokens that a pass of generation verifies are guessed. */
+typedef enum {
+  RA_DRAFTS_LAYER, /* by one more layer of the model (MTP, EAGLE) */
+  RA_DRAFTS_LOOKUP /* found in what is there already (n-grams, suffixes) */
+} RaDraftsKind;
+
+/* Speculative decoding: a pass verifies guessed tokens and makes one more. */
+typedef struct {
+  uint32_t n_tokens;    /* guessed before each pass; 0: it decodes one by one */
+  int kind;             /* RaDraftsKind */
+  double accepted_frac; /* share of them that stands, [0, 1] */
+} RaDrafts;
+
 /* A model function call. */
 typedef struct {
   const char *name;            /* "actor_generate" */
@@ -153,6 +166,7 @@ typedef struct {
   double host_s;               /* host: seconds per iteration, or per trip if it
                                   runs in each trip; else 0 */
   gboolean each_trip;          /* runs in each trip of graph/input/trips.h */
+  RaDrafts drafts;             /* generate: those of its passes */
   guint group;                 /* in the key file, for messages */
 } RaCall;
 

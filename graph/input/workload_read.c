@@ -32,6 +32,7 @@ typedef struct {
   uint32_t staleness;
   double host_s;
   gboolean each_trip;
+  RaDrafts drafts;
 } CallKeys;
 
 static const char *const head_words[] = {"lm", "value", NULL};
@@ -41,6 +42,7 @@ static const char *const load_words[] = {"even", "power-law", NULL};
 static const char *const kind_words[] = {"generate", "inference", "train",
                                          "host", NULL};
 
+static const char *const draft_words[] = {"layer", "lookup", NULL};
 static const char *const token_words[] = {"ids", "bytes", NULL};
 
 #define MAX_PROMPTS RA_WORKLOAD_SEQUENCES_MAX
@@ -49,6 +51,7 @@ static const char *const token_words[] = {"ids", "bytes", NULL};
 #define MAX_EPOCHS 1000
 #define MAX_STALENESS 1000
 #define MAX_IMAGES 65536
+#define MAX_DRAFTS 64
 
 /* clang-format off */
 static const RaKeySpec common_keys[] = {
@@ -148,6 +151,15 @@ static const RaKeySpec call_keys[] = {
    .doc = "host: time per iteration, such as 5 s"},
   {"each-trip", RA_KEY_BOOL, G_STRUCT_OFFSET(CallKeys, each_trip),
    .fallback = "false", .doc = "trip-prompts: true: runs in each round"},
+  {"draft-tokens", RA_KEY_UINT32, G_STRUCT_OFFSET(CallKeys, drafts.n_tokens),
+   .min = 1, .max = MAX_DRAFTS,
+   .doc = "generate: tokens that are guessed and verified in one pass"},
+  {"draft-accepted", RA_KEY_DOUBLE,
+   G_STRUCT_OFFSET(CallKeys, drafts.accepted_frac), .min = 0, .max = 1,
+   .doc = "draft-tokens: share of them that is accepted"},
+  {"draft", RA_KEY_ENUM, G_STRUCT_OFFSET(CallKeys, drafts.kind),
+   .fallback = "layer", .names = draft_words,
+   .doc = "draft-tokens: guessed by one more layer (MTP, EAGLE), or looked up"},
 };
 /* clang-format on */
 
@@ -184,6 +196,9 @@ static const struct {
     {"host-time", 1u << RA_CALL_HOST, "host calls"},
     {"each-trip", 1u << RA_CALL_INFERENCE | 1u << RA_CALL_HOST,
      "inference and host calls"},
+    {"draft-tokens", 1u << RA_CALL_GENERATE, "generate calls"},
+    {"draft-accepted", 1u << RA_CALL_GENERATE, "generate calls"},
+    {"draft", 1u << RA_CALL_GENERATE, "generate calls"},
 };
 
 /* Names stand in traces and flags: letters, digits, `_`, `-`, beginning with
@@ -476,6 +491,26 @@ check_model(const RaWorkload *workload, RaCall *call, const char *name,
   return TRUE;
 }
 
+/* The number of drafts and the share that is accepted belong together. */
+static gboolean
+check_drafts(RaKeyFile *file, guint group, GError **error)
+{
+  static const char *const keys[] = {"draft-tokens", "draft-accepted", "draft"};
+  gboolean any = FALSE;
+
+  for (guint i = 0; i < G_N_ELEMENTS(keys); i++)
+    any = any || ra_key_file_get(file, group, keys[i]);
+  for (guint i = 0; any && i < 2; i++) {
+    if (!ra_key_file_get(file, group, keys[i]))
+      return ra_key_file_fail(file, group, NULL, error,
+                              "missing key '%s' in [call %s], expected it "
+                              "beside '%s'",
+                              keys[i], ra_key_file_group_name(file, group),
+                              keys[1 - i]);
+  }
+  return TRUE;
+}
+
 static gboolean
 read_call(RaWorkload *workload, guint group, const RaWorkloadKeys *common,
           GError **error)
@@ -510,7 +545,9 @@ read_call(RaWorkload *workload, guint group, const RaWorkloadKeys *common,
                             "the time of an iteration, such as 5 s",
                             call->name);
   call->kind = keys.kind;
-  if (!read_edges(workload, call, &keys, error) ||
+  call->drafts = keys.drafts;
+  if (!check_drafts(file, group, error) ||
+      !read_edges(workload, call, &keys, error) ||
       !check_model(workload, call, keys.model, error))
     return FALSE;
   call->samples_per_prompt = keys.samples_per_prompt;

@@ -459,10 +459,14 @@ batch_run(const RaShard *shard, RaPhase phase, const RaBatch *batch)
 {
   RaBatch run = *batch;
 
+  if (phase == RA_PHASE_DECODE && shard->draft_tokens > 0) {
+    run.n_sequences *= ra_shard_positions(shard);
+    run.q_tokens *= ra_shard_positions(shard);
+  }
   if (phase != RA_PHASE_DECODE || shard->launch != RA_LAUNCH_GRAPH ||
       shard->sequence_parallel || batch->q_tokens != batch->n_sequences)
     return run;
-  run.n_sequences = ra_graph_sequences(batch->n_sequences);
+  run.n_sequences = ra_graph_sequences(run.n_sequences);
   run.q_tokens = run.n_sequences;
   return run;
 }

@@ -189,7 +189,8 @@ typedef enum {
   RA_PHASE_FORWARD,  /* inference, or training's forward */
   RA_PHASE_BACKWARD, /* gradients of inputs and weights, after the shard's
                         recomputation */
-  RA_PHASE_DECODE,   /* one new token per sequence */
+  RA_PHASE_DECODE,   /* one new token per sequence, with RaShard.draft_tokens
+                        more that are verified */
   RA_N_PHASES
 } RaPhase;
 
@@ -229,6 +230,9 @@ typedef struct {
   uint8_t sampling;          /* the head samples (generate) */
   uint8_t loss;              /* the head computes a loss (train) */
   uint8_t in_place_loss;     /* RaMemoryHabits: memory of the logits only */
+  uint8_t draft_tokens;      /* generate: guessed before each pass, RaDrafts */
+  uint8_t draft_layer;       /* 0 or 1: by one more layer */
+  float draft_accepted_frac;
   /* zero 3: the dp ranks that shard the weights; ranks 0: not sharded */
   uint32_t zero_ranks;
   uint32_t zero_ranks_per_node;
@@ -240,6 +244,19 @@ static inline RaDtype
 ra_shard_kv_dtype(const RaShard *shard)
 {
   return (RaDtype)(shard->kv_dtype > 0 ? shard->kv_dtype - 1 : shard->dtype);
+}
+
+/* Positions of a sequence in a pass of generation, and its tokens of a pass. */
+static inline uint32_t
+ra_shard_positions(const RaShard *shard)
+{
+  return 1u + shard->draft_tokens;
+}
+
+static inline double
+ra_shard_tokens_per_pass(const RaShard *shard)
+{
+  return 1 + shard->draft_tokens * (double)shard->draft_accepted_frac;
 }
 
 /* Contiguous piece of the model: a (virtual) pipeline stage. */

@@ -638,14 +638,23 @@ add_logits(RaOpBuilder *b, uint64_t rows)
     b->ops[i].flags |= RA_OP_RAGGED;
 }
 
-/* The lm head of a generate call looks at one position a sequence and gathers
- * the ranks' logits to sample; elsewhere the vocabulary-parallel cross-entropy
- * sums three fp32 values a token over the ranks: maximum, sum of exponentials,
- * the target's logit (arXiv 1909.08053, section 3). */
+/* Positions of a sequence that a list of decode computes. */
+static uint32_t
+positions(const RaOpBuilder *b)
+{
+  return b->phase == RA_PHASE_DECODE ? ra_shard_positions(b->shard) : 1;
+}
+
+/* The lm head of a generate call looks at one position a sequence, or at all
+ * that a pass verifies, and gathers the ranks' logits to sample; elsewhere the
+ * vocabulary-parallel cross-entropy sums three fp32 values a token over the
+ * ranks: maximum, sum of exponentials, the target's logit (arXiv 1909.08053,
+ * section 3). */
 static void
 add_lm_head(RaOpBuilder *b)
 {
-  uint64_t rows = b->shard->sampling ? b->batch->n_sequences : b->tokens;
+  uint64_t rows =
+      b->shard->sampling ? b->batch->n_sequences * positions(b) : b->tokens;
   uint16_t unfused =
       b->shard->cross_entropy == RA_CROSS_ENTROPY_UNFUSED ? RA_OP_UNFUSED : 0;
 
@@ -730,7 +739,7 @@ make_list(const RaShard *shard, const RaPiece *piece, RaPhase phase,
       .ops = out_ops};
 
   g_return_val_if_fail(phase < RA_N_PHASES, 0);
-  b.tokens = ceil_div(batch->q_tokens, b.cp);
+  b.tokens = ceil_div(batch->q_tokens * positions(&b), b.cp);
   b.sp_tokens =
       shard->sequence_parallel ? ceil_div(b.tokens, shard->tp) : b.tokens;
   b.vocab = ceil_div(m->vocab, shard->tp);

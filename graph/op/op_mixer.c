@@ -77,6 +77,10 @@ pairs_op(const RaOpBuilder *b, RaOpKind kind, const RaBatch *batch,
                      ra_op_kv_tokens(batch, window),
                      ra_op_pairs(batch, window)}};
 
+  if (batch == b->steps || b->phase == RA_PHASE_DECODE) {
+    op.dim[1] *= ra_shard_positions(b->shard);
+    op.dim[3] *= ra_shard_positions(b->shard);
+  }
   for (guint i = 4; i < RA_OP_DIMS; i++)
     op.dim[i] = dims[i - 4];
   return op;
@@ -258,7 +262,9 @@ scan_op(const RaOpBuilder *b, RaOpKind kind, const RaBatch *batch)
                      ceil_div(m->n_value_heads, parts), m->key_dim,
                      m->state_dim}};
 
-  if (kind != RA_OP_SCAN_STEP)
+  if (kind == RA_OP_SCAN_STEP)
+    op.dim[1] *= ra_shard_positions(b->shard);
+  else
     op.dim[6] = m->scan_chunk > 0 ? m->scan_chunk : SCAN_CHUNK;
   return op;
 }

@@ -145,6 +145,19 @@ compare_lora(RaExport *export, const char *where, const RaWorkloadModel *mine,
                    ra_lora_sync_words[theirs->lora_sync]);
 }
 
+static void
+compare_drafts(RaExport *export, const char *where, const RaDrafts *mine,
+               const RaDrafts *theirs)
+{
+  g_autofree char *a = g_strdup_printf("%g", mine->accepted_frac);
+  g_autofree char *b = g_strdup_printf("%g", theirs->accepted_frac);
+
+  compare_count(export, where, "draft-tokens", mine->n_tokens,
+                theirs->n_tokens);
+  if (mine->n_tokens > 0 && theirs->n_tokens > 0 && !g_str_equal(a, b))
+    ra_export_lose(export, where, "draft-accepted", a, b);
+}
+
 /* Rows that decide learning and depend on the pools that the framework has. */
 static void
 compare_learning(RaExport *export, const RaPlan *plan, const RaWorkload *theirs,
@@ -175,6 +188,7 @@ compare_learning(RaExport *export, const RaPlan *plan, const RaWorkload *theirs,
     compare_count(export, where, "epochs", x->n_epochs, y->n_epochs);
     compare_count(export, where, "staleness", x->staleness, y->staleness);
     compare_count(export, where, "parts", x->n_parts, y->n_parts);
+    compare_drafts(export, where, &x->drafts, &y->drafts);
   }
 }
 

@@ -89,6 +89,17 @@ set_call(RaRecipe *recipe, RaRecipeKind kind, const RaPlan *plan, uint32_t c)
     to->memory_frac = ra_export_memory_frac(plan, c);
 }
 
+/* (transfer full): the engine's word, SGLang's or vLLM's. */
+static char *
+draft_method(RaFramework framework, int kind)
+{
+  gboolean sglang = framework == RA_FRAMEWORK_SLIME;
+
+  if (kind == RA_DRAFTS_LOOKUP)
+    return g_strdup(sglang ? "NGRAM" : "ngram");
+  return g_strdup(sglang ? "EAGLE" : "mtp");
+}
+
 RaRecipe *
 ra_export_recipe(const RaPlan *plan, RaFramework framework,
                  const RaExportRoles *roles)
@@ -112,6 +123,9 @@ ra_export_recipe(const RaPlan *plan, RaFramework framework,
   if (plan->calls[generate].kv_dtype == 1 + RA_DTYPE_FP8) /* as SGLang has it */
     recipe->rollout_kv_dtype =
         g_strdup(framework == RA_FRAMEWORK_SLIME ? "fp8_e4m3" : "fp8");
+  recipe->drafts = w->calls[generate].drafts;
+  if (recipe->drafts.n_tokens > 0)
+    recipe->draft_method = draft_method(framework, recipe->drafts.kind);
   recipe->max_prompt = w->prompt_length.max_tokens;
   recipe->max_response = (uint32_t)ra_turns_max_tokens(w);
   for (RaRecipeKind k = 0; k < RA_N_RECIPE_CALLS; k++) {

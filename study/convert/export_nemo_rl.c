@@ -195,6 +195,12 @@ put_generation(RaExport *x, const RaRecipe *r)
     ra_export_put(x, VLLM, "precision", "%s", r->rollout_dtype);
   if (r->rollout_kv_dtype)
     ra_export_put(x, "+" VLLM, "kv_cache_dtype", "%s", r->rollout_kv_dtype);
+  if (r->drafts.n_tokens > 0) {
+    ra_export_put(x, KWARGS "speculative_config.", "method", "%s",
+                  r->draft_method);
+    ra_export_put(x, KWARGS "speculative_config.", "num_speculative_tokens",
+                  "%u", r->drafts.n_tokens);
+  }
   if (call->max_sequences > 0)
     ra_export_put(x, KWARGS, "max_num_seqs", "%u", call->max_sequences);
   if (call->prefill_tokens > 0)

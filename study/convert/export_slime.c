@@ -93,6 +93,9 @@ put_slime(RaExport *export, const RaExportSource *from,
   put_pools(export, from->plan, roles, recipe);
   ra_export_put_meanings(export, reader->meanings, *reader->n_meanings, recipe);
   put_train(export, recipe);
+  if (recipe->drafts.n_tokens > 0)
+    ra_export_put(export, "", "sglang-speculative-num-steps", "%u",
+                  recipe->drafts.n_tokens);
   if (!generate->graph)
     ra_export_put_switch(export, "sglang-disable-cuda-graph");
   if (!generate->prefix_sharing)

@@ -410,6 +410,23 @@ put_common(const Writer *w)
 }
 
 static void
+put_drafts(const Writer *w)
+{
+#define SPECULATIVE "engine_kwargs.vllm.speculative_config."
+  const RaPlan *plan = w->plan;
+  const RaDrafts *drafts =
+      &plan->workload->calls[w->roles->call[RA_RECIPE_GENERATE]].drafts;
+
+  if (drafts->n_tokens == 0)
+    return;
+  ra_export_put(w->export, "+" ROLLOUT SPECULATIVE, "method", "%s",
+                drafts->kind == RA_DRAFTS_LAYER ? "mtp" : "ngram");
+  ra_export_put(w->export, "+" ROLLOUT SPECULATIVE, "num_speculative_tokens",
+                "%u", drafts->n_tokens);
+#undef SPECULATIVE
+}
+
+static void
 put_rollout(const Writer *w)
 {
   const RaCallPlan *how = plan_of(w, RA_RECIPE_GENERATE);
@@ -430,6 +447,7 @@ put_rollout(const Writer *w)
     ra_export_put(x, ROLLOUT, "quantization", "fp8");
   if (how->kv_dtype == 1 + RA_DTYPE_FP8)
     ra_export_put(x, "+" ROLLOUT, "engine_kwargs.vllm.kv_cache_dtype", "fp8");
+  put_drafts(w);
   /* verl knows no static batches; a number makes all versions alike. */
   ra_export_put(x, ROLLOUT, "max_num_seqs", "%u",
                 how->batching == RA_BATCHING_CONTINUOUS ? how->max_sequences

@@ -65,6 +65,7 @@ ra_recipe_free(RaRecipe *recipe)
   if (!recipe)
     return;
   g_free(recipe->algorithm);
+  g_free(recipe->draft_method);
   g_free(recipe->rollout_dtype);
   g_free(recipe->rollout_kv_dtype);
   for (guint i = 0; i < RA_N_RECIPE_MODELS; i++) {
@@ -243,6 +244,7 @@ gboolean
 ra_recipe_settle(RaRecipe *recipe, GError **error)
 {
   ra_recipe_set_system(recipe);
+  ra_recipe_settle_drafts(recipe);
   pad_prompts(recipe);
   if ((guint64)recipe->n_prompts * recipe->n_samples <=
       RA_WORKLOAD_SEQUENCES_MAX)

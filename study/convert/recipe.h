@@ -156,6 +156,8 @@ typedef struct {
   uint32_t n_segment; /* nodes that NVLink joins, where trays are; 0: a rack */
   const char *gpu;    /* static, nullable: GPU of nodes like these */
   RaRecipeCall calls[RA_N_RECIPE_CALLS];
+  RaDrafts drafts;    /* of generation; accepted_frac 0: not known */
+  char *draft_method; /* in the framework's words; owned, nullable */
   char *rollout_dtype,
       *rollout_kv_dtype; /* of an engine's weights and cache, in
                                      the framework's words; owned, nullable */

@@ -42,6 +42,10 @@ void ra_recipe_set_system(RaRecipe *recipe);
 double ra_recipe_step_bytes(const RaModel *model, uint32_t tp,
                             uint32_t max_sequences, uint32_t prefill_tokens);
 
+/* Completes drafts whose share that is accepted the configuration leaves open.
+ */
+void ra_recipe_settle_drafts(RaRecipe *recipe);
+
 /* Adds an assumption. */
 void ra_recipe_note(RaRecipe *recipe, const char *format, ...)
     G_GNUC_PRINTF(2, 3);

@@ -109,8 +109,13 @@ static const RaMeaning meanings[] = {
     RA_MEANS_LOST(TIME, ENGINE "enable_pd", "off",
                   "prompts and responses on the same GPUs"),
     RA_MEANS_NOTHING(ENGINE "num_prefill"),
+    RA_MEANS(NATURAL, ENGINE "speculative_config.num_speculative_tokens", NULL,
+             drafts.n_tokens),
+    RA_MEANS(TEXT, ENGINE "speculative_config.method", NULL, draft_method),
+    RA_MEANS_NOTHING(ENGINE "speculative_config.*"),
     RA_MEANS_LOST(TIME, ENGINE "speculative_config*", "off", "no draft"),
-    RA_MEANS_LOST(TIME, "trainer.mtp.enabled", "off", "no draft layers"),
+    RA_MEANS_CODE("trainer.mtp.enabled"),
+    RA_MEANS_CODE("trainer.mtp.num_speculative_tokens"),
     RA_MEANS_NOTHING("trainer.mtp.*"),
     RA_MEANS_LOST(TIME, "*.mtp_num_layers", "off", "no draft layers"),
     RA_MEANS_NOTHING("*.mtp_loss_*"),
@@ -532,6 +537,10 @@ read_rollout(RaRecipe *recipe, RaSettings *s, GError **error)
   const char *eager =
       either(s, ENGINE "enforce_eager", "generator.enforce_eager");
 
+  if (ra_recipe_is_on(s, "trainer.mtp.enabled") &&
+      !ra_recipe_count(s, "trainer.mtp.num_speculative_tokens", 1,
+                       &recipe->drafts.n_tokens, error))
+    return FALSE;
   call->is_there = TRUE;
   call->graph = !ra_recipe_is_on(s, eager);
   call->etp = call->ep > 1 ? 1 : 0; /* whole experts, as in vLLM */

@@ -15,6 +15,9 @@
 
 #define GENERATE calls[RA_RECIPE_GENERATE]
 #define TRAIN calls[RA_RECIPE_ACTOR_TRAIN]
+/* SGLang's own number of drafts for models with MTP layers (server_args.py,
+ * auto_choose_speculative_params()). */
+#define DRAFTS 3
 
 static const RaMeaning meanings[] = {
     /* Straight into the recipe. */
@@ -115,7 +118,8 @@ static const RaMeaning meanings[] = {
                   "no indices of experts are sent"),
     RA_MEANS_LOST(TIME, "enable-mtp-training", "off", "no draft layers"),
     RA_MEANS_NOTHING("mtp-*"),
-    RA_MEANS_LOST(TIME, "sglang-speculative-algo*", "off", "no draft"),
+    RA_MEANS(TEXT, "sglang-speculative-algorithm", NULL, draft_method),
+    RA_MEANS_CODE("sglang-speculative-num-steps"),
     RA_MEANS_NOTHING("sglang-speculative-*"),
     RA_MEANS_CODE("sglang-enable-dp-attention"),
     RA_MEANS_CODE("sglang-dp-size"),
@@ -611,6 +615,10 @@ read_rollout(RaRecipe *recipe, RaSettings *s, GError **error)
 
   if (!ra_settings_uint32(s, "sglang-max-running-requests", 0, 0,
                           RA_RECIPE_COUNT_MAX, &most, error))
+    return FALSE;
+  if (recipe->draft_method &&
+      !ra_recipe_count(s, "sglang-speculative-num-steps", DRAFTS,
+                       &recipe->drafts.n_tokens, error))
     return FALSE;
   call->is_there = TRUE;
   call->graph = !eager;

@@ -398,6 +398,12 @@ read_rollout(RaRecipe *recipe, RaSettings *s, GError **error)
                       "prompts and responses as long as their own limits");
   if (name && !g_strv_contains(known, name))
     ra_settings_about(s, ROLLOUT "name", "an engine like vLLM");
+  if (ra_recipe_is_on(s, MODEL "mtp.enable_rollout") &&
+      !ra_recipe_count(s,
+                       one_of(s, MODEL "mtp.num_speculative_tokens",
+                              MODEL "mtp.speculative_num_steps", NULL),
+                       1, &recipe->drafts.n_tokens, error))
+    return FALSE;
   call->graph = !eager;
   call->of_free = g_strcmp0(name, "sglang") == 0;
   call->etp = call->ep > 1 ? 1 : 0;      /* whole experts, as in vLLM */

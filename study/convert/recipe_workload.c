@@ -210,6 +210,14 @@ put_greedy(const RaRecipe *recipe, GString *out)
 }
 
 static void
+put_drafts(const RaDrafts *drafts, GString *out)
+{
+  if (drafts->n_tokens > 0)
+    g_string_append_printf(out, "draft-tokens = %u\ndraft-accepted = %g\n",
+                           drafts->n_tokens, drafts->accepted_frac);
+}
+
+static void
 put_calls(const RaRecipe *recipe, GString *out)
 {
   gboolean by_rules = ra_recipe_is_by_rules(recipe);
@@ -242,6 +250,8 @@ put_calls(const RaRecipe *recipe, GString *out)
       g_string_append_printf(
           out, "inputs = %s%s\n", made->str,
           recipe->is_greedy_too && !by_rules ? ", greedy_rewards" : "");
+    if (k == RA_RECIPE_GENERATE)
+      put_drafts(&recipe->drafts, out);
     if (k == RA_RECIPE_GENERATE && recipe->is_greedy_too)
       put_greedy(recipe, out);
     if (k != RA_RECIPE_GENERATE && flows[i].output)

@@ -15,9 +15,8 @@
 #include "study/validate/step_text.h"
 #include "study/validate/validate_impl.h"
 
-/* Prompts where a row has neither their length nor a total: NeMo-RL's
- * mathematics (study/validate/rl_row.c), and the part of the maximum that
- * import assumes (study/convert/recipe_workload.c). */
+/* Prompts of rows without their length and a total: NeMo-RL's mathematics
+ * (rl_row.c), and the part of the maximum that import assumes. */
 #define PROMPT_TOKENS 115
 #define PROMPT_FRAC 0.10
 /* Answers that no row bounds end well before this many times their mean. */
@@ -576,6 +575,7 @@ set_generate(Maker *m, GError **error)
                        &most))
     call->max_sequences = (uint32_t)most;
   call->prefix_sharing = TRUE;
+  ra_phrase_drafts(cell_of(m, RA_STEP_CELL_NOTES), &m->recipe->drafts);
   if (says(m, RA_STEP_CELL_NOTES, "FP8 generation") ||
       says(m, RA_STEP_CELL_MODEL, "FP8 rollout"))
     m->recipe->rollout_dtype = g_strdup("fp8");

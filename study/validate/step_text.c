@@ -119,3 +119,14 @@ ra_phrase_split(const char *placement, const char *notes, uint32_t *out_train,
   return split_of(placement, out_train, out_generate) ||
          split_of(notes, out_train, out_generate);
 }
+
+void
+ra_phrase_drafts(const char *notes, RaDrafts *out_drafts)
+{
+  double depth, accepted_percent;
+
+  if (ra_phrase_number(notes, "speculative decoding depth ([0-9]+)", &depth) &&
+      ra_phrase_number(notes, "acceptance ([0-9.]+) %", &accepted_percent))
+    *out_drafts = (RaDrafts){.n_tokens = (uint32_t)depth,
+                             .accepted_frac = accepted_percent / 100};
+}

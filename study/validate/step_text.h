@@ -7,8 +7,7 @@
 #ifndef RA_STUDY_VALIDATE_STEP_TEXT_H
 #define RA_STUDY_VALIDATE_STEP_TEXT_H
 
-#include <glib.h>
-#include <stdint.h>
+#include "graph/input/workload.h"
 
 /* Micro-batches, in tokens or in sequences; 0: not said. */
 typedef struct {
@@ -24,6 +23,10 @@ gboolean ra_phrase_number(const char *text, const char *pattern,
                           double *out_value);
 
 RaStepMicro ra_phrase_micro(const char *text);
+
+/* Drafts of a pass, where a text says both how many and how many are accepted;
+ * untouched where not. */
+void ra_phrase_drafts(const char *notes, RaDrafts *out_drafts);
 
 /* GPUs that train and GPUs that generate, of two cells; FALSE: neither says
  * so. */

@@ -339,7 +339,6 @@ done <<'END'
 time policy.quant_cfg NVFP4_DEFAULT_CFG
 time policy.generation.real_quant true
 time policy.draft.enabled true
-time policy.generation.vllm_kwargs.speculative_config.num_speculative_tokens 3
 time policy.megatron_cfg.mtp_num_layers 1
 time policy.megatron_cfg.cuda_graph_impl full_iteration
 time data_plane.enabled true

@@ -45,6 +45,19 @@ for target in verl nemo-rl slime; do
   result $? "$target: 8-bit weights and caches stay"
 done
 
+# Drafts, as many as SkyRL measured the share of.
+cp "$share/workloads/grpo-qwen2.5-7b.workload" . 2>/dev/null ||
+  cp "$plans/../workloads/grpo-qwen2.5-7b.workload" .
+sed -i 's/^kind = generate/&\ndraft-tokens = 2\ndraft-accepted = 0.773/' \
+  grpo-qwen2.5-7b.workload
+cp "$plans/grpo-qwen2.5-7b-32.plan" drafts.plan
+for target in verl nemo-rl slime; do
+  twice drafts.plan $target
+  grep -qx 'draft-tokens = 2' first.txt && cmp -s first.txt second.txt
+  result $? "$target: drafts stay"
+done
+rm grpo-qwen2.5-7b.workload
+
 # Linear layers in fp8, where a framework has a key for them.
 sed '/^\[call actor_\(train\|inference\)\]/a gemm-dtype = fp8\nfp8-scaling = tensorwise\nfp8-params = true\nbf16-first-layers = 2\nbf16-last-layers = 1' \
   "$plans/grpo-qwen2.5-7b-32.plan" |

@@ -307,6 +307,42 @@ START_TEST(test_decode_and_sampling)
 }
 END_TEST
 
+/* Three drafts: four positions of each of 16 sequences.  64 rows of every GEMM
+ * and of the sampler, and attention whose 64 queries read each sequence's keys
+ * once.  Prompts are as without drafts.  Fault: attention that reads the keys
+ * once a position. */
+START_TEST(test_drafts)
+{
+  g_autoptr(RaModel) m = gated_model();
+  RaShard shard = plain_shard(m, 1), drafts;
+  RaPiece piece = whole(m);
+  RaBatch step = {16, 16, 16 * 700, 16 * 700};
+  RaOp ops[RA_OP_LIST_MAX], plain[RA_OP_LIST_MAX];
+  guint n, n_rows = 0;
+
+  shard.sampling = 1;
+  drafts = shard;
+  drafts.draft_tokens = 3;
+  n = ra_op_list(&drafts, &piece, RA_PHASE_DECODE, &step, ops);
+  for (guint i = 0; i < n; i++) {
+    if (ops[i].kind == RA_OP_DECODE_ATTENTION) {
+      ck_assert_uint_eq(ops[i].dim[0], 16);
+      ck_assert_uint_eq(ops[i].dim[1], 64);
+      ck_assert_uint_eq(ops[i].dim[2], 16 * 700);
+      ck_assert_uint_eq(ops[i].dim[3], 64 * 700);
+    } else if (ops[i].kind == RA_OP_GEMM || ops[i].kind == RA_OP_SAMPLE) {
+      ck_assert_uint_eq(ops[i].dim[0], 64);
+      n_rows++;
+    }
+  }
+  ck_assert_uint_eq(n_rows, 6); /* qkv, out, gate and up, down, head, sample */
+  n = ra_op_list(&drafts, &piece, RA_PHASE_FORWARD, &ragged, ops);
+  ck_assert_uint_eq(
+      n, ra_op_list(&shard, &piece, RA_PHASE_FORWARD, &ragged, plain));
+  ck_assert_mem_eq(ops, plain, n * sizeof *ops);
+}
+END_TEST
+
 /* One rank holds the whole model, exactly; ranks of tp hold it in parts and the
  * norms each (2 a layer and the final one, 1024 wide). */
 START_TEST(test_piece_params)
@@ -366,6 +402,7 @@ op_suite(void)
   tcase_add_test(tcase, test_bytes_by_hand);
   tcase_add_test(tcase, test_text);
   tcase_add_test(tcase, test_decode_and_sampling);
+  tcase_add_test(tcase, test_drafts);
   tcase_add_test(tcase, test_piece_params);
   tcase_add_loop_test(tcase, test_shipped_params, 0, G_N_ELEMENTS(shipped));
   suite_add_tcase(suite, tcase);

@@ -97,6 +97,15 @@ static const RaFault faults[] = {
   {"epochs = 3", "staleness = 3",
    "x.workload:22: 'staleness' of the train call 'actor_train', expected it on "
    "generate and inference calls only"},
+  {"epochs = 3", "draft-tokens = 3",
+   "x.workload:22: 'draft-tokens' of the train call 'actor_train', expected it "
+   "on generate calls only"},
+  {"kind = generate", "kind = generate\ndraft-tokens = 3",
+   "x.workload:33: missing key 'draft-accepted' in [call actor_generate], "
+   "expected it beside 'draft-tokens'"},
+  {"kind = generate", "kind = generate\ndraft = lookup",
+   "x.workload:33: missing key 'draft-tokens' in [call actor_generate], "
+   "expected it beside 'draft-accepted'"},
   {"outputs = logprobs, scores\n", "outputs = logprobs, scores\nepochs = 2\n",
    "x.workload:28: 'epochs' of the inference call 'ref_inference', expected "
    "it on train calls only"},
