@@ -240,8 +240,8 @@ run(int argc, char **argv, GError **error)
        "maximum)",
        "DISTRIBUTION"},
       {"response-length", 0, 0, G_OPTION_ARG_FILENAME, &texts.response,
-       "Distribution of response lengths (default: a mean of 0.39 of the "
-       "maximum)",
+       "Distribution of response lengths (default: by the model and the "
+       "maximum, as in published runs)",
        "DISTRIBUTION"},
       {"all", 0, 0, G_OPTION_ARG_NONE, &texts.all,
        "List also keys that are unknown or have no effect", NULL},

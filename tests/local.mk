@@ -250,6 +250,7 @@ check_programs += %D%/sim/check_record
 tests_sim_check_record_SOURCES = %D%/sim/check_record.c %D%/support/plan_text.c %D%/support/plan_text.h
 check_programs += %D%/graph/check_reload
 check_programs += %D%/study/check_replay
+check_programs += %D%/study/check_response_length
 tests_study_check_replay_SOURCES = %D%/study/check_replay.c %D%/support/plan_text.c %D%/support/plan_text.h
 check_programs += %D%/graph/check_residency
 tests_graph_check_residency_SOURCES = %D%/graph/check_residency.c %D%/support/plan_text.c %D%/support/plan_text.h %D%/support/residency_sample.h

@@ -9,16 +9,15 @@
 #include "graph/input/model_find.h"
 #include "study/convert/model_name.h"
 #include "study/convert/recipe_impl.h"
+#include "study/convert/response_length.h"
 
 /* Answers to rules: no configuration says how long they take to score. */
 #define HOST_TIME "0 s"
 
-/* Where a configuration has the maximum of lengths alone, their mean as a part
- * of it.  MEASURED: medians over published runs that tell both, 40 sources of
- * responses (quartiles 0.18 and 0.74) and 17 of prompts, 2025 and 2026
- * (rl_steps.csv).  Standard deviation over mean: 65 maths problems, 8 responses
- * each (math_group8_lengths.csv). */
-#define RESPONSE_FRAC 0.39
+/* Mean length of prompts as a part of their maximum, where a configuration has
+ * that alone.  MEASURED: median over 17 published runs that tell both, 2025 and
+ * 2026 (rl_steps.csv).  Standard deviation over mean of responses: 65 maths
+ * problems, 8 responses each (math_group8_lengths.csv). */
 #define PROMPT_FRAC 0.10
 #define LENGTH_SD_FRAC 0.57
 
@@ -266,13 +265,12 @@ put_calls(const RaRecipe *recipe, GString *out)
         each_trip(recipe), recipe->is_greedy_too ? ", greedy_sequences" : "");
 }
 
-/* (transfer full): distribution of at most @most tokens, the mean a part of it.
+/* (transfer full): distribution of at most @most tokens, @mean in the mean.
  * ReaL's runs generate to the maximum; given sequences are taken as full. */
 static char *
-law_of(const RaRecipe *recipe, uint64_t most, double mean_frac)
+law_of(const RaRecipe *recipe, uint64_t most, double mean)
 {
-  double mean = round(mean_frac * (double)most);
-
+  mean = round(mean);
   if (recipe->framework == RA_FRAMEWORK_REALHF ||
       recipe->task != RA_RECIPE_RL || mean < 2)
     return g_strdup_printf("fixed(%" G_GUINT64_FORMAT ")", MAX(1, most));
@@ -305,12 +303,14 @@ response_of(RaRecipe *recipe, const RaRecipeOptions *options)
 {
   uint32_t n = MAX(1, recipe->turns.most);
   uint64_t tools = (uint64_t)(n - 1) * recipe->turns.tool_tokens;
+  uint64_t most = recipe->max_response - MIN(tools, recipe->max_response);
+  const char *model =
+      options->models ? options->models : recipe->model[RA_RECIPE_ACTOR];
 
   if (options->response_length)
     return g_strdup(options->response_length);
-  return law_of(recipe,
-                (recipe->max_response - MIN(tools, recipe->max_response)) / n,
-                RESPONSE_FRAC);
+  return law_of(recipe, most / n,
+                ra_recipe_response_mean(model, (double)most) / n);
 }
 
 /* (transfer full): distribution of prompts.  NeMo-RL has no key for them: the
@@ -321,7 +321,9 @@ prompt_of(const RaRecipe *recipe, const RaRecipeOptions *options)
   if (options->prompt_length)
     return g_strdup(options->prompt_length);
   return law_of(recipe, recipe->max_prompt,
-                recipe->framework == RA_FRAMEWORK_NEMO_RL ? 0 : PROMPT_FRAC);
+                recipe->framework == RA_FRAMEWORK_NEMO_RL
+                    ? 0
+                    : PROMPT_FRAC * recipe->max_prompt);
 }
 
 static void

@@ -211,6 +211,12 @@ gboolean ra_validate_steps(const RaValidateLevel *level, RaValidateJob *job,
                            GError **error);
 
 /* Likewise; no argument. */
+/* validate_level_steps.c: the sets of published RL steps. */
+extern const RaValidateLevel ra_validate_step_levels[];
+extern const guint ra_validate_n_step_levels;
+
+gboolean ra_validate_step_lengths(const RaValidateLevel *level,
+                                  RaValidateJob *job, GError **error);
 gboolean ra_validate_step_pairs(const RaValidateLevel *level,
                                 RaValidateJob *job, GError **error);
 

@@ -2,30 +2,13 @@
  * reported; those of one source stand together. */
 #include "config.h"
 
-#include "study/run/step_times.h"
+#include <string.h>
+
 #include "study/validate/rl_row.h"
 #include "study/validate/train_row.h"
 #include "study/validate/validate_impl.h"
 
 #define MIB 1048576
-
-static const RaValidateStep
-    steps_dense = {RA_STEP_TOTAL, RA_VALIDATE_STEPS_DENSE, TRUE},
-    steps_moe = {RA_STEP_TOTAL, RA_VALIDATE_STEPS_MOE, TRUE},
-    steps_async = {RA_STEP_TOTAL, RA_VALIDATE_STEPS_ASYNC, TRUE},
-    steps_generate = {RA_STEP_GENERATE, RA_VALIDATE_STEPS_ALL, FALSE},
-    steps_update = {RA_STEP_UPDATE, RA_VALIDATE_STEPS_ALL, FALSE},
-    steps_logprobs = {RA_STEP_LOGPROB, RA_VALIDATE_STEPS_ALL, FALSE},
-    steps_reference = {RA_STEP_REFERENCE, RA_VALIDATE_STEPS_ALL, FALSE},
-    steps_sync = {RA_STEP_SYNC, RA_VALIDATE_STEPS_ALL, FALSE},
-    steps_parts = {RA_STEP_TOTAL, RA_VALIDATE_STEPS_PARTS, FALSE},
-    steps_partial = {RA_STEP_TOTAL, RA_VALIDATE_STEPS_PARTIAL, TRUE},
-    steps_partial_update = {RA_STEP_UPDATE, RA_VALIDATE_STEPS_PARTIAL, FALSE},
-    steps_index = {RA_STEP_TOTAL, RA_VALIDATE_STEPS_INDEX, TRUE};
-
-#define STEPS(name)                                                            \
-  .source = "rl_steps", .unit = "s", .modes = RA_VALIDATE_BOTH, .joins = TRUE, \
-  .collect = ra_validate_steps, .argument = &(name)
 
 /* Bars of products and of attention on a GPU that no row was seen of. */
 #define GEMM_TRANSFERRED .transferred = {0.14, 0.40}
@@ -616,83 +599,6 @@ static const RaValidateLevel levels[] = {
      .title = "ReaL, PPO",
      .convention = "plan of --strategy=real",
      RLHF(real)},
-    {.id = "rl-steps-dense",
-     .title = "RL steps, dense models, in turn",
-     BARS(0.12, 0.30),
-     .convention = "plans as import makes them; mean lengths, rewards' "
-                   "seconds and padding of the row; constants of systems",
-     STEPS(steps_dense)},
-    {.id = "rl-steps-moe",
-     .title = "RL steps, models with experts, in turn",
-     BARS(0.18, 0.40),
-     .convention = "as rl-steps-dense",
-     STEPS(steps_moe)},
-    {.id = "rl-steps-async",
-     .title = "RL steps, asynchronous",
-     BARS(0.18, 0.40),
-     .convention = "as rl-steps-dense",
-     STEPS(steps_async)},
-    {.id = "rl-steps-generate",
-     .title = "RL steps, generation",
-     BARS(0.18, 0),
-     .convention = "with the way of the weights, where the log has no phase "
-                   "of it",
-     STEPS(steps_generate)},
-    {.id = "rl-steps-update",
-     .title = "RL steps, update of the policy",
-     BARS(0.15, 0),
-     .convention = "as rl-steps-dense",
-     STEPS(steps_update)},
-    {.id = "rl-steps-logprobs",
-     .title = "RL steps, log-probabilities",
-     BARS(0.18, 0),
-     .convention = "with the reference's, where the log has one phase of both",
-     STEPS(steps_logprobs)},
-    {.id = "rl-steps-reference",
-     .title = "RL steps, reference",
-     .convention = "as rl-steps-dense",
-     STEPS(steps_reference)},
-    {.id = "rl-steps-sync",
-     .title = "RL steps, weights into engines",
-     .convention = "as rl-steps-dense",
-     STEPS(steps_sync)},
-    {.id = "rl-steps-parts",
-     .title = "RL steps, by framework and GPU",
-     .convention = "rows of the sets above",
-     STEPS(steps_parts)},
-    {.id = "rl-steps-partial",
-     .title = "RL steps of which layout or lengths are not whole",
-     .convention = "what is missing as import assumes it",
-     STEPS(steps_partial)},
-    {.id = "rl-steps-partial-update",
-     .title = "Updates of steps of which layout or lengths are not whole",
-     .convention = "what is missing as import assumes it",
-     STEPS(steps_partial_update)},
-    {.id = "rl-steps-index",
-     .title = "RL steps of files that nobody stands for",
-     .convention = "as rl-steps-dense; never scored",
-     STEPS(steps_index)},
-    {.id = "pairs-rl-steps",
-     .title = "RL steps of one work on two GPUs or in two layouts, the ratio",
-     .source = "rl_steps",
-     .unit = "1",
-     .modes = RA_VALIDATE_BOTH,
-     .joins = TRUE,
-     .scored = TRUE,
-     .intervals = TRUE,
-     .convention = "as rl-steps-dense; lengths within 5 %; 90 % intervals "
-                   "without the errors that both have in common",
-     .collect = ra_validate_step_pairs},
-    {.id = "rl-logs",
-     .title = "RL steps after calibrate --log on the first third of their log",
-     BARS(0.06, 0.15),
-     .convention = "constants of the first third of a log; later steps with "
-                   "their own mean lengths",
-     .source = "rl_steps",
-     .unit = "s",
-     .modes = RA_VALIDATE_BOTH,
-     .joins = TRUE,
-     .collect = ra_validate_logs},
     {.id = "train-node",
      .title = "Training step, one node",
      .source = "train_vtrain",
@@ -780,21 +686,40 @@ static const RaValidateLevel levels[] = {
      .collect = ra_validate_forward},
 };
 
+/* All sets, in order: those of this file, then those of RL steps. */
+static const RaValidateLevel *
+all_levels(void)
+{
+  static RaValidateLevel *all = NULL;
+
+  if (g_once_init_enter(&all)) {
+    RaValidateLevel *made = g_new(
+        RaValidateLevel, G_N_ELEMENTS(levels) + ra_validate_n_step_levels);
+
+    memcpy(made, levels, sizeof levels);
+    memcpy(made + G_N_ELEMENTS(levels), ra_validate_step_levels,
+           ra_validate_n_step_levels * sizeof *made);
+    g_once_init_leave(&all, made);
+  }
+  return all;
+}
+
 guint
 ra_validate_n_levels(void)
 {
-  return G_N_ELEMENTS(levels);
+  return G_N_ELEMENTS(levels) + ra_validate_n_step_levels;
 }
 
 const RaValidateLevel *
 ra_validate_level_at(guint index)
 {
-  g_return_val_if_fail(index < G_N_ELEMENTS(levels), NULL);
-  return &levels[index];
+  g_return_val_if_fail(index < ra_validate_n_levels(), NULL);
+  return &all_levels()[index];
 }
 
 RaValidation *
 ra_validate(const RaValidateOptions *options, GError **error)
 {
-  return ra_validate_levels(levels, G_N_ELEMENTS(levels), options, error);
+  return ra_validate_levels(all_levels(), ra_validate_n_levels(), options,
+                            error);
 }

@@ -4,11 +4,16 @@
 #include <math.h>
 #include <string.h>
 
+#include "study/convert/response_length.h"
 #include "study/validate/step_row.h"
 #include "study/validate/validate_impl.h"
 
 /* Pairs of layouts that differ by less say nothing of their order. */
 #define ORDER_FRAC 0.08
+/* Prompts of a row that has their maximum alone, as import assumes it; answers
+ * that are all as long as the engine lets them say nothing of their length. */
+#define PROMPT_FRAC 0.10
+#define FULL_FRAC 0.999
 
 /* A row, and what is predicted of it. */
 typedef struct {
@@ -285,6 +290,48 @@ ra_validate_steps(const RaValidateLevel *level, RaValidateJob *job,
   if (what->rows == RA_VALIDATE_STEPS_PARTS)
     note_coverage(steps, job);
   return TRUE;
+}
+
+/* ---- Lengths ------------------------------------------------------------- */
+
+/* Mean tokens of the row's responses; 0: not known, or all of the maximum. */
+static double
+mean_of(const RaStepRow *row)
+{
+  double n = (double)row->n_prompts * row->n_samples, mean = row->response_mean;
+  double prompt =
+      row->prompt_mean > 0 ? row->prompt_mean : PROMPT_FRAC * row->prompt_max;
+
+  if (mean <= 0 && n > 0 && row->total_tokens / n > prompt)
+    mean = row->total_tokens / n - prompt;
+  return mean < FULL_FRAC * row->response_max ? mean : 0;
+}
+
+gboolean
+ra_validate_step_lengths(const RaValidateLevel *level, RaValidateJob *job,
+                         GError **error)
+{
+  g_autoptr(GArray) rows = read_all(job->folders, error);
+  g_autoptr(GHashTable) seen =
+      g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+
+  for (guint i = 0; rows && i < rows->len; i++) {
+    const RaStepRow *row = &g_array_index(rows, RaStepRow, i);
+    const char *model = row->cell[RA_STEP_CELL_MODEL];
+    RaValidateRow out = {RA_VALIDATE_ROW, .file = row->file, .line = row->line,
+                         .measured = mean_of(row)};
+
+    if (out.measured <= 0 ||
+        !g_hash_table_add(seen, g_strdup_printf("%s|%s|%g",
+                                                row->cell[RA_STEP_CELL_SOURCE],
+                                                model, row->response_max)))
+      continue;
+    out.predicted = ra_recipe_response_mean(model, row->response_max);
+    out.part = ra_recipe_thinks(model) ? "models that think" : "other models";
+    out.name = ra_published_name(row);
+    ra_validate_add(job, out);
+  }
+  return rows != NULL;
 }
 
 /* --- pairs --- */

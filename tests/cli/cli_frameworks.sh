@@ -54,12 +54,12 @@ answers() { # PATTERN MESSAGE: the script of a command is refused
 
 comes_in slime slime-grpo-qwen3-8b.sh
 # 8 GPUs / (tp 2 x cp 2) = 2 replicas; 32 prompts x 8 / 128 = 2 steps of 64
-# sequences a replica, of 0.10 x 1024 + 0.39 x 7168 = 2898 tokens in the mean; a
-# micro-batch has 8192 x cp 2 tokens: 11.3 of them, so 12, and 23 for 128
-# sequences in one piece.
+# sequences a replica, of 0.10 x 1024 + 0.64 x 7168 = 4690 tokens in the mean, as
+# it thinks; a micro-batch has 8192 x cp 2 tokens: 18.3 of them, so 19, and 37
+# for 128 sequences in one piece.
 is 2 actor_train dp slime-grpo-qwen3-8b
-is 12 actor_train micro-batches slime-grpo-qwen3-8b
-is 23 actor_inference micro-batches slime-grpo-qwen3-8b
+is 19 actor_train micro-batches slime-grpo-qwen3-8b
+is 37 actor_inference micro-batches slime-grpo-qwen3-8b
 says 'mini-batches = 2' slime-grpo-qwen3-8b
 # 8 GPUs / 2 an engine; colocated training sleeps on the host.
 is 4 actor_generate dp slime-grpo-qwen3-8b
@@ -216,12 +216,12 @@ fails 'is distillation, expected training by RL' import distill.yaml -o never
 
 comes_in areal areal-grpo-qwen2.5-7b.yaml
 # fsdp:d8 on the first node, sglang:d4t2 on the second; 128 x 8 / 2 / 8 = 64
-# sequences of 0.10 x 1024 + 0.39 x 2048 = 901 tokens in the mean, which fill
-# 12,288 4.7 times: 5.
+# sequences of 0.10 x 1024 + 262 x 2^0.65 = 513 tokens in the mean, which fill
+# 12,288 2.7 times: 3.
 is node0 actor_train mesh areal-grpo-qwen2.5-7b
 is node1 actor_generate mesh areal-grpo-qwen2.5-7b
 is 4 actor_generate dp areal-grpo-qwen2.5-7b
-is 5 actor_train micro-batches areal-grpo-qwen2.5-7b
+is 3 actor_train micro-batches areal-grpo-qwen2.5-7b
 is 3 actor_train zero areal-grpo-qwen2.5-7b
 is interrupt actor_generate service areal-grpo-qwen2.5-7b
 says 'staleness = 2' areal-grpo-qwen2.5-7b

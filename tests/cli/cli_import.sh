@@ -88,8 +88,8 @@ is full actor_train recompute verl-grpo-qwen2-7b
 is host ref_inference residency verl-grpo-qwen2-7b
 is 4 actor_generate dp verl-grpo-qwen2-7b
 # The system of a framework; NeMo-RL's actor is in host memory while its GPUs
-# generate.  Answers of at most 1024 tokens: a mean of 0.39 x 1024 = 399 and a
-# deviation of 0.57 x 399 = 227; prompts of at most 1024: 102 and 58.
+# generate.  Answers of at most 1024 tokens: a mean of 262 and a
+# deviation of 0.57 x 262 = 149; prompts of at most 1024: 102 and 58.
 for pair in verl-grpo-qwen2-7b=verl-fsdp verl-grpo-megatron=verl-megatron \
     openrlhf-ppo-70b=openrlhf-deepspeed grpo_math_8B=nemo-rl; do
   grep -q "^system = ${pair#*=}\$" "${pair%%=*}.plan"
@@ -97,7 +97,7 @@ for pair in verl-grpo-qwen2-7b=verl-fsdp verl-grpo-megatron=verl-megatron \
 done
 is host actor_train residency grpo_math_8B
 is host actor_train optimizer-residency grpo_math_8B
-grep -q '^response-length = lognormal(399, 227, 1024)$' \
+grep -q '^response-length = lognormal(262, 149, 1024)$' \
   verl-grpo-qwen2-7b.workload &&
   grep -q '^prompt-length = lognormal(102, 58, 1024)$' \
     verl-grpo-qwen2-7b.workload
@@ -121,8 +121,8 @@ is node0 actor_generate mesh openrlhf-ppo-hybrid
 grep -q '^staleness = 1$' openrlhf-reinforce-async.workload
 result $? "async_train is a staleness of 1"
 # 64 x 32 = 2048 sequences are 4 batches of 512 over 8 replicas: 64, packed.  128
-# + 0.39 x 3968 = 1,676 tokens each fill 26.2 times 4,096.
-is 27 actor_train micro-batches grpo_math_8B
+# + 262 x 3.875^0.65 = 760 tokens each fill 11.9 times 4,096.
+is 12 actor_train micro-batches grpo_math_8B
 is tokens actor_train balance grpo_math_8B
 is 8 actor_train ep grpo-qwen3-30ba3b-4n8g
 is 16 actor_generate dp grpo-qwen3-30ba3b-4n8g
@@ -289,9 +289,9 @@ survives verl-grpo-megatron
 survives verl-ppo-qwen2.5-32b
 
 # Dynamic batches are dynamic again, in every call.  Training of dynamic.sh has
-# 256 x 8 / 4 mini-batches / 16 replicas = 32 sequences of 901 tokens in the
-# mean: 1.2 times its bound, so two micro-batches, whose bound has room for half
-# a one: 32 x 901 / 1.5.  All of alone.sh fits in one micro-batch.
+# 256 x 8 / 4 mini-batches / 16 replicas = 32 sequences of 102 + 262 x 2^0.65 =
+# 513 tokens in the mean: 1.1 times its bound, so two micro-batches, whose bound
+# has room for half a one: 32 x 512.9 / 1.5, as laws end at their limits.  All of alone.sh fits in one micro-batch.
 cat >dynamic.sh <<'EOF'
 python3 -m verl.trainer.main_ppo algorithm.adv_estimator=grpo \
   data.train_batch_size=256 data.max_prompt_length=1024 \
@@ -300,7 +300,7 @@ python3 -m verl.trainer.main_ppo algorithm.adv_estimator=grpo \
   actor_rollout_ref.actor.ppo_mini_batch_size=64 \
   actor_rollout_ref.actor.use_kl_loss=True \
   actor_rollout_ref.actor.use_dynamic_bsz=True \
-  actor_rollout_ref.actor.ppo_max_token_len_per_gpu=24576 \
+  actor_rollout_ref.actor.ppo_max_token_len_per_gpu=14336 \
   trainer.n_gpus_per_node=8 trainer.nnodes=2
 EOF
 sed 's|=grpo|=gae critic.model.path=Qwen/Qwen2.5-7B-Instruct|
@@ -317,11 +317,14 @@ done
 survives verl-submit
 is 2 actor_train micro-batches dynamic
 is 1 critic_train micro-batches alone
-grep -q 'actor.ppo_max_token_len_per_gpu=19222 ' dynamic-out.sh &&
+grep -q 'actor.ppo_max_token_len_per_gpu=10941 ' dynamic-out.sh &&
   ! grep -q micro_batch_size dynamic-out.sh alone-out.sh
 result $? "their bound has room for samples above the mean"
 # verl refuses a bound below the longest sequence: (2048 + 20480) / cp 4.
-grep -q 'actor.ppo_max_token_len_per_gpu=5632 ' verl-submit-out.sh
+"$reallot" import "$data/verl-submit.sh" -o . --name=long \
+  --response-length='lognormal(7987, 4553, 20480)' >/dev/null
+run export long.plan --to=verl -o long-out.sh
+grep -q 'actor.ppo_max_token_len_per_gpu=5632 ' long-out.sh
 result $? "no bound is below the longest sequence"
 run export alone.plan --set 'call critic_train.balance=sequences' -o mixed.sh \
   --format=tsv
@@ -366,7 +369,7 @@ comes_back openrlhf-flat.sh openrlhf@0.9.9
 works export "$plans/grpo-qwen2.5-7b-32.plan"
 grep -q '^# \[call ref_inference\] *mesh *node\[2-3\] *node\[0-3\]' out
 result $? "a mesh that verl has not is a line"
-grep -q '^# \[workload\] *response-length *lognormal(320, 200, 1024) *lognormal(399, 227, 1024)' out
+grep -q '^# \[workload\] *response-length *lognormal(320, 200, 1024) *lognormal(262, 149, 1024)' out
 result $? "so is a law of lengths"
 # One fault that the comparison must find: a key that is not exported.
 "$reallot" export verl-grpo-megatron.plan --set 'call actor_train.launch=graph' \

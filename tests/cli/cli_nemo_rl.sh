@@ -76,10 +76,10 @@ is workload mini-batches 2
 # 4,096 tokens of which 3,072 are generated.
 longest prompt 1024
 longest response 3072
-# 512 / 2 / 2 = 128 sequences of 1,024 + 0.39 x 3,072 = 2,222 tokens in the mean
-# fill 34.7 times 8,192; 256 as often 16,384.
-is 'call actor_train' micro-batches 35
-is 'call actor_inference' micro-batches 35
+# 512 / 2 / 2 = 128 sequences of 1,024 + 262 x 3^0.65 = 1,559 tokens in the
+# mean fill 24.4 times 8,192; 256 as often 16,384.
+is 'call actor_train' micro-batches 25
+is 'call actor_inference' micro-batches 25
 is 'call actor_train' balance tokens
 # use_precision_aware_optimizer is on.
 is 'call actor_train' master-weights remainders
@@ -121,10 +121,10 @@ calls 'actor_generate actor_inference actor_train ref_inference reward ' \
 # have 4,096.
 import nemo-rl.yaml -- --prompt-length='fixed(512)' --response-length='fixed(512)'
 is 'call actor_train' micro-batches 16
-# 128 of 2,222 tokens fill 17.4 times 16,384.
+# 128 of 1,559 tokens fill 12.2 times 16,384.
 import nemo-rl.yaml policy.sequence_packing.enabled=false \
   policy.dynamic_batching.enabled=true
-is 'call actor_train' micro-batches 18
+is 'call actor_train' micro-batches 13
 import nemo-rl.yaml policy.sequence_packing.enabled=false
 is 'call actor_inference' micro-batches 64
 import nemo-rl.yaml data.max_input_seq_length=512

@@ -98,14 +98,14 @@ is 'call reward_inference' residency ''
 import openrlhf-flat.sh --ref_reward_offload --deepspeed_enable_sleep
 is 'call reward_inference' residency host
 is 'call actor_train' optimizer-residency host
-# Sequences have 0.10 x 1,024 + 0.39 x 3,072 = 1,300 tokens in the mean: 32 of
-# them fill 2.5 times 16,384, 128 5.1 times 32,768 and 10.2 times 16,384.
+# Sequences have 0.10 x 1,024 + 262 x 3^0.65 = 637 tokens in the mean: 32 of
+# them fill 1.2 times 16,384, 128 2.5 times 32,768 and 5.0 times 16,384.
 import openrlhf-dotted.sh --train.dynamic_batch_enable \
   --train.max_tokens_per_gpu 16384 --rollout.max_tokens_per_gpu 32768
-is 'call actor_train' micro-batches 3
-is 'call actor_inference' micro-batches 6
+is 'call actor_train' micro-batches 2
+is 'call actor_inference' micro-batches 3
 import openrlhf-flat.sh --use_dynamic_batch --train_max_tokens_per_gpu 16384
-is 'call actor_inference' micro-batches 11
+is 'call actor_inference' micro-batches 5
 import openrlhf-dotted.sh --ds.lora.rank 16 --vllm.enforce_eager
 is 'model critic' lora-rank 16
 is 'call actor_generate' launch ''
