@@ -98,6 +98,16 @@ ra_token_send(const RaCallContext *x, uint32_t replica)
   return op;
 }
 
+/* Tools that run at once for a micro-batch of a replica; 0: no limit. */
+static uint32_t
+tools_of(const RaCallContext *x)
+{
+  uint32_t all = ra_builder_augmented(x->builder)->plan->workload->n_sandboxes;
+  uint32_t n = x->plan->dp * x->plan->n_micro_batches;
+
+  return all > 0 ? MAX(1, all / MAX(1, n)) : 0;
+}
+
 static void
 add_dynamic(RaCallContext *x, uint32_t node, uint32_t replica,
             const RaSequenceSet *set)
@@ -119,9 +129,10 @@ add_dynamic(RaCallContext *x, uint32_t node, uint32_t replica,
                            ra_builder_augmented(x->builder)->plan, x->call)};
 
   if (set->turns)
-    dynamic.turns = (RaBatchTurns){
-        set->turns->begin + first, set->turns->response,
-        set->turns->tool_tokens, set->turns->latency_s, !p->tool_kv_drops};
+    dynamic.turns =
+        (RaBatchTurns){set->turns->begin + first, set->turns->response,
+                       set->turns->tool_tokens,   set->turns->latency_s,
+                       !p->tool_kv_drops,         tools_of(x)};
 
   x->dynamic[replica] = ra_builder_dynamic(x->builder, &dynamic);
 }

@@ -135,6 +135,8 @@ gboolean
 ra_turns_read(RaWorkload *w, guint group, const RaTurnKeys *keys,
               GError **error)
 {
+  const char *alone;
+
   if (!read_law(w, group, "turns", keys->turns ? keys->turns : "fixed(1)",
                 &w->turns, error) ||
       !read_law(w, group, "tool-tokens",
@@ -144,11 +146,14 @@ ra_turns_read(RaWorkload *w, guint group, const RaTurnKeys *keys,
                     keys->tool_latency ? keys->tool_latency : "constant(0 s)",
                     error))
     return FALSE;
-  if (!keys->turns && (keys->tool_tokens || keys->tool_latency))
-    return ra_key_file_fail(w->file, group,
-                            keys->tool_tokens ? "tool-tokens" : "tool-latency",
-                            error, "'%s' alone, expected 'turns' too",
-                            keys->tool_tokens ? "tool-tokens" : "tool-latency");
+  w->n_sandboxes = keys->sandboxes;
+  alone = keys->tool_tokens      ? "tool-tokens"
+          : keys->tool_latency   ? "tool-latency"
+          : keys->sandboxes != 0 ? "sandboxes"
+                                 : NULL;
+  if (!keys->turns && alone)
+    return ra_key_file_fail(w->file, group, alone, error,
+                            "'%s' alone, expected 'turns' too", alone);
   if (w->turns.max_tokens > RA_TURNS_MAX)
     return ra_key_file_fail(w->file, group, "turns", error,
                             "'turns' may be %u, expected at most %d",

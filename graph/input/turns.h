@@ -6,15 +6,17 @@
  *     turns = uniform(1, 5)              per sequence; default: fixed(1)
  *     tool-tokens = uniform(20, 400)     per answer: read, not generated
  *     tool-latency = lognormal(2 s, 3 s) or constant(2 s), exponential(2 s)
+ *     sandboxes = 64                     tools that run at once; default: all
  *
  * A sequence of T turns is a prompt, T responses and T - 1 outputs of tools
- * between them.  While a tool runs, the sequence is not in the batch; hosts for
- * tools are unlimited.  The plan's `tool-kv` decides about its KV cache, which
- * is dropped, or kept while no running sequence needs its blocks (a prefix
- * cache: the sequence that left first loses them first).  A sequence comes back
- * behind all that wait (first come, first served) and then computes lost keys
- * and values again.  Calls that read the sequence see prompt, responses and
- * responses.
+ * between them.  While a tool runs, the sequence is not in the batch.  Each
+ * replica has its share of the sandboxes, at least one, in which calls run in
+ * the order in which they are made.  The plan's `tool-kv` decides about the KV
+ * cache of a sequence that waits, which is dropped, or kept while no running
+ * sequence needs its blocks (a prefix cache: the sequence that left first loses
+ * them first).  A sequence comes back behind all that wait (first come, first
+ * served) and then computes lost keys and values again.  Calls that read the
+ * sequence see prompt, responses and tools' answers.
  *
  * The first turn has the response length that the workload samples without
  * turns, so with one turn nothing changes.
@@ -35,6 +37,7 @@
 /* Keys as written in the file; NULL: not given. */
 struct _RaTurnKeys {
   const char *turns, *tool_tokens, *tool_latency;
+  uint32_t sandboxes; /* 0: not given */
 };
 
 /* Rows of a table of keys; @base: offset of an RaTurnKeys. */
@@ -47,7 +50,11 @@ struct _RaTurnKeys {
    .doc = "turns: length distribution of a tool's output"},                    \
   {"tool-latency", RA_KEY_STRING,                                              \
    (base) + G_STRUCT_OFFSET(RaTurnKeys, tool_latency),                         \
-   .doc = "turns: time distribution such as exponential(2 s)"}
+   .doc = "turns: time distribution such as exponential(2 s)"},                \
+  {"sandboxes", RA_KEY_UINT32,                                                 \
+   (base) + G_STRUCT_OFFSET(RaTurnKeys, sandboxes), .min = 1,                  \
+   .max = RA_WORKLOAD_SEQUENCES_MAX,                                           \
+   .doc = "turns: tools that run at once, of all replicas; default: no limit"}
 /* clang-format on */
 
 /* Returns FALSE and sets @error, `file:line: ...`, for a law that cannot be

@@ -205,6 +205,7 @@ typedef struct {
   RaLength turns;          /* per sequence: graph/input/turns.h */
   RaLength tool_tokens;    /* tokens of a tool's answer between turns */
   RaLatency tool_latency;  /* seconds of a tool between turns */
+  uint32_t n_sandboxes;    /* tools that run at once; 0: as many as called */
   RaWorkloadModel *models; /* (n_models) file order */
   guint n_models;          /* >= 1 unless all calls are host calls */
   RaCall *calls;           /* (n_calls) file order */

@@ -55,6 +55,7 @@ ra_batcher_free(RaBatcher *b)
   g_array_unref(b->returned);
   g_array_unref(b->kept);
   g_free(b->pauses);
+  g_free(b->tools_s);
   g_free(b);
 }
 
@@ -383,6 +384,14 @@ end_decoding(RaBatcher *b)
   }
 }
 
+static gint
+by_sequence(gconstpointer a, gconstpointer b)
+{
+  uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+
+  return (x > y) - (x < y);
+}
+
 void
 ra_batcher_take(RaBatcher *b, uint64_t n_steps)
 {
@@ -402,6 +411,8 @@ ra_batcher_take(RaBatcher *b, uint64_t n_steps)
   b->kv_tokens += n_steps * b->n_decoding;
   end_decoding(b);
   end_chunks(b);
+  if (b->tools_s) /* the order in which they call is the sequences' own */
+    g_array_sort(b->paused, by_sequence);
   stretch->n_steps = 0;
 }
 

@@ -47,9 +47,10 @@ typedef struct {
                                   into the other arrays */
   const uint32_t *response;    /* tokens generated in a turn */
   const uint32_t *tool_tokens; /* read before a turn; 0 before the first */
-  const double *latency_s;     /* pause before a turn, for the caller's clock */
+  const double *latency_s;     /* of the tool before a turn */
   gboolean keeps; /* keys and values of a paused sequence stay while no running
                      sequence needs the blocks; else they are dropped at once */
+  uint32_t n_tools; /* that run at once; 0: as many as are called */
 } RaBatchTurns;
 
 /* Initial state of a batcher whose sequences have progressed elsewhere. */
@@ -149,8 +150,12 @@ void ra_batcher_list(const RaBatcher *batcher, GArray *out_seats);
  * last step taken, like ra_batcher_ended() for those whose last turn ended. */
 const uint32_t *ra_batcher_paused(const RaBatcher *batcher, guint *out_n);
 
-/* Duration of the pause of sequence @i, seconds. */
-double ra_batcher_pause_s(const RaBatcher *batcher, uint32_t i);
+/* When the tool of sequence @i, which began to pause at @now_s, answers,
+ * seconds.  Tools run in the order of these calls, one for each pause, as
+ * ra_batcher_paused() has them (with n_tools, by their numbers); one that finds
+ * none free begins when the first of those before it has answered.
+ * Cost: O(log n_tools). */
+double ra_batcher_answer_s(RaBatcher *batcher, uint32_t i, double now_s);
 
 /* Ends the pause of sequence @i, whose tool has answered; it waits behind all
  * others that wait. */

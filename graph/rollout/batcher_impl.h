@@ -63,6 +63,8 @@ struct _RaBatcher {
   GArray *first, *ended;
   RaBatchTurns turns;   /* begin NULL: none */
   RaBatchPause *pauses; /* (n) with turns */
+  double *tools_s;      /* (turns.n_tools) when each is free, a heap; NULL: no
+                           limit */
   GArray *paused;       /* uint32_t: began to pause in the last step taken */
   GArray *returned;     /* uint32_t: wait after a pause, in order */
   guint n_readmitted;   /* leading ones of `returned` that were admitted */

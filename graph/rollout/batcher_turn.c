@@ -14,6 +14,8 @@ ra_batcher_set_turns(RaBatcher *b, const RaBatchTurns *turns)
   b->pauses = g_new0(RaBatchPause, MAX(b->n, 1u));
   for (uint32_t i = 0; i < b->n; i++)
     b->pauses[i].prompt = b->prompt[i];
+  if (turns->n_tools > 0 && turns->n_tools < b->n)
+    b->tools_s = g_new0(double, turns->n_tools);
 }
 
 gboolean
@@ -87,10 +89,36 @@ ra_batcher_paused(const RaBatcher *b, guint *out_n)
   return (const uint32_t *)(const void *)b->paused->data;
 }
 
-double
-ra_batcher_pause_s(const RaBatcher *b, uint32_t i)
+/* Replaces the first of the times at which tools are free, a binary heap. */
+static void
+occupy(RaBatcher *b, double until_s)
 {
-  return b->turns.latency_s[b->turns.begin[i] + b->pauses[i].turn + 1];
+  double *heap = b->tools_s;
+  uint32_t n = b->turns.n_tools, at = 0;
+
+  for (uint32_t child = 1; child < n; child = 2 * at + 1) {
+    if (child + 1 < n && heap[child + 1] < heap[child])
+      child++;
+    if (heap[child] >= until_s)
+      break;
+    heap[at] = heap[child];
+    at = child;
+  }
+  heap[at] = until_s;
+}
+
+double
+ra_batcher_answer_s(RaBatcher *b, uint32_t i, double now_s)
+{
+  double latency_s =
+      b->turns.latency_s[b->turns.begin[i] + b->pauses[i].turn + 1];
+  double until_s;
+
+  if (!b->tools_s)
+    return now_s + latency_s;
+  until_s = MAX(now_s, b->tools_s[0]) + latency_s;
+  occupy(b, until_s);
+  return until_s;
 }
 
 void

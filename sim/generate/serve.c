@@ -168,8 +168,8 @@ note_pauses(Run *run)
   const uint32_t *paused = ra_batcher_paused(run->batcher, &n);
 
   for (guint i = 0; i < n; i++)
-    push_return(run->back, (Return){run->now_s + ra_batcher_pause_s(
-                                                     run->batcher, paused[i]),
+    push_return(run->back, (Return){ra_batcher_answer_s(run->batcher, paused[i],
+                                                        run->now_s),
                                     paused[i]});
 }
 

@@ -128,7 +128,7 @@ note(Pipe *pipe, Group *group)
   for (guint i = 0; result->end_s && i < n_ended; i++)
     result->end_s[group->first + ended[i]] = group->ready_s;
   for (guint i = 0; i < n_paused; i++) {
-    Return r = {group->ready_s + ra_batcher_pause_s(group->batcher, paused[i]),
+    Return r = {ra_batcher_answer_s(group->batcher, paused[i], group->ready_s),
                 paused[i]};
 
     g_array_append_val(group->away, r);

@@ -92,7 +92,8 @@ mixed(gconstpointer context, const RaBatchStretch *step, RaCost *out)
 static RaBatcher *
 batcher_of(const Case *c, const RaBatching *batching, gboolean keeps)
 {
-  RaBatchTurns turns = {c->begin, c->response, c->tool, c->latency_s, keeps};
+  RaBatchTurns turns = {c->begin,     c->response, c->tool,
+                        c->latency_s, keeps,       c->n_tools};
   RaBatcher *b = ra_batcher_new(batching, c->prompt, c->all, c->n);
 
   ra_batcher_set_turns(b, &turns);
@@ -161,8 +162,8 @@ START_TEST(test_step_by_step)
     draw(&c, &rng);
     batching.max_sequences = 1 + (uint32_t)ra_rng_below(&rng, MAX_N);
     serve(&c, &batching, keeps, fast_s, &work);
-    slow(&c, batching.max_sequences, keeps, slow_s);
-    slow(&c, batching.max_sequences, !keeps, other_s);
+    slow(&c, batching.max_sequences, keeps, 0, slow_s);
+    slow(&c, batching.max_sequences, !keeps, 0, other_s);
     for (uint32_t i = 0; i < c.n; i++) {
       ck_assert_double_eq_tol(fast_s[i], slow_s[i], 1e-9);
       differs = differs || fabs(fast_s[i] - other_s[i]) > 1e-7;
@@ -170,6 +171,38 @@ START_TEST(test_step_by_step)
     n_found += differs;
   }
   ck_assert_uint_gt(n_found, 250);
+}
+END_TEST
+
+/* Ends of 300 random cases with one to five sandboxes agree, and differ from
+ * those without a limit, where there are many calls. */
+START_TEST(test_sandboxes)
+{
+  RaRng rng = ra_rng_init(13, 0);
+  Case c;
+  guint n_waited = 0;
+
+  for (guint trial = 0; trial < 300; trial++) {
+    RaBatching batching = {.max_sequences = MAX_N,
+                           .step_tokens = 100000,
+                           .block_tokens = 4,
+                           .group = 1};
+    gboolean keeps = trial % 2 == 0, differs = FALSE;
+    double fast_s[MAX_N], slow_s[MAX_N], free_s[MAX_N];
+    RaBatcherWork work;
+
+    draw(&c, &rng);
+    c.n_tools = 1 + (uint32_t)ra_rng_below(&rng, 5);
+    serve(&c, &batching, keeps, fast_s, &work);
+    slow(&c, MAX_N, keeps, c.n_tools, slow_s);
+    slow(&c, MAX_N, keeps, 0, free_s);
+    for (uint32_t i = 0; i < c.n; i++) {
+      ck_assert_double_eq_tol(fast_s[i], slow_s[i], 1e-9);
+      differs = differs || fast_s[i] > free_s[i] + 1e-7;
+    }
+    n_waited += differs;
+  }
+  ck_assert_uint_gt(n_waited, 200);
 }
 END_TEST
 
@@ -394,6 +427,7 @@ turns_suite(void)
   tcase_add_test(tcase, test_latency);
   tcase_add_test(tcase, test_by_hand);
   tcase_add_test(tcase, test_step_by_step);
+  tcase_add_test(tcase, test_sandboxes);
   tcase_add_test(tcase, test_few_blocks);
   tcase_add_test(tcase, test_one_turn_is_plain);
   tcase_add_test(tcase, test_lengths);

@@ -61,6 +61,8 @@ static const RaFault faults[] = {
   {"samples-per-prompt = 2", "samples-per-prompt = 2\nimage-tokens = 80",
    "x.workload:7: 'image-tokens', but no model has a vision tower that is "
    "modelled, expected one such as Qwen/Qwen2.5-VL-7B-Instruct"},
+  {"samples-per-prompt = 2", "samples-per-prompt = 2\nsandboxes = 8",
+   "x.workload:7: 'sandboxes' alone, expected 'turns' too"},
   /* Models. */
   {"trainable = true", "trainable = yes",
    "x.workload:13: 'trainable' is 'yes', expected true or false"},

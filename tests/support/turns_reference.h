@@ -4,7 +4,7 @@
  *
  *     Case c;
  *     draw(&c, &rng);
- *     slow(&c, at_once, keeps, end_s);
+ *     slow(&c, at_once, keeps, n_tools, end_s);
  */
 #ifndef RA_TESTS_SUPPORT_TURNS_REFERENCE_H
 #define RA_TESTS_SUPPORT_TURNS_REFERENCE_H
@@ -31,6 +31,7 @@ typedef struct {
   uint32_t prompt[MAX_N], all[MAX_N], begin[MAX_N + 1];
   uint32_t response[MAX_N * MAX_TURNS], tool[MAX_N * MAX_TURNS];
   double latency_s[MAX_N * MAX_TURNS];
+  uint32_t n_tools; /* that run at once; 0: no limit */
 } Case;
 
 static inline void
@@ -120,10 +121,26 @@ slow_step(const Case *c, Slow *s)
          (n_chunks > 0 ? CHUNK_S + (double)chunk * TOKEN_S : 0);
 }
 
+/* When a tool that is called now answers: the first of @n_tools to be free runs
+ * it; 0: there is always one. */
+static inline double
+slow_answer(double *free_s, uint32_t n_tools, double now_s, double latency_s)
+{
+  uint32_t first = 0;
+
+  if (n_tools == 0)
+    return now_s + latency_s;
+  for (uint32_t k = 1; k < n_tools; k++)
+    first = free_s[k] < free_s[first] ? k : first;
+  free_s[first] = fmax(free_s[first], now_s) + latency_s;
+  return free_s[first];
+}
+
 /* Ends the turns that are over by now; returns the number of sequences that are
  * done. */
 static inline uint32_t
-slow_end(const Case *c, Slow *s, gboolean keeps, double now_s, double *end_s)
+slow_end(const Case *c, Slow *s, gboolean keeps, double *free_s,
+         uint32_t n_tools, double now_s, double *end_s)
 {
   uint32_t n_done = 0;
 
@@ -140,7 +157,7 @@ slow_end(const Case *c, Slow *s, gboolean keeps, double now_s, double *end_s)
                       keeps ? s[i].keys : 0,
                       c->response[t],
                       SLOW_AWAY,
-                      now_s + c->latency_s[t],
+                      slow_answer(free_s, n_tools, now_s, c->latency_s[t]),
                       0};
       }
     }
@@ -150,16 +167,17 @@ slow_end(const Case *c, Slow *s, gboolean keeps, double now_s, double *end_s)
 }
 
 static inline void
-slow(const Case *c, uint32_t at_once, gboolean keeps, double *end_s)
+slow(const Case *c, uint32_t at_once, gboolean keeps, uint32_t n_tools,
+     double *end_s)
 {
   Slow s[MAX_N];
-  double now_s = 0;
+  double now_s = 0, free_s[MAX_N] = {0};
   uint64_t place = c->n;
 
   for (uint32_t i = 0; i < c->n; i++)
     s[i] =
         (Slow){0, c->prompt[i], 0, c->response[c->begin[i]], SLOW_WAITS, 0, i};
-  while (slow_end(c, s, keeps, now_s, end_s) < c->n) {
+  while (slow_end(c, s, keeps, free_s, n_tools, now_s, end_s) < c->n) {
     uint32_t n_running = 0, i;
 
     while ((i = slow_first(s, c->n, SLOW_AWAY, now_s)) < MAX_N) {
