@@ -40,7 +40,9 @@ op_line(const RaEstimator *estimator, const RaOp *op, uint64_t kv_tokens,
         uint64_t *out_until)
 {
   const RaRoofLaw *roof =
-      ra_roof_has_line(op) ? ra_estimator_roof(estimator, op) : NULL;
+      ra_roof_has_line(op)
+          ? ra_estimator_roof(estimator, op, estimator->system.kernels)
+          : NULL;
   RaOp near = *op;
 
   *out_until = UINT64_MAX;
@@ -123,7 +125,8 @@ decode_whole(const RaEstimator *estimator, const RaShard *shard,
       estimator, shard->model, batch, ops, n_ops, &out_line->until_tokens);
   out_line->until_tokens =
       MIN(out_line->until_tokens, MAX(until, batch->kv_tokens));
-  n_launches = ra_estimator_sum_ops(estimator, ops, n_ops, &out_line->cost);
+  n_launches =
+      ra_estimator_sum_ops(estimator, ops, n_ops, TRUE, &out_line->cost);
   ra_estimator_engine_sums(estimator, ops, n_ops, &out_line->cost);
   return n_launches;
 }

@@ -29,7 +29,8 @@ make_unit(const RaEstimator *estimator, const RaShard *shard,
 
   unit.s_per_token = ra_estimator_device_line(estimator, shard->model, batch,
                                               ops, n_ops, &unit.until_tokens);
-  unit.n_launches = ra_estimator_sum_ops(estimator, ops, n_ops, &unit.cost);
+  unit.n_launches =
+      ra_estimator_sum_ops(estimator, ops, n_ops, TRUE, &unit.cost);
   unit.gather_s = ra_estimator_op_s(estimator, &gather);
   unit.n_launches += unit.gather_s > 0;
   return unit;

@@ -64,10 +64,8 @@ host_init(RaEstimator *estimator, const RaProfile *profile, GError **error)
   return ra_resolver_ok(&r);
 }
 
-static const char *const experts_names[RA_N_KERNELS][RA_N_EXPERTS_LAWS] = {
-    {"experts.bf16", "experts.fp8", "experts.fp8block", "experts.nvfp4"},
-    {"experts.bf16.trtllm", "experts.fp8.trtllm", "experts.fp8block.trtllm",
-     "experts.nvfp4.trtllm"}};
+static const char *const experts_names[RA_N_EXPERTS_LAWS] = {
+    "experts.bf16", "experts.fp8", "experts.fp8block", "experts.nvfp4"};
 
 /* Law @name, if the profile has it; else what @law is. */
 static gboolean
@@ -117,19 +115,19 @@ static gboolean
 experts_init(RaEstimator *estimator, const RaProfile *profile,
              const RaDevice *device, GError **error)
 {
-  estimator->has_experts = ra_profile_law(profile, experts_names[0][0]) != NULL;
-  for (guint n = 0; estimator->has_experts &&
-                    n < G_N_ELEMENTS(experts_names) * RA_N_EXPERTS_LAWS;
-       n++) {
+  estimator->has_experts = ra_profile_law(profile, experts_names[0]) != NULL;
+  for (guint n = 0;
+       estimator->has_experts && n < RA_N_KERNELS * RA_N_EXPERTS_LAWS; n++) {
     guint set = n / RA_N_EXPERTS_LAWS, i = n % RA_N_EXPERTS_LAWS;
-    const char *name = experts_names[set][i];
+    const RaLaw *own =
+        ra_profile_law_of(profile, experts_names[i], (RaKernels)set);
     RaExpertsLaw *law = &estimator->experts[set][i];
     double peak = i == 0 ? device->bf16_flop_per_s : device->fp8_flop_per_s;
 
-    if (n > 0 && (peak <= 0 || !ra_profile_law(profile, name)))
+    if (n > 0 && (peak <= 0 || !own))
       *law = set > 0 ? estimator->experts[0][i]
                      : estimator->experts[0][MIN(i - 1, 1)];
-    else if (!ra_experts_law_init(law, profile, device, name, peak, error))
+    else if (!ra_experts_law_init(law, profile, device, own->name, peak, error))
       return FALSE;
     law->weight_bytes = i == 0 ? 2 : i == 3 ? 0.5 : 1;
   }
@@ -182,17 +180,6 @@ ra_estimator_clear_decode(RaEstimator *estimator)
     ra_decode_attention_law_clear(&estimator->decode_attention[i]);
 }
 
-static gboolean
-roofs_init(RaEstimator *estimator, const RaProfile *profile,
-           const RaDevice *device, GError **error)
-{
-  for (guint i = 0; i < RA_N_ROOFS; i++)
-    if (!ra_roof_law_init(&estimator->roofs[i], profile, device, (RaRoof)i,
-                          error))
-      return FALSE;
-  return TRUE;
-}
-
 RaEstimator *
 ra_estimator_new(const RaProfile *profile, const RaCluster *cluster,
                  GError **error)
@@ -216,7 +203,7 @@ ra_estimator_new(const RaProfile *profile, const RaCluster *cluster,
   if (!memory_init(estimator, profile, device, error) ||
       !gemm_init(estimator, profile, device, error) ||
       !experts_init(estimator, profile, device, error) ||
-      !roofs_init(estimator, profile, device, error) ||
+      !ra_roof_laws_init(estimator->roofs, profile, device, error) ||
       !attention_init(estimator, profile, device, error) ||
       !decode_attention_init(estimator, profile, device, error) ||
       !ra_link_laws_init(&estimator->links, profile, cluster, error) ||
@@ -240,7 +227,7 @@ ra_estimator_renew(RaEstimator *e, const RaProfile *profile,
   } else if (g_str_has_prefix(law, "latent-") ||
              g_str_has_prefix(law, "indexer") ||
              g_str_has_prefix(law, "scan") || g_str_has_prefix(law, "conv")) {
-    ok = roofs_init(e, profile, device, NULL);
+    ok = ra_roof_laws_init(e->roofs, profile, device, NULL);
   } else if (g_str_has_prefix(law, "memory.")) {
     ok = memory_init(e, profile, device, NULL);
   } else if (g_str_has_prefix(law, "attention") ||
@@ -358,9 +345,9 @@ ra_estimator_memory_kind(const RaOp *op)
 }
 
 static double
-product_s(const RaEstimator *estimator, const RaOp *op)
+product_s(const RaEstimator *estimator, const RaOp *op, RaKernels kernels)
 {
-  const RaRoofLaw *roof = ra_estimator_roof(estimator, op);
+  const RaRoofLaw *roof = ra_estimator_roof(estimator, op, kernels);
   const RaGemmLaw *law = op->dtype != RA_DTYPE_FP8  ? &estimator->gemm
                          : op->flags & RA_OP_NARROW ? &estimator->gemm_narrow
                          : op->flags & RA_OP_BLOCK  ? &estimator->gemm_block
@@ -375,25 +362,26 @@ product_s(const RaEstimator *estimator, const RaOp *op)
 }
 
 const RaRoofLaw *
-ra_estimator_roof(const RaEstimator *estimator, const RaOp *op)
+ra_estimator_roof(const RaEstimator *estimator, const RaOp *op,
+                  RaKernels kernels)
 {
+  const RaRoofLaw *roofs = estimator->roofs[kernels];
   RaRoof roof = ra_roof_of(op);
 
   if (op->kind == RA_OP_LATENT_BACKWARD &&
-      estimator->roofs[RA_ROOF_LATENT_BACKWARD].is_there)
+      roofs[RA_ROOF_LATENT_BACKWARD].is_there)
     roof = RA_ROOF_LATENT_BACKWARD;
-  if (roof < RA_N_ROOFS && !estimator->roofs[roof].is_there)
+  if (roof < RA_N_ROOFS && !roofs[roof].is_there)
     roof = ra_roof_stand_in(roof);
-  return roof < RA_N_ROOFS && estimator->roofs[roof].is_there
-             ? &estimator->roofs[roof]
-             : NULL;
+  return roof < RA_N_ROOFS && roofs[roof].is_there ? &roofs[roof] : NULL;
 }
 
-static double law_s(const RaEstimator *estimator, const RaOp *op);
+static double law_s(const RaEstimator *estimator, const RaOp *op,
+                    RaKernels kernels);
 
 /* Time of an op without a law of its own (estimator/nearest.h). */
 static double
-nearest_s(const RaEstimator *estimator, const RaOp *op)
+nearest_s(const RaEstimator *estimator, const RaOp *op, RaKernels kernels)
 {
   const RaMemoryLaw *memory = &estimator->memory[RA_MEMORY_OTHER];
   gboolean scan = op->kind == RA_OP_SCAN || op->kind == RA_OP_SCAN_BACKWARD;
@@ -403,29 +391,30 @@ nearest_s(const RaEstimator *estimator, const RaOp *op)
     return 0;
   if (!ra_op_nearest(op, &near))
     return ra_memory_op_s(memory, op);
-  return scan ? MAX(law_s(estimator, &near), ra_memory_op_s(memory, op))
-              : law_s(estimator, &near);
+  return scan
+             ? MAX(law_s(estimator, &near, kernels), ra_memory_op_s(memory, op))
+             : law_s(estimator, &near, kernels);
 }
 
 /* Latent and linear attention, and convolutions.  No table of GPUs has their
  * backward passes: each takes as much longer than its forward as that of the op
  * nearest to it. */
 static double
-roof_s(const RaEstimator *estimator, const RaOp *op)
+roof_s(const RaEstimator *estimator, const RaOp *op, RaKernels kernels)
 {
-  const RaRoofLaw *law = ra_estimator_roof(estimator, op);
+  const RaRoofLaw *law = ra_estimator_roof(estimator, op, kernels);
   RaOp forward = *op;
   double near_s;
 
   if (!law)
-    return nearest_s(estimator, op);
+    return nearest_s(estimator, op, kernels);
   if (!ra_roof_is_backward(op) || law->roof == RA_ROOF_LATENT_BACKWARD)
     return ra_roof_s(law, op);
   forward.kind--; /* each stands behind its forward */
-  near_s = nearest_s(estimator, &forward);
-  return near_s > 0
-             ? ra_roof_s(law, &forward) * nearest_s(estimator, op) / near_s
-             : 0;
+  near_s = nearest_s(estimator, &forward, kernels);
+  return near_s > 0 ? ra_roof_s(law, &forward) *
+                          nearest_s(estimator, op, kernels) / near_s
+                    : 0;
 }
 
 /* Seconds of AdamW for a parameter on a rank's share of its node's cores: 2.57
@@ -485,53 +474,54 @@ copy_s(const RaEstimator *estimator, const RaOp *op)
 
 /* Without a law of its own an expert layer is its parts. */
 static double
-parts_s(const RaEstimator *estimator, const RaOp *op)
+parts_s(const RaEstimator *estimator, const RaOp *op, RaKernels kernels)
 {
   RaOp parts[RA_OP_EXPERTS_PARTS] = {*op};
   guint n = ra_op_list_lower(parts, 1);
   double s = 0;
 
   for (guint i = 0; i < n; i++)
-    s += law_s(estimator, &parts[i]);
+    s += law_s(estimator, &parts[i], kernels);
   return s;
 }
 
 const RaExpertsLaw *
-ra_estimator_experts(const RaEstimator *estimator, const RaOp *op)
+ra_estimator_experts(const RaEstimator *estimator, const RaOp *op,
+                     RaKernels kernels)
 {
   guint i = op->dtype != RA_DTYPE_FP8  ? 0
             : op->flags & RA_OP_NARROW ? 3
             : op->flags & RA_OP_BLOCK  ? 2
                                        : 1;
 
-  return &estimator->experts[estimator->system.kernels][i];
+  return &estimator->experts[kernels][i];
 }
 
 /* Routing and permutation are in the law of the experts beside them. */
 static double
-expert_layer_s(const RaEstimator *estimator, const RaOp *op)
+expert_layer_s(const RaEstimator *estimator, const RaOp *op, RaKernels kernels)
 {
   if (op->kind == RA_OP_ROUTER || op->kind == RA_OP_PERMUTE)
     return op->flags & RA_OP_ROUTED
                ? 0
                : ra_memory_op_s(&estimator->memory[RA_MEMORY_OTHER], op);
   return estimator->has_experts
-             ? ra_experts_s(ra_estimator_experts(estimator, op), op)
-             : parts_s(estimator, op);
+             ? ra_experts_s(ra_estimator_experts(estimator, op, kernels), op)
+             : parts_s(estimator, op, kernels);
 }
 
 /* ra_estimator_op_s(), by the laws. */
 static double
-law_s(const RaEstimator *estimator, const RaOp *op)
+law_s(const RaEstimator *estimator, const RaOp *op, RaKernels kernels)
 {
   switch ((RaOpKind)op->kind) {
   case RA_OP_GEMM:
-    return product_s(estimator, op);
+    return product_s(estimator, op, kernels);
   case RA_OP_ROUTER:
   case RA_OP_PERMUTE:
   case RA_OP_EXPERTS:
   case RA_OP_EXPERTS_BACKWARD:
-    return expert_layer_s(estimator, op);
+    return expert_layer_s(estimator, op, kernels);
   case RA_OP_ATTENTION:
     return ra_attention_s(ra_estimator_attention(estimator, op), op);
   case RA_OP_ATTENTION_BACKWARD:
@@ -575,26 +565,47 @@ law_s(const RaEstimator *estimator, const RaOp *op)
   case RA_OP_HOST:
     return (double)op->dim[0] * 1e-9;
   default: /* latent attention, indexers, scans */
-    return roof_s(estimator, op);
+    return roof_s(estimator, op, kernels);
   }
 }
 
 /* A host's cores are timed by their own clock, what ranks do together by the
  * wall's (traces/profile.h, RaPace). */
 static double
-paced_s(const RaEstimator *estimator, const RaOp *op)
+paced_s(const RaEstimator *estimator, const RaOp *op, RaKernels kernels)
 {
   RaOpClass class = ra_op_class((RaOpKind)op->kind);
   gboolean is_cores = class == RA_OP_CLASS_COMPUTE || class == RA_OP_CLASS_COPY;
 
-  return law_s(estimator, op) * (is_cores ? estimator->wall_per_cpu : 1);
+  return law_s(estimator, op, kernels) *
+         (is_cores ? estimator->wall_per_cpu : 1);
+}
+
+static double
+engine_s(const RaEstimator *estimator, const RaOp *op)
+{
+  return paced_s(estimator, op, estimator->system.kernels);
 }
 
 double
 ra_estimator_op_s(const RaEstimator *estimator, const RaOp *op)
 {
-  return estimator->memo ? ra_op_memo_s(estimator->memo, estimator, op, paced_s)
-                         : paced_s(estimator, op);
+  return estimator->memo
+             ? ra_op_memo_s(estimator->memo, estimator, op, engine_s)
+             : engine_s(estimator, op);
+}
+
+double
+ra_estimator_call_op_s(const RaEstimator *estimator, const RaOp *op,
+                       gboolean generates)
+{
+  gboolean has_laws = op->kind == RA_OP_EXPERTS ||
+                      op->kind == RA_OP_EXPERTS_BACKWARD ||
+                      ra_roof_of(op) < RA_N_ROOFS;
+
+  return generates || !has_laws || estimator->system.kernels == 0
+             ? ra_estimator_op_s(estimator, op)
+             : paced_s(estimator, op, RA_KERNELS_COMMON);
 }
 
 void
@@ -618,13 +629,13 @@ ra_estimator_add_host(const RaEstimator *estimator, guint64 n_launches,
 
 guint64
 ra_estimator_sum_ops(const RaEstimator *estimator, const RaOp *ops, guint n_ops,
-                     RaCost *cost)
+                     gboolean generates, RaCost *cost)
 {
   guint64 n_launches = 0;
   double before_s = 0;
 
   for (guint i = 0; i < n_ops; i++) {
-    double op_s = ra_estimator_op_s(estimator, &ops[i]);
+    double op_s = ra_estimator_call_op_s(estimator, &ops[i], generates);
     double seen_s = ops[i].flags & RA_OP_BEHIND ? op_s - before_s : op_s;
     double s = MAX(seen_s, 0) * ops[i].count;
 
@@ -658,7 +669,7 @@ ra_estimator_ops(const RaEstimator *estimator, const RaOp *ops, guint n_ops,
                  int launch, RaCost *out_cost)
 {
   RaCost cost = {0};
-  guint64 n_launches = ra_estimator_sum_ops(estimator, ops, n_ops, &cost);
+  guint64 n_launches = ra_estimator_sum_ops(estimator, ops, n_ops, TRUE, &cost);
 
   ra_estimator_add_host(estimator, n_launches, launch, &cost);
   *out_cost = cost;
@@ -699,8 +710,10 @@ ra_estimator_work(const RaEstimator *estimator, const RaTaskGraph *graph,
   RaOp ops[RA_OP_LIST_MAX];
   guint n_ops = ra_work_ops(graph, work, ops);
   uint32_t shard = graph->works[work].shard;
+  gboolean generates = shard == RA_NONE || graph->shards[shard].sampling;
   RaCost cost = {0};
-  guint64 n_launches = ra_estimator_sum_ops(estimator, ops, n_ops, &cost);
+  guint64 n_launches =
+      ra_estimator_sum_ops(estimator, ops, n_ops, generates, &cost);
 
   if (shard == RA_NONE) {
     if (ops[0].kind == RA_OP_REALLOC)
@@ -758,7 +771,7 @@ ra_estimator_work_op_s(const RaEstimator *estimator, const RaTaskGraph *graph,
   double before_s = 0, before = 1;
 
   for (guint i = 0; i < n_ops; i++) {
-    double op_s = ra_estimator_op_s(estimator, &ops[i]);
+    double op_s = ra_estimator_call_op_s(estimator, &ops[i], shard->sampling);
     double factor =
         shard->sampling ? 1 : ra_estimator_factor(estimator, &ops[i]);
 

@@ -56,12 +56,13 @@ struct _RaEstimator {
   RaGemmLaw gemm_fp32;   /* fp32, if it was measured */
   RaGemmLaw gemm_block;  /* fp8 by blocks; else gemm_fp8 */
   RaGemmLaw gemm_narrow; /* NVFP4; else gemm_fp8 */
-  /* by engine; bf16, fp8, block, narrow */
+  /* by engine, of which it has the common laws where the profile lacks its own;
+     bf16, fp8, block, narrow */
   RaExpertsLaw experts[RA_N_KERNELS][RA_N_EXPERTS_LAWS];
-  gboolean has_experts;                    /* that of bf16 is in the profile */
-  gboolean has_fp32;                       /* gemm_fp32 was measured */
-  RaRoofLaw roofs[RA_N_ROOFS];             /* those that the profile has */
-  RaAttentionLaw attention[RA_N_PREFILLS]; /* whole sequences */
+  gboolean has_experts; /* that of bf16 is in the profile */
+  gboolean has_fp32;    /* gemm_fp32 was measured */
+  RaRoofLaw roofs[RA_N_KERNELS][RA_N_ROOFS];           /* likewise */
+  RaAttentionLaw attention[RA_N_PREFILLS];             /* whole sequences */
   RaDecodeAttentionLaw decode_attention[RA_N_DECODES]; /* a token a sequence */
   RaMemoryLaw memory[RA_N_MEMORY_LAWS];                /* by RaMemoryLawKind */
   RaLinkLaws links;                                    /* communication */
@@ -117,21 +118,26 @@ ra_estimator_decode_attention(const RaEstimator *estimator, const RaOp *op)
 }
 
 /* The roof law of @op; NULL: it has none, or the profile lacks it. */
-const RaRoofLaw *ra_estimator_roof(const RaEstimator *estimator,
-                                   const RaOp *op);
+const RaRoofLaw *ra_estimator_roof(const RaEstimator *estimator, const RaOp *op,
+                                   RaKernels kernels);
 
 /* The law of @op, an expert layer, if there is any. */
 const RaExpertsLaw *ra_estimator_experts(const RaEstimator *estimator,
-                                         const RaOp *op);
+                                         const RaOp *op, RaKernels kernels);
+
+/* ra_estimator_op_s() of a call: the engine's kernels run in those that
+ * generate, the common ones in the others. */
+double ra_estimator_call_op_s(const RaEstimator *estimator, const RaOp *op,
+                              gboolean generates);
 
 /* Adds the host time of @n_launches launches to @cost, and sets its total. */
 void ra_estimator_add_host(const RaEstimator *estimator, guint64 n_launches,
                            int launch, RaCost *cost);
 
-/* Adds device and host work of @ops to @cost, without their launches.
+/* Adds device and host work of @ops of a call to @cost, without their launches.
  * Returns: number of kernels to launch */
 guint64 ra_estimator_sum_ops(const RaEstimator *estimator, const RaOp *ops,
-                             guint n_ops, RaCost *cost);
+                             guint n_ops, gboolean generates, RaCost *cost);
 
 /* The system's factor on the seconds of @op in calls that do not generate. */
 double ra_estimator_factor(const RaEstimator *estimator, const RaOp *op);

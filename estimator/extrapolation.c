@@ -27,7 +27,7 @@ product_table(const RaEstimator *e, const RaOp *op)
 static const RaResidual *
 table_of(const RaEstimator *e, const RaOp *op)
 {
-  const RaRoofLaw *roof = ra_estimator_roof(e, op);
+  const RaRoofLaw *roof = ra_estimator_roof(e, op, e->system.kernels);
 
   if (roof)
     return &roof->residual;
@@ -43,7 +43,9 @@ table_of(const RaEstimator *e, const RaOp *op)
     return product_table(e, op);
   case RA_OP_EXPERTS:
   case RA_OP_EXPERTS_BACKWARD:
-    return e->has_experts ? &ra_estimator_experts(e, op)->residual : NULL;
+    return e->has_experts
+               ? &ra_estimator_experts(e, op, e->system.kernels)->residual
+               : NULL;
   case RA_OP_ATTENTION:
     return &ra_estimator_attention(e, op)->residual;
   case RA_OP_ATTENTION_BACKWARD:
@@ -100,7 +102,8 @@ gboolean
 ra_estimator_has_law(const RaEstimator *estimator, const RaOp *op)
 {
   gboolean mixer = op->kind >= RA_OP_LATENT && op->kind <= RA_OP_SCAN_STEP;
-  const RaRoofLaw *roof = ra_estimator_roof(estimator, op);
+  const RaRoofLaw *roof =
+      ra_estimator_roof(estimator, op, estimator->system.kernels);
 
   return !mixer || (roof && (!ra_roof_is_backward(op) ||
                              roof->roof == RA_ROOF_LATENT_BACKWARD));

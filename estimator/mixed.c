@@ -60,7 +60,7 @@ ra_estimator_mixed(const RaEstimator *estimator, const RaShard *shard,
   guint64 n_launches;
 
   *out_cost = (RaCost){0};
-  n_launches = ra_estimator_sum_ops(estimator, ops, n_ops, out_cost);
+  n_launches = ra_estimator_sum_ops(estimator, ops, n_ops, TRUE, out_cost);
   ra_estimator_engine_sums(estimator, ops, n_ops, out_cost);
   ra_estimator_add_host(estimator, n_launches, RA_LAUNCH_EAGER, out_cost);
   ra_estimator_add_prompts(estimator, piece, out_cost);

@@ -58,6 +58,7 @@ piece_s(const Bench *bench, const RaPiece *piece, const RaBatch *batch)
                                    [OP_BACKWARD] = RA_PHASE_BACKWARD,
                                    [OP_DECODE] = RA_PHASE_DECODE};
   const RaSystemConstants *system = &bench->estimator->system;
+  gboolean generates = bench->call->kind == RA_CALL_GENERATE;
   RaShard shard = bench->shard;
   RaOp ops[RA_OP_LIST_MAX];
   guint n_ops = 1;
@@ -72,9 +73,9 @@ piece_s(const Bench *bench, const RaPiece *piece, const RaBatch *batch)
                     .dim = {ra_piece_n_params(&shard, piece)}};
   else
     n_ops = ra_op_list(&shard, piece, phases[bench->op], batch, ops);
-  n_launches = ra_estimator_sum_ops(bench->estimator, ops, n_ops, &cost);
-  if ((bench->op == OP_FORWARD || bench->op == OP_BACKWARD) &&
-      bench->call->kind != RA_CALL_GENERATE)
+  n_launches =
+      ra_estimator_sum_ops(bench->estimator, ops, n_ops, generates, &cost);
+  if ((bench->op == OP_FORWARD || bench->op == OP_BACKWARD) && !generates)
     ra_estimator_scale(bench->estimator, ops, n_ops, &cost);
   ra_estimator_add_host(bench->estimator, n_launches, RA_LAUNCH_EAGER, &cost);
   return bench->op == OP_DECODE

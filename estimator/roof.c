@@ -148,19 +148,16 @@ tile_init(RaRoofLaw *law, const RaProfile *profile, GError **error)
   return ra_resolver_ok(&r);
 }
 
-gboolean
-ra_roof_law_init(RaRoofLaw *law, const RaProfile *profile,
-                 const RaDevice *device, RaRoof roof, GError **error)
+/* @name: law of @profile for @roof, the common one or an engine's. */
+static gboolean
+law_init(RaRoofLaw *law, const RaProfile *profile, const RaDevice *device,
+         RaRoof roof, const char *name, GError **error)
 {
-  const char *name = names[roof];
   gboolean steps = roof == RA_ROOF_LATENT || roof == RA_ROOF_LATENT_BACKWARD ||
                    roof == RA_ROOF_LATENT_SPARSE || has_chunks(roof);
   RaResolver r;
 
-  *law = (RaRoofLaw){.roof = roof};
-  law->is_there = ra_profile_law(profile, name) != NULL;
-  if (!law->is_there)
-    return TRUE;
+  *law = (RaRoofLaw){.roof = roof, .is_there = TRUE};
   ra_resolver_init(&r, profile, name, error);
   law->floor_s = ra_resolve(&r, "floor-s");
   law->step_s = steps ? ra_resolve(&r, "step-s") : 0;
@@ -176,6 +173,25 @@ ra_roof_law_init(RaRoofLaw *law, const RaProfile *profile,
   }
   return ra_resolver_ok(&r) && tile_init(law, profile, error) &&
          ra_residual_init(&law->residual, profile, name, error);
+}
+
+gboolean
+ra_roof_laws_init(RaRoofLaw laws[RA_N_KERNELS][RA_N_ROOFS],
+                  const RaProfile *profile, const RaDevice *device,
+                  GError **error)
+{
+  for (guint set = 0; set < RA_N_KERNELS; set++)
+    for (RaRoof roof = 0; roof < RA_N_ROOFS; roof++) {
+      RaRoofLaw *law = &laws[set][roof];
+      const RaLaw *own =
+          ra_profile_law_of(profile, names[roof], (RaKernels)set);
+
+      *law =
+          set > 0 ? laws[RA_KERNELS_COMMON][roof] : (RaRoofLaw){.roof = roof};
+      if (own && !law_init(law, profile, device, roof, own->name, error))
+        return FALSE;
+    }
+  return TRUE;
 }
 
 /* Heads in the blocks that take them, which are filled up. */

@@ -3,9 +3,9 @@
  * linear attention by a delta rule, its decode step, the convolution before
  * either, and GEMMs with a small matrix of every head.
  *
- *     RaRoofLaw law;
- *     if (ra_roof_law_init(&law, profile, device, RA_ROOF_LATENT, &error))
- *       s = ra_roof_s(&law, &op);
+ *     RaRoofLaw laws[RA_N_KERNELS][RA_N_ROOFS];
+ *     if (ra_roof_laws_init(laws, profile, device, &error))
+ *       s = ra_roof_s(&laws[RA_KERNELS_COMMON][RA_ROOF_LATENT], &op);
  */
 #ifndef RA_ESTIMATOR_ROOF_H
 #define RA_ESTIMATOR_ROOF_H
@@ -68,10 +68,12 @@ const char *ra_roof_name(RaRoof roof);
 /* TRUE if @op is a backward op, whose forward's kind stands before its own. */
 gboolean ra_roof_is_backward(const RaOp *op);
 
-/* @error: %RA_ERROR_INPUT: a coefficient is missing.  A profile without the law
- * is no error: `is_there` is FALSE. */
-gboolean ra_roof_law_init(RaRoofLaw *law, const RaProfile *profile,
-                          const RaDevice *device, RaRoof roof, GError **error);
+/* All laws of @profile, by engine.  One without a law for a roof has the common
+ * one, which may not be there.
+ * @error: %RA_ERROR_INPUT: a coefficient is missing. */
+gboolean ra_roof_laws_init(RaRoofLaw laws[RA_N_KERNELS][RA_N_ROOFS],
+                           const RaProfile *profile, const RaDevice *device,
+                           GError **error);
 
 /**
  * ra_roof_s:

@@ -44,7 +44,7 @@ part_s(const RaEstimator *estimator, const RaOp *ops, guint n_ops, Part part)
 
   for (guint i = 0; i < n_ops; i++)
     if (part_of(&ops[i]) == part)
-      s += ra_estimator_op_s(estimator, &ops[i]) * ops[i].count;
+      s += ra_estimator_call_op_s(estimator, &ops[i], FALSE) * ops[i].count;
   return s;
 }
 
@@ -104,7 +104,8 @@ add_segment(const RaEstimator *estimator, const RaShard *shard,
   guint n_ops =
       ra_op_list(shard, piece, (RaPhase)work->phase, &work->batch, ops);
   RaCost part = {0};
-  guint64 n_launches = ra_estimator_sum_ops(estimator, ops, n_ops, &part);
+  guint64 n_launches =
+      ra_estimator_sum_ops(estimator, ops, n_ops, FALSE, &part);
   double idle_s;
 
   n_launches += n_added(ops, n_ops, work->phase);

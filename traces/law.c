@@ -321,7 +321,7 @@ static const RaLawSpec laws[] = {
 G_STATIC_ASSERT(G_N_ELEMENTS(laws) < NAMES_MAX);
 G_STATIC_ASSERT(G_N_ELEMENTS(collective) < NAMES_MAX);
 
-const char *const ra_kernels_names[] = {"common", "trtllm", NULL};
+const char *const ra_kernels_names[] = {"common", "trtllm", "sglang", NULL};
 
 RaKernels
 ra_law_kernels(const char *name)
@@ -354,6 +354,15 @@ ra_law_spec(const char *name)
     if (strcmp(laws[i].name, name) == 0)
       return &laws[i];
   return NULL;
+}
+
+const RaLawSpec *
+ra_law_spec_of(const char *name, RaKernels kernels)
+{
+  g_autofree char *own =
+      g_strdup_printf("%s.%s", name, ra_kernels_names[kernels]);
+
+  return ra_law_spec(kernels == RA_KERNELS_COMMON ? name : own);
 }
 
 const char *

@@ -23,6 +23,7 @@
 typedef enum {
   RA_KERNELS_COMMON, /* "common": vLLM's and the libraries', no ending */
   RA_KERNELS_TRTLLM, /* "trtllm" */
+  RA_KERNELS_SGLANG, /* "sglang" */
   RA_N_KERNELS
 } RaKernels;
 
@@ -60,6 +61,9 @@ const RaLawSpec *ra_law_spec_at(guint index);
 
 /* (nullable): the law called @name. */
 const RaLawSpec *ra_law_spec(const char *name);
+
+/* (nullable): the law that @kernels have in place of the common law @name. */
+const RaLawSpec *ra_law_spec_of(const char *name, RaKernels kernels);
 
 /* (nullable) (transfer none): the name of a law nearest to @name. */
 const char *ra_law_nearest(const char *name);

@@ -357,6 +357,14 @@ ra_profile_law(const RaProfile *profile, const char *name)
                                         sizeof *profile->laws, compare_laws);
 }
 
+const RaLaw *
+ra_profile_law_of(const RaProfile *profile, const char *name, RaKernels kernels)
+{
+  const RaLawSpec *spec = ra_law_spec_of(name, kernels);
+
+  return spec ? ra_profile_law(profile, spec->name) : NULL;
+}
+
 gboolean
 ra_law_get(const RaProfile *profile, const RaLaw *law, const char *coefficient,
            double *out_value, GError **error)

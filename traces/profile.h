@@ -36,6 +36,7 @@
 #include "base/keyfile.h"
 #include "graph/input/cluster.h"
 #include "traces/grid.h"
+#include "traces/law.h"
 
 typedef struct {
   const char
@@ -95,6 +96,10 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(RaProfile, ra_profile_free)
 
 /* The law called @name, or NULL. */
 const RaLaw *ra_profile_law(const RaProfile *profile, const char *name);
+
+/* The law that @kernels have in place of the common law @name, or NULL. */
+const RaLaw *ra_profile_law_of(const RaProfile *profile, const char *name,
+                               RaKernels kernels);
 
 /**
  * ra_law_get:

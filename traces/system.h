@@ -15,8 +15,9 @@
  *     range = ...                    range of validity, for people
  *     error-median = 0.11            held-out absolute relative error; `-`:
  *                                    not measured
- *     kernels = trtllm               common | trtllm: the engine's, whose laws
- *                                    in a profile are taken (traces/law.h)
+ *     kernels = trtllm               common | trtllm | sglang: the engine's,
+ *                                    whose laws in a profile are taken in calls
+ *                                    that generate (traces/law.h)
  *     [constants]
  *     decode-layer = 1.2 ms          host time per layer and decode step
  *     decode-stage = 2.1 ms          host time per stage and decode step

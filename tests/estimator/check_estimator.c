@@ -298,9 +298,10 @@ START_TEST(test_experts)
 }
 END_TEST
 
-/* A system that names an engine's kernels has their laws; a type that was not
- * measured of the engine, the common law.  Rows of a fit are of their own
- * engine: 8 even tokens of an ideal layer take what the floor adds. */
+/* A system that names an engine's kernels has their laws in calls that
+ * generate; a type that was not measured of the engine, and training, the
+ * common law.  Rows of a fit are of their own engine: 8 even tokens of an ideal
+ * layer take what the floor adds. */
 START_TEST(test_experts_of_an_engine)
 {
   g_autofree char *text = profile_text((const char *const[]){
@@ -327,6 +328,10 @@ START_TEST(test_experts_of_an_engine)
   ra_estimator_set_system(b->estimator, &constants);
   ck_assert_double_eq_tol(ra_estimator_op_s(b->estimator, &row.op), 0.5, 1e-6);
   ck_assert_double_eq_tol(ra_estimator_op_s(b->estimator, &wide), 0.1, 1e-6);
+  ck_assert_double_eq_tol(ra_estimator_call_op_s(b->estimator, &row.op, TRUE),
+                          0.5, 1e-6);
+  ck_assert_double_eq_tol(ra_estimator_call_op_s(b->estimator, &row.op, FALSE),
+                          0.2, 1e-6);
   g_array_append_val(rows, row);
   row.kernels = RA_KERNELS_TRTLLM;
   g_array_append_val(rows, row);

@@ -53,14 +53,14 @@ START_TEST(test_decode)
 {
   g_autoptr(Bench) b = bench();
   const uint64_t dim[] = {3, 3, 100, 100, 8, 512, 64};
-  RaRoofLaw law;
+  RaRoofLaw laws[RA_N_KERNELS][RA_N_ROOFS], law;
   RaOp op = {.kind = RA_OP_LATENT_DECODE, .dtype = RA_DTYPE_BF16, .count = 1};
   uint64_t until;
 
   bench_check(roof_s(b, RA_OP_LATENT_DECODE, dim),
               0.7 + 2 * (3 * 8 * 1088 + 576 * 100) / 1e9);
-  ck_assert(ra_roof_law_init(&law, b->profile, &b->cluster.device,
-                             RA_ROOF_LATENT_DECODE, NULL));
+  ck_assert(ra_roof_laws_init(laws, b->profile, &b->cluster.device, NULL));
+  law = laws[0][RA_ROOF_LATENT_DECODE];
   for (guint i = 0; i < RA_OP_DIMS; i++)
     op.dim[i] = dim[i];
   /* the difference of two times of 0.7 s, each rounded to 1e-16 of it */
@@ -129,10 +129,10 @@ START_TEST(test_line)
 {
   g_autoptr(RaProfile) profile = profile_text_shipped("h100-sxm");
   g_autoptr(Bench) b = bench_new(g_steal_pointer(&profile));
-  RaRoofLaw law;
+  RaRoofLaw laws[RA_N_KERNELS][RA_N_ROOFS], law;
 
-  ck_assert(ra_roof_law_init(&law, b->profile, &b->cluster.device,
-                             RA_ROOF_LATENT_DECODE, NULL));
+  ck_assert(ra_roof_laws_init(laws, b->profile, &b->cluster.device, NULL));
+  law = laws[0][RA_ROOF_LATENT_DECODE];
   ck_assert(law.is_there && law.residual.grid);
   for (uint64_t n = 1; n <= 256; n *= 4) {
     for (uint64_t tokens = 5 * n; tokens < 100000 * n;

@@ -119,7 +119,8 @@ END_TEST
 static const RaFault faults[] = {
     {"format = 1", "format = 2", "s.system:2: 'format' is '2', expected 1"},
     {"format = 1", "format = 1\nkernels = vllm",
-     "s.system:3: 'kernels' is 'vllm', expected one of common, trtllm"},
+     "s.system:3: 'kernels' is 'vllm', expected one of common, trtllm, "
+     "sglang"},
     {"release = Tortoise 1.0\n", "",
      "s.system:1: missing key 'release' in [system], expected system and "
      "release"},
