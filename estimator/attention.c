@@ -12,14 +12,16 @@ gboolean
 ra_attention_law_init(RaAttentionLaw *law, const RaProfile *profile,
                       const RaDevice *device, const char *name, GError **error)
 {
+  double peak = device->bf16_flop_per_s;
   RaResolver r;
 
   ra_resolver_init(&r, profile, name, error);
   law->sms = ra_resolve(&r, "sms");
   law->flash = (guint)ra_resolve(&r, "flash");
   law->floor_s = ra_resolve(&r, "floor-s");
-  law->s_per_flop =
-      ra_rate_s(device->bf16_flop_per_s * ra_resolve(&r, "peak-frac"));
+  if (g_str_has_suffix(name, ".fp8"))
+    peak = MAX(peak, device->fp8_flop_per_s);
+  law->s_per_flop = ra_rate_s(peak * ra_resolve(&r, "peak-frac"));
   law->head_dim_half = ra_resolve(&r, "head-dim-half");
   law->tile_s = ra_resolve(&r, "tile-s");
   law->row_s = ra_resolve(&r, "row-s");

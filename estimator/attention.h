@@ -55,9 +55,9 @@ typedef struct {
   RaDtype dtype;        /* of the cache that was measured */
 } RaDecodeAttentionLaw;
 
-/* @name: "attention", "attention.wide" or "encoder-attention"; the backward is
- * one law.  Of a decode step: "decode-attention", "decode-attention.wide", or
- * "decode-attention.fp8" of an 8-bit cache.
+/* @name: "attention", "attention.wide", "attention.fp8" or "encoder-attention";
+ * the backward is one law.  Of a decode step: "decode-attention",
+ * "decode-attention.wide", or "decode-attention.fp8" of an 8-bit cache.
  * @error: %RA_ERROR_INPUT: a law is missing. */
 gboolean ra_attention_law_init(RaAttentionLaw *law, const RaProfile *profile,
                                const RaDevice *device, const char *name,

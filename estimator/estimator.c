@@ -142,7 +142,8 @@ attention_init(RaEstimator *estimator, const RaProfile *profile,
   static const char *const names[RA_N_PREFILLS] = {
       [RA_PREFILL_CAUSAL] = "attention",
       [RA_PREFILL_WIDE] = "attention.wide",
-      [RA_PREFILL_WHOLE] = "encoder-attention"};
+      [RA_PREFILL_WHOLE] = "encoder-attention",
+      [RA_PREFILL_FP8] = "attention.fp8"};
 
   for (guint i = 0; i < RA_N_PREFILLS; i++) {
     gboolean own = i == 0 || ra_profile_law(profile, names[i]);

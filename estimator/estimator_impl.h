@@ -40,6 +40,7 @@ typedef enum {
   RA_PREFILL_CAUSAL,
   RA_PREFILL_WIDE,  /* of wide heads, or in a window */
   RA_PREFILL_WHOLE, /* without a mask */
+  RA_PREFILL_FP8,   /* for an 8-bit cache */
   RA_N_PREFILLS
 } RaPrefill;
 
@@ -100,6 +101,7 @@ static inline const RaAttentionLaw *
 ra_estimator_attention(const RaEstimator *estimator, const RaOp *op)
 {
   RaPrefill which = op->flags & RA_OP_NONCAUSAL ? RA_PREFILL_WHOLE
+                    : op->dtype == RA_DTYPE_FP8 ? RA_PREFILL_FP8
                     : ra_op_is_wide(op)         ? RA_PREFILL_WIDE
                                                 : RA_PREFILL_CAUSAL;
 

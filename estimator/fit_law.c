@@ -37,6 +37,13 @@ static const RaFitCoefficient roof[] = {
 };
 #define N_ROOF_DECODE 4
 
+static const RaFitCoefficient engine_decode[] = {
+    {"floor-s", 1e-5, 1e-6, 1e-3}, {"bandwidth-frac", 0.7, 0.02, 3},
+    {"peak-frac", 0.5, 0.01, 1.5}, {"serial-frac", 0.3, 0.001, 1},
+    {"step-s", 1e-7, 1e-10, 1e-5}, {"convert-bytes", 5, 0.01, 100},
+};
+#define N_ENGINE_BF16 5
+
 static const RaFitCoefficient scan[] = {
     {"floor-s", 1e-5, 1e-6, 1e-3},
     {"bandwidth-frac", 0.7, 0.02, 3},
@@ -247,6 +254,11 @@ static const RaFitLaw laws[] = {
            "batch 1..256; length 1..16384; heads 1..64; head_dim 192..512, "
            "or a window of 128..8192",
            BY_QUERY_HEADS),
+    KERNEL("attention.fp8", prefill, G_N_ELEMENTS(prefill), 3, wide_tables,
+           "causal, for a cache of fp8, of a newer vLLM",
+           "batch 1..256; length 1..16384; heads 1..64; head_dim 64..512, "
+           "whole or in a window of 128..8192",
+           BY_QUERY_HEADS),
     KERNEL("encoder-attention", prefill, G_N_ELEMENTS(prefill), 3,
            prefill_tables, "no mask, of vision towers",
            "batch 1..256; length 1..65536; heads 1..32; head_dim 64..80",
@@ -271,6 +283,29 @@ static const RaFitLaw laws[] = {
            "batch 1..1024; length 2..131072; heads 1..128", BY_HEADS),
     KERNEL("latent-decode.fp8", roof, N_ROOF_DECODE, 1, latent_decode_tables,
            "absorbed, a cache of fp8, the kernel alone",
+           "batch 1..1024; length 2..131072; heads 1..128", BY_HEADS),
+    KERNEL("latent-attention.fp8", roof, G_N_ELEMENTS(roof), 1, roof_tables,
+           "causal, for a cache of fp8, the kernel alone",
+           "batch 1..256; length 1..16384; heads 1..128", BY_HEADS),
+    KERNEL("latent-absorbed", roof, G_N_ELEMENTS(roof), 1, roof_tables,
+           "causal, absorbed, SGLang's kernel alone",
+           "batch 1..256; length 16..32768; heads 1..128", BY_HEADS),
+    KERNEL("latent-absorbed.fp8", roof, G_N_ELEMENTS(roof), 1, roof_tables,
+           "causal, absorbed, a cache of fp8, SGLang's kernel alone",
+           "batch 1..256; length 16..32768; heads 1..128", BY_HEADS),
+    KERNEL("latent-attention.sglang", roof, G_N_ELEMENTS(roof), 1, roof_tables,
+           "causal, SGLang's kernel alone",
+           "batch 1..256; length 1..32768; heads 1..128", BY_HEADS),
+    KERNEL("latent-attention.fp8.sglang", roof, G_N_ELEMENTS(roof), 1,
+           roof_tables, "causal, for a cache of fp8, SGLang's kernel alone",
+           "batch 1..256; length 1..32768; heads 1..128", BY_HEADS),
+    KERNEL("latent-decode.sglang", engine_decode, N_ENGINE_BF16, 1,
+           latent_decode_tables, "absorbed, SGLang's kernel alone",
+           "batch 1..1024; length 2..131072; heads 1..128", BY_HEADS),
+    KERNEL("latent-decode.fp8.sglang", engine_decode,
+           G_N_ELEMENTS(engine_decode), 1, latent_decode_tables,
+           "absorbed, a cache of fp8, SGLang's kernel "
+           "alone",
            "batch 1..1024; length 2..131072; heads 1..128", BY_HEADS),
     KERNEL("latent-matrices", scan, N_SCAN_DECODE, 1, gemm_tables,
            "batched GEMMs of queries and outputs with the absorbed "

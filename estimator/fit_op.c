@@ -28,9 +28,7 @@ static const char *const compute_laws[RA_N_OPS] = {
     [RA_OP_SAMPLE] = "memory.sample",
     [RA_OP_LOSS] = "memory.loss",
     [RA_OP_OPTIMIZER] = "memory.optimizer",
-    [RA_OP_LATENT] = "latent-attention",
     [RA_OP_LATENT_BACKWARD] = "latent-backward",
-    [RA_OP_LATENT_DECODE] = "latent-decode",
     [RA_OP_SEND] = "send",
     [RA_OP_REALLOC] = "realloc",
     [RA_OP_OFFLOAD] = "host-copy",
@@ -84,18 +82,18 @@ ra_fit_law_of(const RaOp *op)
     return "memory.add";
   if (op->kind == RA_OP_SCAN || op->kind == RA_OP_SCAN_STEP ||
       op->kind == RA_OP_CONV || op->kind == RA_OP_INDEXER ||
-      ra_roof_of(op) == RA_ROOF_LATENT_SPARSE)
+      op->kind == RA_OP_LATENT || op->kind == RA_OP_LATENT_DECODE)
     return ra_roof_of(op) < RA_N_ROOFS ? ra_roof_name(ra_roof_of(op)) : NULL;
   if (op->kind == RA_OP_ATTENTION && op->flags & RA_OP_NONCAUSAL)
     return "encoder-attention";
   if (op->dtype == RA_DTYPE_FP8 && op->kind == RA_OP_DECODE_ATTENTION)
     return "decode-attention.fp8";
+  if (op->dtype == RA_DTYPE_FP8 && op->kind == RA_OP_ATTENTION)
+    return "attention.fp8";
   if (op->kind == RA_OP_DECODE_ATTENTION && ra_op_is_wide(op))
     return "decode-attention.wide";
   if (op->kind == RA_OP_ATTENTION && ra_op_is_wide(op))
     return "attention.wide";
-  if (op->dtype == RA_DTYPE_FP8 && op->kind == RA_OP_LATENT_DECODE)
-    return "latent-decode.fp8";
   if (op->flags & RA_OP_ROUTED)
     return NULL; /* in the time of the experts beside it */
   return compute_laws[op->kind];
@@ -111,9 +109,8 @@ stand_in(const RaProfile *profile, const char *name)
     return other;
   if (strcmp(name, "inter-node.all-to-all") == 0)
     return "inter-node";
-  if (strcmp(name, "latent-attention") == 0 ||
-      strcmp(name, "encoder-attention") == 0 ||
-      strcmp(name, "attention.wide") == 0)
+  if (strcmp(name, "encoder-attention") == 0 ||
+      g_str_has_prefix(name, "attention."))
     return "attention";
   for (RaRoof roof = 0; roof < RA_N_ROOFS; roof++) {
     RaRoof near = ra_roof_stand_in(roof);
@@ -123,6 +120,8 @@ stand_in(const RaProfile *profile, const char *name)
   }
   if (ra_profile_law(profile, name))
     return name;
+  if (strcmp(name, "latent-attention") == 0)
+    return "attention";
   if (g_str_has_prefix(name, "latent-decode") ||
       g_str_has_prefix(name, "decode-attention."))
     return "decode-attention";

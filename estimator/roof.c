@@ -8,16 +8,32 @@
   128 /* keys that a block of an attention kernel takes at a time
                          (FlashAttention, FlashMLA) */
 
-static const char *const names[RA_N_ROOFS] = {
-    "latent-attention", "latent-decode", "latent-decode.fp8",
-    "latent-backward",  "latent-sparse", "scan",
-    "scan-step",        "conv",          "latent-matrices",
-    "indexer-step",     "scan.kda",      "scan-step.kda",
-    "conv-step.kda",    "scan.mamba2",   "conv.mamba2",
-    "conv-step.mamba2"};
+static const char *const names[RA_N_ROOFS] = {"latent-attention",
+                                              "latent-decode",
+                                              "latent-decode.fp8",
+                                              "latent-attention.fp8",
+                                              "latent-absorbed",
+                                              "latent-absorbed.fp8",
+                                              "latent-backward",
+                                              "latent-sparse",
+                                              "scan",
+                                              "scan-step",
+                                              "conv",
+                                              "latent-matrices",
+                                              "indexer-step",
+                                              "scan.kda",
+                                              "scan-step.kda",
+                                              "conv-step.kda",
+                                              "scan.mamba2",
+                                              "conv.mamba2",
+                                              "conv-step.mamba2"};
 
 /* Names of dim[]: of latent attention, and of scans. */
-enum { SEQUENCES, TOKENS, KV_TOKENS, PAIRS, HEADS, CHUNK = 6 };
+enum { SEQUENCES, TOKENS, KV_TOKENS, PAIRS, HEADS, RANK, ROPE, CHUNK = 6 };
+
+/* Heads that a block of Triton's decode kernel takes (BLOCK_H of SGLang's and
+ * of vLLM's decode_attention.py). */
+#define TRITON_HEADS 16
 
 /* Largest side of the matrices of a head of latent attention: its rank. */
 #define HEAD_MAX 512
@@ -67,17 +83,21 @@ mixer_roof(const RaOp *op)
 RaRoof
 ra_roof_of(const RaOp *op)
 {
+  gboolean fp8 = op->dtype == RA_DTYPE_FP8;
+
   switch ((RaOpKind)op->kind) {
   case RA_OP_GEMM:
     return is_by_head(op) ? RA_ROOF_LATENT_MATRICES : RA_N_ROOFS;
   case RA_OP_LATENT:
+    return fp8 ? RA_ROOF_LATENT_FP8 : RA_ROOF_LATENT;
   case RA_OP_LATENT_BACKWARD:
     return RA_ROOF_LATENT;
   case RA_OP_LATENT_DECODE:
-    if (op->flags & RA_OP_SPARSE && !is_step(op))
-      return RA_ROOF_LATENT_SPARSE;
-    return op->dtype == RA_DTYPE_FP8 ? RA_ROOF_LATENT_DECODE_FP8
-                                     : RA_ROOF_LATENT_DECODE;
+    if (is_step(op))
+      return fp8 ? RA_ROOF_LATENT_DECODE_FP8 : RA_ROOF_LATENT_DECODE;
+    return op->flags & RA_OP_SPARSE ? RA_ROOF_LATENT_SPARSE
+           : fp8                    ? RA_ROOF_LATENT_ABSORBED_FP8
+                                    : RA_ROOF_LATENT_ABSORBED;
   case RA_OP_INDEXER:
     return is_step(op) ? RA_ROOF_INDEXER_STEP : RA_N_ROOFS;
   case RA_OP_SCAN:
@@ -95,7 +115,12 @@ RaRoof
 ra_roof_stand_in(RaRoof roof)
 {
   switch (roof) {
+  case RA_ROOF_LATENT_FP8:
+    return RA_ROOF_LATENT;
+  case RA_ROOF_LATENT_ABSORBED_FP8:
+    return RA_ROOF_LATENT_ABSORBED;
   case RA_ROOF_LATENT_DECODE_FP8:
+  case RA_ROOF_LATENT_ABSORBED:
   case RA_ROOF_LATENT_SPARSE:
     return RA_ROOF_LATENT_DECODE;
   case RA_ROOF_SCAN_KDA:
@@ -124,12 +149,27 @@ ra_roof_is_backward(const RaOp *op)
          op->kind == RA_OP_CONV_BACKWARD;
 }
 
+/* TRUE if the kernels of @roof take blocks of keys of a prompt after each
+ * other. */
+static gboolean
+has_blocks(RaRoof roof)
+{
+  return roof == RA_ROOF_LATENT || roof == RA_ROOF_LATENT_BACKWARD ||
+         (roof >= RA_ROOF_LATENT_FP8 && roof <= RA_ROOF_LATENT_ABSORBED_FP8);
+}
+
 /* TRUE if the kernels of @roof take chunks of a sequence after each other. */
 static gboolean
 has_chunks(RaRoof roof)
 {
   return roof == RA_ROOF_SCAN || roof == RA_ROOF_SCAN_KDA ||
          roof == RA_ROOF_SCAN_MAMBA2;
+}
+
+static gboolean
+is_decode(RaRoof roof)
+{
+  return roof == RA_ROOF_LATENT_DECODE || roof == RA_ROOF_LATENT_DECODE_FP8;
 }
 
 /* Decode steps take the tiles of a sparse kernel from its law of prompts. */
@@ -139,9 +179,7 @@ tile_init(RaRoofLaw *law, const RaProfile *profile, GError **error)
   const char *sparse = names[RA_ROOF_LATENT_SPARSE];
   RaResolver r;
 
-  if ((law->roof != RA_ROOF_LATENT_DECODE &&
-       law->roof != RA_ROOF_LATENT_DECODE_FP8) ||
-      !ra_profile_law(profile, sparse))
+  if (!is_decode(law->roof) || !ra_profile_law(profile, sparse))
     return TRUE;
   ra_resolver_init(&r, profile, sparse, error);
   law->tile_s = ra_resolve(&r, "step-s");
@@ -153,20 +191,27 @@ static gboolean
 law_init(RaRoofLaw *law, const RaProfile *profile, const RaDevice *device,
          RaRoof roof, const char *name, GError **error)
 {
-  gboolean steps = roof == RA_ROOF_LATENT || roof == RA_ROOF_LATENT_BACKWARD ||
-                   roof == RA_ROOF_LATENT_SPARSE || has_chunks(roof);
+  gboolean engine = is_decode(roof) && strcmp(name, names[roof]) != 0;
+  gboolean steps = has_blocks(roof) || roof == RA_ROOF_LATENT_SPARSE ||
+                   has_chunks(roof) || engine;
   RaResolver r;
 
-  *law = (RaRoofLaw){.roof = roof, .is_there = TRUE};
+  *law = (RaRoofLaw){
+      .roof = roof, .is_there = TRUE, .block_heads = RA_LATENT_BLOCK_HEADS};
   ra_resolver_init(&r, profile, name, error);
   law->floor_s = ra_resolve(&r, "floor-s");
   law->step_s = steps ? ra_resolve(&r, "step-s") : 0;
   law->s_per_byte =
       ra_rate_s(device->memory_bytes_per_s * ra_resolve(&r, "bandwidth-frac"));
+  if (engine && ra_resolve(&r, "flash") < 3)
+    law->block_heads = TRITON_HEADS;
+  if (engine && roof == RA_ROOF_LATENT_DECODE_FP8)
+    law->s_per_element =
+        ra_resolve(&r, "convert-bytes") * ra_rate_s(device->memory_bytes_per_s);
   if (roof < RA_ROOF_SCAN) { /* FLOP of a scan are too few to bind */
     double peak = device->bf16_flop_per_s;
 
-    if (roof == RA_ROOF_LATENT_DECODE_FP8) /* none: they convert the cache */
+    if (strstr(name, ".fp8")) /* none: they convert the cache */
       peak = MAX(peak, device->fp8_flop_per_s);
     law->s_per_flop = ra_rate_s(peak * ra_resolve(&r, "peak-frac"));
     law->serial_frac = ra_resolve(&r, "serial-frac");
@@ -194,12 +239,19 @@ ra_roof_laws_init(RaRoofLaw laws[RA_N_KERNELS][RA_N_ROOFS],
   return TRUE;
 }
 
-/* Heads in the blocks that take them, which are filled up. */
+/* Heads in the blocks of @most that take them, which are filled up. */
 static uint64_t
-whole_heads(const RaOp *op)
+whole_heads(const RaOp *op, guint most)
 {
-  return (op->dim[HEADS] + RA_LATENT_BLOCK_HEADS - 1) / RA_LATENT_BLOCK_HEADS *
-         RA_LATENT_BLOCK_HEADS;
+  return (op->dim[HEADS] + most - 1) / most * most;
+}
+
+/* Blocks of heads of all sequences. */
+static double
+blocks_of(const RaRoofLaw *law, const RaOp *op)
+{
+  return (double)op->dim[SEQUENCES] *
+         (double)(whole_heads(op, law->block_heads) / law->block_heads);
 }
 
 /* Tiles of a sparse kernel, one or more a query, each with all the keys that an
@@ -207,8 +259,8 @@ whole_heads(const RaOp *op)
 static double
 tiles_of(const RaOp *op)
 {
-  return (double)op->dim[TOKENS] * (double)whole_heads(op) /
-         RA_LATENT_BLOCK_HEADS;
+  return (double)op->dim[TOKENS] *
+         (double)whole_heads(op, RA_LATENT_BLOCK_HEADS) / RA_LATENT_BLOCK_HEADS;
 }
 
 /* Steps that a block takes after each other. */
@@ -217,10 +269,12 @@ steps_of(const RaRoofLaw *law, const RaOp *op)
 {
   uint64_t n = MAX(op->dim[SEQUENCES], 1);
 
-  if (law->roof == RA_ROOF_LATENT || law->roof == RA_ROOF_LATENT_BACKWARD)
+  if (has_blocks(law->roof))
     return (double)((op->dim[KV_TOKENS] / n + KEY_BLOCK - 1) / KEY_BLOCK);
   if (law->roof == RA_ROOF_LATENT_SPARSE)
     return tiles_of(op);
+  if (is_decode(law->roof))
+    return law->step_s > 0 ? blocks_of(law, op) : 0;
   if (has_chunks(law->roof))
     return (double)((op->dim[TOKENS] / n + op->dim[CHUNK] - 1) /
                     MAX(op->dim[CHUNK], 1));
@@ -228,23 +282,46 @@ steps_of(const RaRoofLaw *law, const RaOp *op)
 }
 
 static double
-flop_of(const RaOp *op)
+flop_of(const RaRoofLaw *law, const RaOp *op)
 {
   RaOp full = *op;
 
-  if (op->kind == RA_OP_LATENT_DECODE)
-    full.dim[HEADS] = whole_heads(op);
+  if (op->kind == RA_OP_LATENT_DECODE &&
+      (is_step(op) || op->flags & RA_OP_SPARSE))
+    full.dim[HEADS] = whole_heads(op, law->block_heads);
   return ra_op_flop(&full);
+}
+
+/* Elements of the latent cache that @op, a decode step, reads. */
+static double
+cache_elements(const RaOp *op)
+{
+  return (double)op->dim[KV_TOKENS] * (double)(op->dim[RANK] + op->dim[ROPE]);
+}
+
+/* Triton's blocks read the cache each. */
+static double
+bytes_of(const RaRoofLaw *law, const RaOp *op)
+{
+  double again = law->block_heads < RA_LATENT_BLOCK_HEADS
+                     ? blocks_of(law, op) / (double)op->dim[SEQUENCES] - 1
+                     : 0;
+
+  return ra_op_bytes(op) +
+         again * cache_elements(op) * ra_dtype_bytes(op->dtype);
 }
 
 static double
 smooth_s(const RaRoofLaw *law, const RaOp *op)
 {
-  double compute_s = flop_of(op) * law->s_per_flop;
-  double memory_s = ra_op_bytes(op) * law->s_per_byte;
+  double compute_s = flop_of(law, op) * law->s_per_flop;
+  double memory_s = bytes_of(law, op) * law->s_per_byte;
   double s = law->floor_s + steps_of(law, op) * law->step_s +
              MAX(compute_s, memory_s) +
              law->serial_frac * MIN(compute_s, memory_s);
+
+  if (law->s_per_element > 0)
+    s += cache_elements(op) * law->s_per_element;
 
   return s * ra_residual_factor(&law->residual, op);
 }

@@ -19,32 +19,42 @@ typedef enum {
   RA_ROOF_LATENT_DECODE,     /* "latent-decode" */
   RA_ROOF_LATENT_DECODE_FP8, /* "latent-decode.fp8", of an 8-bit cache; without
                                 it the law before */
-  RA_ROOF_LATENT_BACKWARD,   /* "latent-backward"; without it a multiple of the
-                              first */
-  RA_ROOF_LATENT_SPARSE,     /* "latent-sparse": prompts on the latent cache;
+  RA_ROOF_LATENT_FP8,        /* "latent-attention.fp8", of prompts for such a
+                                cache; without it the first */
+  RA_ROOF_LATENT_ABSORBED,   /* "latent-absorbed": prompts on the latent cache;
                                 without it the law of decode steps */
-  RA_ROOF_SCAN,              /* "scan" */
-  RA_ROOF_SCAN_STEP,         /* "scan-step" */
-  RA_ROOF_CONV,              /* "conv" */
-  RA_ROOF_LATENT_MATRICES,   /* "latent-matrices": the products of every head
+  RA_ROOF_LATENT_ABSORBED_FP8, /* "latent-absorbed.fp8"; without it the law
+                                  before */
+  RA_ROOF_LATENT_BACKWARD,  /* "latent-backward"; without it a multiple of the
+                              first */
+  RA_ROOF_LATENT_SPARSE,    /* "latent-sparse": prompts on the latent cache,
+                                to chosen keys; without it the law of decode
+                                steps */
+  RA_ROOF_SCAN,             /* "scan" */
+  RA_ROOF_SCAN_STEP,        /* "scan-step" */
+  RA_ROOF_CONV,             /* "conv" */
+  RA_ROOF_LATENT_MATRICES,  /* "latent-matrices": the products of every head
                                 beside it; without it those of the GEMMs */
-  RA_ROOF_INDEXER_STEP,      /* "indexer-step": the choice of a decode step's
+  RA_ROOF_INDEXER_STEP,     /* "indexer-step": the choice of a decode step's
                                 keys; without it the nearest attention */
-  RA_ROOF_SCAN_KDA,          /* "scan.kda": of Kimi delta attention, as the next
+  RA_ROOF_SCAN_KDA,         /* "scan.kda": of Kimi delta attention, as the next
                                three; without them RA_ROOF_SCAN and so on */
-  RA_ROOF_SCAN_STEP_KDA,     /* "scan-step.kda" */
-  RA_ROOF_CONV_STEP_KDA,     /* "conv-step.kda" */
-  RA_ROOF_SCAN_MAMBA2,       /* "scan.mamba2" */
-  RA_ROOF_CONV_MAMBA2,       /* "conv.mamba2"; without it RA_ROOF_CONV */
-  RA_ROOF_CONV_STEP_MAMBA2,  /* "conv-step.mamba2"; the same */
+  RA_ROOF_SCAN_STEP_KDA,    /* "scan-step.kda" */
+  RA_ROOF_CONV_STEP_KDA,    /* "conv-step.kda" */
+  RA_ROOF_SCAN_MAMBA2,      /* "scan.mamba2" */
+  RA_ROOF_CONV_MAMBA2,      /* "conv.mamba2"; without it RA_ROOF_CONV */
+  RA_ROOF_CONV_STEP_MAMBA2, /* "conv-step.mamba2"; the same */
   RA_N_ROOFS
 } RaRoof;
 
 typedef struct {
   RaRoof roof;
-  gboolean is_there;   /* FALSE: the profile lacks the law */
-  double floor_s;      /* added to every kernel */
-  double step_s;       /* of each step; 0 for decode steps and convolutions */
+  gboolean is_there; /* FALSE: the profile lacks the law */
+  double floor_s;    /* added to every kernel */
+  double step_s;     /* of each step; 0 for most decode steps, convolutions */
+  guint block_heads; /* of a latent decode step: heads of a block */
+  double
+      s_per_element;   /* of the cache, which is converted first; 0: it isn't */
   double tile_s;       /* of each tile of a sparse kernel, of latent decode; 0:
                           not known */
   double s_per_flop;   /* of the tensor cores; latent attention's */
@@ -84,14 +94,17 @@ gboolean ra_roof_laws_init(RaRoofLaw laws[RA_N_KERNELS][RA_N_ROOFS],
  *
  *     compute = FLOP / (peak_flop_per_s peak_frac), the cache's type's peak
  *     memory  = bytes / (memory_bytes_per_s bandwidth_frac)
- *     steps   = key blocks of 128 of a sequence; chunks of a sequence; of
+ *     steps   = key blocks of 128 of a prompt; chunks of a sequence; of
  *               prompts' sparse attention, tiles: 64 heads of a token
  *     law     = floor + steps step_s + max(compute, memory)
  *               + serial_frac min(compute, memory)
  *     t       = law exp(r),  r from the table
  *
- * A latent decode step has the FLOP of whole blocks of heads, and the cache
- * read once: the second block of a sequence finds it in the L2 cache.  A sparse
+ * A latent decode step has the FLOP of whole blocks of 64 heads, and the cache
+ * read once: the second block of a sequence finds it in the L2 cache.  An
+ * engine's own law has a step for each block of a sequence, and what the cache
+ * takes to be converted to 16 bits; its Triton kernel, where there is no other
+ * (flash 2), blocks of 16 heads, each of which reads the cache.  A sparse
  * one takes at least its tiles, of prompts' step_s.
  * Latent decode, and its indexer, are linear in the tokens of the cache between
  * the quarters of its octaves, so that steps of a generation are

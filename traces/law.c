@@ -153,6 +153,20 @@ static const RaCoefficientSpec roof[] = {
 };
 #define N_ROOF_DECODE 4 /* a decode step has no steps */
 
+static const RaCoefficientSpec engine_decode[] = {
+  {"flash", COUNT, "generation of the attention kernels; 2: blocks of 16 "
+                   "heads, which each read the cache"},
+  {"floor-s", SECONDS, "added to every kernel, in a graph replay"},
+  {"bandwidth-frac", SHARE, "share of the memory's bandwidth"},
+  {"peak-frac", SHARE, "share of peak FLOP/s"},
+  {"serial-frac", UNIT_FRAC, "share of the lesser of compute and memory time "
+                             "that does not overlap with the greater"},
+  {"step-s", SECONDS, "each block of heads of a sequence"},
+  {"convert-bytes", COUNT, "traffic per element of a cache that is converted "
+                           "before it is read"},
+};
+#define N_ENGINE_BF16 6 /* nothing to convert */
+
 /* FLOP of a scan are too few to bind on any GPU. */
 static const RaCoefficientSpec scan[] = {
   {"floor-s", SECONDS, "added to every kernel, in a graph replay"},
@@ -205,6 +219,22 @@ static const RaLawSpec laws[] = {
    "ra_roof_s", "latent attention, one token a sequence, on the latent cache"},
   {"latent-decode.fp8", TRUE, NULL, roof, N_ROOF_DECODE,
    "ra_roof_s", "the same, on a cache of fp8"},
+  {"latent-attention.fp8", TRUE, NULL, COEFFICIENTS(roof),
+   "ra_roof_s", "latent attention of whole sequences, for a cache of fp8; "
+   "default: latent-attention"},
+  {"latent-absorbed", TRUE, NULL, COEFFICIENTS(roof),
+   "ra_roof_s", "prompts' latent attention on the latent cache; default: "
+   "latent-decode"},
+  {"latent-absorbed.fp8", TRUE, NULL, COEFFICIENTS(roof),
+   "ra_roof_s", "the same, on a cache of fp8; default: latent-absorbed"},
+  {"latent-attention.sglang", TRUE, NULL, COEFFICIENTS(roof),
+   "ra_roof_s", "latent attention of whole sequences in SGLang"},
+  {"latent-attention.fp8.sglang", TRUE, NULL, COEFFICIENTS(roof),
+   "ra_roof_s", "the same, for a cache of fp8"},
+  {"latent-decode.sglang", TRUE, NULL, engine_decode, N_ENGINE_BF16,
+   "ra_roof_s", "one token a sequence, on the latent cache in SGLang"},
+  {"latent-decode.fp8.sglang", TRUE, NULL, COEFFICIENTS(engine_decode),
+   "ra_roof_s", "the same, on a cache of fp8"},
   {"latent-matrices", TRUE, NULL, scan, N_SCAN_DECODE,
    "ra_roof_s", "small matrices of every head, in batches; default: gemm.bf16"},
   {"scan", TRUE, NULL, COEFFICIENTS(scan),
@@ -240,6 +270,8 @@ static const RaLawSpec laws[] = {
    "ra_attention_s", "causal attention over whole sequences"},
   {"attention.wide", TRUE, NULL, COEFFICIENTS(attention),
    "ra_attention_s", "the same of heads beyond 128, or in a window"},
+  {"attention.fp8", TRUE, NULL, COEFFICIENTS(attention),
+   "ra_attention_s", "causal attention of prompts for a cache of fp8"},
   {"encoder-attention", TRUE, NULL, COEFFICIENTS(attention),
    "ra_attention_s", "attention without a mask, of vision towers"},
   {"attention-backward", FALSE, NULL, COEFFICIENTS(attention_backward),
@@ -317,7 +349,7 @@ static const RaLawSpec laws[] = {
 /* clang-format on */
 
 /* Most names that a search for the nearest has to look through. */
-#define NAMES_MAX 72
+#define NAMES_MAX 96
 G_STATIC_ASSERT(G_N_ELEMENTS(laws) < NAMES_MAX);
 G_STATIC_ASSERT(G_N_ELEMENTS(collective) < NAMES_MAX);
 

@@ -20,6 +20,7 @@ const char *const ra_measured_sources[] = {"gemm.bf16",
                                            "experts.nvfp4.trtllm",
                                            "attention",
                                            "attention.wide",
+                                           "attention.fp8",
                                            "decode-attention",
                                            "decode-attention.wide",
                                            "decode-attention.fp8",
@@ -27,6 +28,13 @@ const char *const ra_measured_sources[] = {"gemm.bf16",
                                            "latent-attention",
                                            "latent-decode",
                                            "latent-decode.fp8",
+                                           "latent-attention.fp8",
+                                           "latent-absorbed",
+                                           "latent-absorbed.fp8",
+                                           "latent-attention.sglang",
+                                           "latent-attention.fp8.sglang",
+                                           "latent-decode.sglang",
+                                           "latent-decode.fp8.sglang",
                                            "latent-matrices",
                                            "scan",
                                            "scan-step",
@@ -241,12 +249,12 @@ static const char *const decode_columns[] = {
 static gboolean
 is_fp8(const RaMeasuredReader *r)
 {
-  return g_str_has_suffix(r->source, ".fp8");
+  return strstr(r->source, ".fp8") != NULL;
 }
 
-/* Sequences of one length; a query sees its @window last keys, or all.  Of a
- * cache of fp8 the rows without windows, of heads of 64 and 128, as the law of
- * 16 bits has them: wider ones run other kernels. */
+/* Sequences of one length; a query sees its @window last keys, or all.  Of
+ * decode steps on a cache of fp8 the rows without windows, of heads of 64 and
+ * 128, as the law of 16 bits has them: wider ones run other kernels. */
 static gboolean
 read_attention(const RaCsvLine *line, gpointer data, GError **error)
 {
@@ -261,7 +269,7 @@ read_attention(const RaCsvLine *line, gpointer data, GError **error)
   for (guint i = 0; i < 5; i++)
     if (v[i] < 1)
       return TRUE; /* a shape that is not published */
-  if (is_fp8(r) && (window > 0 || v[4] > 128))
+  if (is_fp8(r) && decode && (window > 0 || v[4] > 128))
     return TRUE;
   batch = (RaBatch){.n_sequences = (uint32_t)MIN(v[0], UINT32_MAX),
                     .q_tokens = ra_measured_whole(decode ? v[0] : v[0] * v[1]),
@@ -307,10 +315,27 @@ read_encoder(const RaCsvLine *line, gpointer data, GError **error)
   return TRUE;
 }
 
-static const char *const latent_columns[] = {"batch", "seq_q_eq_kv", "heads",
-                                             "latency_us", NULL};
+static const char *const latent_columns[] = {
+    "batch", "seq_q_eq_kv", "heads", "latency_us", "?kernel", NULL};
 static const char *const latent_decode_columns[] = {"batch", "kv_len", "heads",
                                                     "latency_us", NULL};
+
+/* The kernel to which SGLang's prompts were given with keys and values made
+ * whole.  To the others its collector gave the latent ones, which a server does
+ * only if the prompt's start is in the cache
+ * (attention_backend_handler.py, collect_mla.py of the source). */
+#define WHOLE_KERNEL "trtllm_mla"
+
+/* TRUE if @line is of the kernels of another source. */
+static gboolean
+is_other_latent(const RaMeasuredReader *r, const RaCsvLine *line)
+{
+  gboolean absorbed = g_str_has_prefix(r->source, "latent-absorbed");
+
+  return (absorbed || (g_str_has_prefix(r->source, "latent-attention") &&
+                       r->kernels == RA_KERNELS_SGLANG)) &&
+         absorbed == (g_strcmp0(line->field[4], WHOLE_KERNEL) == 0);
+}
 
 /* DeepSeek-V3's latent attention (kernels_mla/SOURCE.md). */
 static gboolean
@@ -319,16 +344,19 @@ read_latent(const RaCsvLine *line, gpointer data, GError **error)
   static const uint64_t whole[] = {128 + 64, 128}, absorbed[] = {512, 64};
   RaMeasuredReader *r = data;
   gboolean decode = g_str_has_prefix(r->source, "latent-decode");
-  const uint64_t *width = decode ? absorbed : whole;
+  gboolean on_cache = decode || g_str_has_prefix(r->source, "latent-absorbed");
+  const uint64_t *width = on_cache ? absorbed : whole;
   double v[4], pairs;
 
   if (!ra_csv_numbers(line, 0, 4, v, error))
     return FALSE;
+  if (!decode && (is_other_latent(r, line) || (on_cache && v[1] < 2)))
+    return TRUE; /* or a prompt of a token, which is a step */
   for (guint i = 0; i < 3; i++)
     if (v[i] < 1)
       return TRUE; /* a shape that is not published */
   pairs = decode ? v[0] * v[1] : v[0] * v[1] * (v[1] + 1) / 2;
-  RaOp op = {.kind = decode ? RA_OP_LATENT_DECODE : RA_OP_LATENT,
+  RaOp op = {.kind = on_cache ? RA_OP_LATENT_DECODE : RA_OP_LATENT,
              .dtype = is_fp8(r) ? RA_DTYPE_FP8 : RA_DTYPE_BF16,
              .dim = {ra_measured_whole(v[0]),
                      ra_measured_whole(decode ? v[0] : v[0] * v[1]),
@@ -368,10 +396,12 @@ read_latents(RaMeasuredReader *r, const char *const *data, GError **error)
   gboolean decode = g_str_has_prefix(r->source, "latent-decode");
   gboolean matrices = g_str_equal(r->source, "latent-matrices");
   const char *kind = matrices ? "bmm" : decode ? "decode" : "prefill";
+  const char *folder, *start, *unused;
   g_autofree char *prefix = g_strdup_printf("mla%s_%s_%s", kind, r->gpu,
                                             is_fp8(r) ? "fp8kv" : "bf16");
 
-  return ra_measured_files(data, "kernels_mla", prefix, r,
+  ra_measured_place(r->source, &folder, &start, &unused);
+  return ra_measured_files(data, folder, prefix, r,
                            matrices ? matrices_columns
                            : decode ? latent_decode_columns
                                     : latent_columns,

@@ -15,6 +15,7 @@ static const struct {
     {"experts.", "kernels_moe", "moe_", NULL},
     {"gemm.", "kernels_gemm", "gemm_", NULL},
     {"latent-matrices", "kernels_mla", "mlabmm_", NULL},
+    {"latent-absorbed", "kernels_mla_sglang", "mlaprefill_", NULL},
     {"latent-attention", "kernels_mla", "mlaprefill_", NULL},
     {"latent-decode", "kernels_mla", "mladecode_", NULL},
     {"scan", "kernels_linear", "gdn_", NULL},
@@ -23,6 +24,7 @@ static const struct {
     {"latent-sparse", "kernels_dsa", "dsaprefill_", NULL},
     {"cast", "kernels_quantize", "scalematrix_", NULL},
     {"attention.wide", "kernels_attention_wide", "prefill_", NULL},
+    {"attention.fp8", "kernels_attention_wide", "prefill_", NULL},
     {"decode-attention.wide", "kernels_attention_wide", "decode_", NULL},
     {"decode-attention.fp8", "kernels_attention_wide", "decode_", NULL},
     {"encoder-attention", "kernels_encoder", "encoder_", NULL},
@@ -56,6 +58,9 @@ ra_measured_place(const char *source, const char **out_folder,
     *out_prefix = "mamba2_";
   if (ra_law_kernels(source) == RA_KERNELS_TRTLLM)
     *out_folder = "kernels_moe_trtllm";
+  if (g_str_has_prefix(source, "latent-") &&
+      ra_law_kernels(source) == RA_KERNELS_SGLANG)
+    *out_folder = "kernels_mla_sglang";
 }
 
 /* Adds @name up to the first '_' or '-', in small letters. */

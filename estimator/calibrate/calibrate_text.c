@@ -68,6 +68,7 @@ static const struct {
     {"attention", "peak-frac", "what is lost is said of scores"},
     {"encoder-attention", "peak-frac", "what is lost is said of scores"},
     {"attention.wide", "peak-frac", "what is lost is said of scores"},
+    {"attention.fp8", "peak-frac", "of fp8; what is lost is said of scores"},
     {NULL, "tile-m", "cuBLAS's large CTA tile"},
     {NULL, "efficiency-frac", "0.63 / 0.73"},
     {"realloc", "step-s", "misc/hardware_specs.csv p2p_latency_s"},
@@ -171,6 +172,7 @@ static const struct {
     {"latent-matrices", "kernels_mla/mlabmm_", "_bf16*.csv"},
     {"attention", "kernels_attention/prefill_", "_bf16*.csv"},
     {"attention.wide", "kernels_attention_wide/prefill_", "_bf16*.csv"},
+    {"attention.fp8", "kernels_attention_wide/prefill_", "_fp8kv*.csv"},
     {"decode-attention.wide", "kernels_attention_wide/decode_", "_bf16*.csv"},
     {"encoder-attention", "kernels_encoder/encoder_", "_bf16*.csv"},
     {"decode-attention", "kernels_attention/decode_", "_bf16*.csv"},
@@ -207,9 +209,10 @@ files_of(const RaCalibrateLaw *state, const RaFitLaw *fit, const char *gpu)
       return g_strconcat(kinds[i].before, gpu, kinds[i].after, NULL);
   if (g_str_has_prefix(source, "latent-"))
     return g_strdup_printf(
-        "kernels_mla/mla%s_%s_%s*.csv",
+        "kernels_mla%s/mla%s_%s_%s*.csv",
+        kernels || strstr(source, "absorbed") ? "_sglang" : "",
         g_str_has_prefix(source, "latent-decode") ? "decode" : "prefill", gpu,
-        g_str_has_suffix(source, ".fp8") ? "fp8kv" : "bf16");
+        strstr(source, ".fp8") ? "fp8kv" : "bf16");
   if (g_str_has_prefix(source, "scan") || g_str_has_prefix(source, "conv"))
     return g_strdup_printf(
         "kernels_linear/%s_%s_bf16*.csv",

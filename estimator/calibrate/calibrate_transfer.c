@@ -26,6 +26,8 @@ static const struct {
 } nearest[] = {{"gemm.fp8", "gemm.bf16"},
                {"inter-node.all-to-all", "inter-node"},
                {"decode-attention.fp8", "decode-attention"},
+               {"attention.fp8", "attention"},
+               {"latent-attention.fp8", "latent-attention"},
                {"latent-decode.fp8", "latent-decode"},
                {"memory.cast", "memory.add"}};
 

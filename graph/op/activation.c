@@ -81,12 +81,13 @@ router_tensors(const uint64_t *d, uint64_t in)
 }
 
 /* Its output is kept as the input of what follows, and for itself where that is
- * a cast, whose 8 bits are kept; @end: past the last op. */
+ * a cast, whose 8 bits are kept; @end: past the last op.  In 16 bits, of
+ * whatever type the cache is. */
 static RaOpTensors
 attention_tensors(const RaOp *op, const RaOp *end)
 {
   const uint64_t *d = op->dim;
-  uint64_t e = ra_dtype_bytes((RaDtype)op->dtype);
+  uint64_t e = ra_dtype_bytes(ra_activation_dtype((RaDtype)op->dtype));
   uint64_t in = d[1] * (d[4] + 2 * d[5]) * d[6] * e, out = d[1] * d[4] * d[6];
   uint64_t log_sums = d[1] * d[4] * FP32_BYTES; /* of weights */
 
@@ -117,7 +118,7 @@ static RaOpTensors
 latent_tensors(const RaOp *op, const RaOp *end)
 {
   const uint64_t *d = op->dim;
-  uint64_t e = ra_dtype_bytes((RaDtype)op->dtype);
+  uint64_t e = ra_dtype_bytes(ra_activation_dtype((RaDtype)op->dtype));
   uint64_t in = d[1] * d[4] * (2 * d[5] + d[6]) * e, out = d[1] * d[4] * d[6];
   uint64_t log_sums = d[1] * d[4] * FP32_BYTES;
 

@@ -68,9 +68,13 @@ pairs_op(const RaOpBuilder *b, RaOpKind kind, const RaBatch *batch,
 {
   gboolean cached =
       kind == RA_OP_DECODE_ATTENTION || kind == RA_OP_LATENT_DECODE;
+  /* Engines give prompts' kernels the keys and values that they cache. */
+  gboolean narrow = b->shard->sampling &&
+                    (kind == RA_OP_ATTENTION || kind == RA_OP_LATENT) &&
+                    ra_shard_kv_dtype(b->shard) == RA_DTYPE_FP8;
   RaOp op = {.kind = (uint8_t)kind,
-             .dtype = cached ? ra_shard_kv_dtype(b->shard)
-                             : ra_op_dtype(kind, b->shard->dtype),
+             .dtype = cached || narrow ? ra_shard_kv_dtype(b->shard)
+                                       : ra_op_dtype(kind, b->shard->dtype),
              .flags = cached && b->model->index_top_k > 0 ? RA_OP_SPARSE : 0,
              .count = b->count,
              .dim = {batch->n_sequences, batch->q_tokens,

@@ -42,14 +42,6 @@ static const RaValidateOps experts_bf16 = EXPERTS("bf16"),
                            trtllm_nvfp4 = EXPERTS("nvfp4.trtllm");
 #define OF_LINE(ops, law, name)                                                \
   static const RaValidateOps ops = {{law}, .lines = 1, .line_name = {name}}
-OF_LINE(latent, "latent-attention", "heads");
-OF_LINE(latent_decode, "latent-decode", "heads");
-OF_LINE(latent_decode_fp8, "latent-decode.fp8", "heads");
-OF_LINE(matrices, "latent-matrices", "heads");
-#define LATENT(ops)                                                            \
-  .source = "kernels_mla", .modes = RA_VALIDATE_BOTH,                          \
-  .convention = "folds: each number of heads", OPS(ops)
-OF_LINE(decode_fp8, "decode-attention.fp8", "query heads");
 OF_LINE(scan, "scan", "shape");
 OF_LINE(scan_step, "scan-step", "shape");
 OF_LINE(conv, "conv", "channels");
@@ -80,9 +72,6 @@ static const RaValidateOps decode = {.laws = {"decode-attention"},
                                      .lines = 1,
                                      .line_name = {"query heads"},
                                      ATTENTION_TRANSFERRED};
-OF_LINE(prefill_wide, "attention.wide", "query heads");
-OF_LINE(decode_wide, "decode-attention.wide", "query heads");
-OF_LINE(encoder, "encoder-attention", "heads");
 static const RaValidateOps attention_random = {
     .laws = {"attention", "decode-attention"}, .line_name = {"fold"}};
 
@@ -194,8 +183,25 @@ static const RaValidateTransfers gpu_other = {
   .argument = &(name)
 #define OPS(name)                                                              \
   .unit = "s", .joins = TRUE, .collect = ra_validate_ops, .argument = &(name)
+/* A law whose rows are left out by one column. */
+#define OF_LAW(law, column)                                                    \
+  OPS(((const RaValidateOps){{law}, .lines = 1, .line_name = {column}}))
 #define BARS(median, p90)                                                      \
   .scored = TRUE, .median_bar = (median), .p90_bar = (p90)
+
+#define LATENT(name, what, engine, median, p90, law)                           \
+  {                                                                            \
+    .id = name, .title = "Latent attention, " what, BARS(median, p90),         \
+    .source = "kernels_mla" engine, .modes = RA_VALIDATE_BOTH,                 \
+    .convention = "folds: each number of heads", OF_LAW(law, "heads")          \
+  }
+#define WIDE(name, what, median, p90, rows, law)                               \
+  {                                                                            \
+    .id = name, .title = "Attention " what, BARS(median, p90),                 \
+    .source = "kernels_attention_wide", .modes = RA_VALIDATE_BOTH,             \
+    .convention = "folds: each number of query heads; " rows,                  \
+    OF_LAW(law, "query heads")                                                 \
+  }
 
 static const RaValidateLevel levels[] = {
     {.id = "gemm-bf16",
@@ -302,29 +308,30 @@ static const RaValidateLevel levels[] = {
      BARS(0.04, 0.15),
      .convention = "folds: each number of query heads",
      OPS(decode)},
-    {.id = "latent-attention",
-     .title = "Latent attention, prefill",
-     BARS(0.063, 0.20),
-     LATENT(latent)},
-    {.id = "latent-decode",
-     .title = "Latent attention, decode",
-     BARS(0.028, 0.15),
-     LATENT(latent_decode)},
-    {.id = "latent-decode-fp8",
-     .title = "Latent attention, decode on a cache of fp8",
-     BARS(0.049, 0.24),
-     LATENT(latent_decode_fp8)},
-    {.id = "latent-matrices",
-     .title = "Products of every head beside latent attention",
-     BARS(0.15, 0.37),
-     LATENT(matrices)},
-    {.id = "attention-decode-fp8",
-     .title = "Attention, decode on a cache of fp8",
-     .source = "kernels_attention_wide",
-     .modes = RA_VALIDATE_BOTH,
-     BARS(0.16, 0.49),
-     .convention = "folds: each number of query heads; heads of 64 and 128",
-     OPS(decode_fp8)},
+    LATENT("latent-attention", "prefill", "", 0.063, 0.20, "latent-attention"),
+    LATENT("latent-attention-fp8", "prefill for a cache of fp8", "", 0.056,
+           0.21, "latent-attention.fp8"),
+    LATENT("latent-attention-sglang", "prefill, SGLang", "_sglang", 0.058, 0.20,
+           "latent-attention.sglang"),
+    LATENT("latent-attention-fp8-sglang", "prefill for a cache of fp8, SGLang",
+           "_sglang", 0.058, 0.17, "latent-attention.fp8.sglang"),
+    LATENT("latent-absorbed", "prefill on the cache", "_sglang", 0.032, 0.18,
+           "latent-absorbed"),
+    LATENT("latent-absorbed-fp8", "prefill on a cache of fp8", "_sglang", 0.034,
+           0.20, "latent-absorbed.fp8"),
+    LATENT("latent-decode", "decode", "", 0.028, 0.15, "latent-decode"),
+    LATENT("latent-decode-fp8", "decode on a cache of fp8", "", 0.049, 0.24,
+           "latent-decode.fp8"),
+    LATENT("latent-decode-sglang", "decode, SGLang", "_sglang", 0.099, 0.35,
+           "latent-decode.sglang"),
+    LATENT("latent-decode-fp8-sglang", "decode on a cache of fp8, SGLang",
+           "_sglang", 0.043, 0.16, "latent-decode.fp8.sglang"),
+    LATENT("latent-matrices", "GEMMs of every head beside it", "", 0.15,
+           0.37, "latent-matrices"),
+    WIDE("attention-decode-fp8", "on a cache of fp8, decode", 0.16, 0.49,
+         "heads of 64 and 128", "decode-attention.fp8"),
+    WIDE("attention-prefill-fp8", "for a cache of fp8, prefill", 0.15, 0.45,
+         "of a newer engine", "attention.fp8"),
     {.id = "scan",
      .title = "Gated delta net, prefill",
      BARS(0.17, 0.35),
@@ -366,21 +373,11 @@ static const RaValidateLevel levels[] = {
      .modes = RA_VALIDATE_BOTH,
      BARS(0.054, 0.23),
      .convention = "folds: each number of heads",
-     OPS(encoder)},
-    {.id = "attention-wide-prefill",
-     .title = "Attention in windows and of wide heads, prefill",
-     .source = "kernels_attention_wide",
-     .modes = RA_VALIDATE_BOTH,
-     BARS(0.14, 0.42),
-     .convention = "folds: each number of query heads; of a newer engine",
-     OPS(prefill_wide)},
-    {.id = "attention-wide-decode",
-     .title = "Attention of wide heads, decode",
-     .source = "kernels_attention_wide",
-     .modes = RA_VALIDATE_BOTH,
-     BARS(0.13, 0.51),
-     .convention = "folds: each number of query heads; of a newer engine",
-     OPS(decode_wide)},
+     OF_LAW("encoder-attention", "heads")},
+    WIDE("attention-wide-prefill", "in windows and of wide heads, prefill",
+         0.14, 0.42, "of a newer engine", "attention.wide"),
+    WIDE("attention-wide-decode", "of wide heads, decode", 0.13, 0.51,
+         "of a newer engine", "decode-attention.wide"),
     {.id = "attention-random",
      .title = "Attention, rows at random",
      .source = "kernels_attention",

@@ -271,22 +271,30 @@ write_rows(const char *folder, const char *name, const char *text)
   ck_assert(g_file_set_contents(path, text, -1, NULL));
 }
 
+static const struct {
+  const char *source;
+  double us[2];
+  uint64_t dim[5];
+} eight_bits[] = {{"cast", {3, 4}, {8192, 1, 1, 0, 2048}},
+                  {"decode-attention.fp8", {7}, {2, 2, 2000, 2000, 8}},
+                  {"decode-attention.wide", {71}, {2, 2, 2000, 2000, 8}},
+                  {"attention.wide", {11, 12}, {2, 2000, 2000, 123968, 8}},
+                  {"attention.fp8", {21, 22}, {2, 2000, 2000, 123968, 8}},
+                  {"latent-decode.fp8", {9}, {2, 2, 2000, 2000, 16}},
+                  {"latent-decode.fp8.sglang", {19}, {2, 2, 2000, 2000, 16}},
+                  {"latent-attention.fp8", {13}, {1, 4, 4, 10, 16}},
+                  {"latent-attention.fp8.sglang", {14}, {1, 4, 4, 10, 16}},
+                  {"latent-absorbed.fp8", {15}, {1, 4, 4, 10, 16}}};
+
 /* Rows of 8 bits: a cast of 4 x 2048 alone, and with the search for its scale
  * after it; none of 512 columns.  Decode steps of fp8 caches: no windows, no
  * heads of 256, and none of the files of 16 bits.  Of those decode steps of
  * heads of 256, and prompts in a window of 64 or of heads of 256; 1,000 tokens
- * in a window of 1,024, and decode steps of heads of 128 in any, are others. */
+ * in a window of 1,024, and decode steps of heads of 128 in any, are others.
+ * Prompts of SGLang's are whole in one kernel, on the cache in the others, but
+ * for those of a token, which are steps. */
 START_TEST(test_eight_bits)
 {
-  static const struct {
-    const char *source;
-    double us[2];
-    uint64_t dim[5];
-  } wanted[] = {{"cast", {3, 4}, {8192, 1, 1, 0, 2048}},
-                {"decode-attention.fp8", {7}, {2, 2, 2000, 2000, 8}},
-                {"decode-attention.wide", {71}, {2, 2, 2000, 2000, 8}},
-                {"attention.wide", {11, 12}, {2, 2000, 2000, 123968, 8}},
-                {"latent-decode.fp8", {9}, {2, 2, 2000, 2000, 16}}};
   g_autofree char *folder = g_dir_make_tmp("rows-XXXXXX", NULL);
   const char *data[] = {folder, NULL};
 
@@ -309,19 +317,30 @@ START_TEST(test_eight_bits)
              "batch,kv_len,heads,latency_us\n2,1000,16,9\n");
   write_rows(folder, "kernels_mla/mladecode_h100_bf16.csv",
              "batch,kv_len,heads,latency_us\n2,1000,16,90\n");
-  for (guint i = 0; i < G_N_ELEMENTS(wanted); i++) {
+  write_rows(folder, "kernels_mla_sglang/mladecode_h100_fp8kv.csv",
+             "batch,kv_len,heads,latency_us\n2,1000,16,19\n");
+  write_rows(folder, "kernels_mla/mlaprefill_h100_fp8kv.csv",
+             "batch,seq_q_eq_kv,heads,latency_us,kernel\n1,4,16,13,default\n");
+  write_rows(folder, "kernels_mla_sglang/mlaprefill_h100_fp8kv.csv",
+             "batch,seq_q_eq_kv,heads,latency_us,kernel\n"
+             "1,4,16,15,flash_attention\n1,1,16,16,flash_attention\n"
+             "1,4,16,14,trtllm_mla\n");
+  write_rows(folder, "kernels_attention_wide/prefill_h100_fp8kv.csv",
+             "batch,seq_q_eq_kv,q_heads,kv_heads,head_dim,window,latency_us\n"
+             "2,1000,8,2,128,64,21\n2,1000,8,2,256,0,22\n");
+  for (guint i = 0; i < G_N_ELEMENTS(eight_bits); i++) {
     g_autoptr(GArray) rows =
-        ra_measured_rows(data, wanted[i].source, "h100", NULL);
+        ra_measured_rows(data, eight_bits[i].source, "h100", NULL);
 
     ck_assert(rows != NULL);
-    ck_assert_uint_eq(rows->len, wanted[i].us[1] > 0 ? 2 : 1);
+    ck_assert_uint_eq(rows->len, eight_bits[i].us[1] > 0 ? 2 : 1);
     for (guint n = 0; n < rows->len; n++) {
       const RaMeasured *row = &g_array_index(rows, RaMeasured, n);
 
-      ck_assert_double_eq(row->measured_s, wanted[i].us[n] * 1e-6);
+      ck_assert_double_eq(row->measured_s, eight_bits[i].us[n] * 1e-6);
       for (guint d = 0; n == 0 && d < 5; d++)
-        ck_assert_uint_eq(row->op.dim[d], wanted[i].dim[d]);
-      ck_assert(!strstr(wanted[i].source, "fp8") ||
+        ck_assert_uint_eq(row->op.dim[d], eight_bits[i].dim[d]);
+      ck_assert(!strstr(eight_bits[i].source, "fp8") ||
                 row->op.dtype == RA_DTYPE_FP8);
     }
   }

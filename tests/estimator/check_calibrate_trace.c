@@ -118,6 +118,14 @@ network_value(const char *law, const char *name)
       {"inter-node.fabric", "host-bytes-per-s", 0},
       {"inter-node.fabric", "path-frac", 0.5}, /* of nothing */
       {"latent-attention", "step-s", 1e-6},
+      {"latent-attention.fp8", "step-s", 1e-6},
+      {"latent-attention.sglang", "step-s", 1e-6},
+      {"latent-attention.fp8.sglang", "step-s", 1e-6},
+      {"latent-absorbed", "step-s", 1e-6},
+      {"latent-absorbed.fp8", "step-s", 1e-6},
+      {"latent-decode.sglang", "step-s", 1e-7},
+      {"latent-decode.fp8.sglang", "step-s", 1e-7},
+      {"latent-decode.fp8.sglang", "convert-bytes", 8},
       {"latent-sparse", "step-s", 1e-7},
       {"scan", "step-s", 2e-6},
       {"scan.kda", "step-s", 3e-6},
@@ -237,6 +245,9 @@ add_attention(GArray *ops, uint64_t shift)
                              MAX(heads / 4, 1), width}};
 
           add(ops, op);
+          op.dtype = RA_DTYPE_FP8;
+          add(ops, op);
+          op.dtype = RA_DTYPE_BF16;
           op.kind = RA_OP_ATTENTION_BACKWARD;
           add(ops, op);
           op.kind = RA_OP_ATTENTION;
@@ -268,14 +279,20 @@ add_mixers(GArray *ops, uint64_t shift)
       for (uint64_t heads = 2; heads <= 128; heads *= 4) {
         uint64_t l = length + shift, tokens = s * l;
 
-        add(ops, (RaOp){.kind = RA_OP_LATENT,
-                        .dim = {s, tokens, tokens, s * (l * (l + 1) / 2), heads,
-                                192, 128}});
-        add(ops, (RaOp){.kind = RA_OP_LATENT_DECODE,
-                        .dim = {s, s, tokens, tokens, 4 * heads, 512, 64}});
-        add(ops, (RaOp){.kind = RA_OP_LATENT_DECODE,
-                        .dtype = RA_DTYPE_FP8,
-                        .dim = {s, s, tokens, tokens, 4 * heads, 512, 64}});
+        for (guint i = 0; i < 2; i++) {
+          uint8_t dtype = i ? RA_DTYPE_FP8 : RA_DTYPE_BF16;
+          uint64_t pairs = s * (l * (l + 1) / 2);
+
+          add(ops, (RaOp){.kind = RA_OP_LATENT,
+                          .dtype = dtype,
+                          .dim = {s, tokens, tokens, pairs, heads, 192, 128}});
+          add(ops, (RaOp){.kind = RA_OP_LATENT_DECODE,
+                          .dtype = dtype,
+                          .dim = {s, tokens, tokens, pairs, heads, 64, 8}});
+          add(ops, (RaOp){.kind = RA_OP_LATENT_DECODE,
+                          .dtype = dtype,
+                          .dim = {s, s, tokens, tokens, 4 * heads, 512, 64}});
+        }
         add(ops, (RaOp){.kind = RA_OP_SCAN,
                         .flags = RA_OP_DELTA,
                         .dim = {s, tokens, heads, heads, 128, 128, 64}});
@@ -531,7 +548,7 @@ START_TEST(test_back)
     ck_assert_uint_gt(ra_profile_law(found, name)->n_rows, 5);
     ck_assert_str_eq(ra_profile_law(found, name)->outliers, "0");
   }
-  ck_assert_uint_eq(n_fitted, 47);
+  ck_assert_uint_eq(n_fitted, 51);
   for (guint kind = 0; kind < RA_N_OPS; kind++) {
     if (!(distance(truth, base, others, kind) > 0))
       continue;

@@ -370,49 +370,72 @@ START_TEST(test_experts_without_a_law)
 }
 END_TEST
 
+static const struct {
+  const char *law, *edit, *near;
+  RaOp op;
+} optional[] = {
+    {"memory.cast",
+     "memory.cast.floor-s=0.5",
+     "memory.add.floor-s=0.5",
+     {.kind = RA_OP_CAST, .dim = {1000, 1, 1, 0, 10}}},
+    {"decode-attention.fp8",
+     "decode-attention.fp8.floor-s=0.5",
+     "decode-attention.floor-s=0.5",
+     {.kind = RA_OP_DECODE_ATTENTION,
+      .dtype = RA_DTYPE_FP8,
+      .dim = {1, 1, 10, 10, 2, 1, 16}}},
+    {"attention.wide",
+     "attention.wide.floor-s=0.5",
+     "attention.floor-s=0.5",
+     {.kind = RA_OP_ATTENTION, .dim = {1, 20, 20, 210, 2, 1, 256}}},
+    {"attention.wide",
+     "attention.wide.floor-s=0.5",
+     "attention.floor-s=0.5",
+     {.kind = RA_OP_ATTENTION, .dim = {1, 20, 20, 90, 2, 1, 128}}},
+    {"decode-attention.wide",
+     "decode-attention.wide.floor-s=0.5",
+     "decode-attention.floor-s=0.5",
+     {.kind = RA_OP_DECODE_ATTENTION, .dim = {1, 1, 10, 10, 2, 1, 256}}},
+    {"attention.fp8",
+     "attention.fp8.floor-s=0.5",
+     "attention.floor-s=0.5",
+     {.kind = RA_OP_ATTENTION,
+      .dtype = RA_DTYPE_FP8,
+      .dim = {1, 20, 20, 210, 2, 1, 16}}},
+    {"latent-attention.fp8",
+     "latent-attention.fp8.floor-s=0.5",
+     "latent-attention.floor-s=0.5",
+     {.kind = RA_OP_LATENT,
+      .dtype = RA_DTYPE_FP8,
+      .dim = {1, 20, 20, 210, 2, 24, 16}}},
+    {"latent-absorbed",
+     "latent-absorbed.floor-s=0.5",
+     "latent-decode.floor-s=0.5",
+     {.kind = RA_OP_LATENT_DECODE, .dim = {1, 20, 20, 210, 2, 16, 4}}},
+    {"latent-absorbed.fp8",
+     "latent-absorbed.fp8.floor-s=0.5",
+     "latent-absorbed.floor-s=0.5",
+     {.kind = RA_OP_LATENT_DECODE,
+      .dtype = RA_DTYPE_FP8,
+      .dim = {1, 20, 20, 210, 2, 16, 4}}},
+    {"latent-decode.fp8",
+     "latent-decode.fp8.floor-s=0.5",
+     "latent-decode.floor-s=0.5",
+     {.kind = RA_OP_LATENT_DECODE,
+      .dtype = RA_DTYPE_FP8,
+      .dim = {1, 1, 10, 10, 2, 16, 4}}}};
+
 /* Without a law of casts they take that of additions, 8-bit caches that of
  * 16-bit ones, and wide heads and windows that of others; with one they take
  * their own: the floors of 0.5 s alone.  20 tokens have 210 pairs, 90 in a
  * window of 5. */
 START_TEST(test_optional)
 {
-  static const struct {
-    const char *law, *edit, *near;
-    RaOp op;
-  } cases[] = {
-      {"memory.cast",
-       "memory.cast.floor-s=0.5",
-       "memory.add.floor-s=0.5",
-       {.kind = RA_OP_CAST, .dim = {1000, 1, 1, 0, 10}}},
-      {"decode-attention.fp8",
-       "decode-attention.fp8.floor-s=0.5",
-       "decode-attention.floor-s=0.5",
-       {.kind = RA_OP_DECODE_ATTENTION,
-        .dtype = RA_DTYPE_FP8,
-        .dim = {1, 1, 10, 10, 2, 1, 16}}},
-      {"attention.wide",
-       "attention.wide.floor-s=0.5",
-       "attention.floor-s=0.5",
-       {.kind = RA_OP_ATTENTION, .dim = {1, 20, 20, 210, 2, 1, 256}}},
-      {"attention.wide",
-       "attention.wide.floor-s=0.5",
-       "attention.floor-s=0.5",
-       {.kind = RA_OP_ATTENTION, .dim = {1, 20, 20, 90, 2, 1, 128}}},
-      {"decode-attention.wide",
-       "decode-attention.wide.floor-s=0.5",
-       "decode-attention.floor-s=0.5",
-       {.kind = RA_OP_DECODE_ATTENTION, .dim = {1, 1, 10, 10, 2, 1, 256}}},
-      {"latent-decode.fp8",
-       "latent-decode.fp8.floor-s=0.5",
-       "latent-decode.floor-s=0.5",
-       {.kind = RA_OP_LATENT_DECODE,
-        .dtype = RA_DTYPE_FP8,
-        .dim = {1, 1, 10, 10, 2, 16, 4}}}};
-
-  for (guint i = 0; i < G_N_ELEMENTS(cases); i++) {
-    const char *own[] = {cases[i].edit, NULL}, *near[] = {cases[i].near, NULL};
+  for (guint i = 0; i < G_N_ELEMENTS(optional); i++) {
+    const char *own[] = {optional[i].edit, NULL},
+               *near[] = {optional[i].near, NULL};
     g_autofree char *with = profile_text(own), *text = profile_text(near);
-    g_autofree char *head = g_strdup_printf("[law %s]", cases[i].law);
+    g_autofree char *head = g_strdup_printf("[law %s]", optional[i].law);
     char *at = strstr(text, head);
     g_autoptr(Bench) both = NULL, one = NULL, none = NULL;
 
@@ -420,9 +443,12 @@ START_TEST(test_optional)
     one = bench_new(profile_text_parse(text));
     memmove(at, strstr(at + 1, "[law "), strlen(strstr(at + 1, "[law ")) + 1);
     none = bench_new(profile_text_parse(text));
-    ck_assert_double_ge(ra_estimator_op_s(both->estimator, &cases[i].op), 0.5);
-    ck_assert_double_lt(ra_estimator_op_s(one->estimator, &cases[i].op), 0.5);
-    ck_assert_double_ge(ra_estimator_op_s(none->estimator, &cases[i].op), 0.5);
+    ck_assert_double_ge(ra_estimator_op_s(both->estimator, &optional[i].op),
+                        0.5);
+    ck_assert_double_lt(ra_estimator_op_s(one->estimator, &optional[i].op),
+                        0.5);
+    ck_assert_double_ge(ra_estimator_op_s(none->estimator, &optional[i].op),
+                        0.5);
   }
 }
 END_TEST

@@ -1,9 +1,10 @@
 /* Laws of latent and linear attention, by hand and against their formula. */
 #include "config.h"
 
-#include "estimator/roof.h"
+#include "estimator/estimator_impl.h"
 #include "tests/support/check_main.h"
 #include "tests/support/estimator_fixture.h"
+#include "traces/system.h"
 
 /* Seconds of an op whose seven sizes are given. */
 static double
@@ -332,6 +333,108 @@ START_TEST(test_backward_law)
 }
 END_TEST
 
+static Bench *
+engine_bench(const char *flash)
+{
+  return bench_new(profile_text_load(
+      flash, "latent-decode.fp8.sglang.flash=3", "latent-decode.floor-s=0.7",
+      "latent-decode.sglang.floor-s=0.9", "latent-decode.sglang.step-s=0.01",
+      "latent-decode.fp8.sglang.convert-bytes=6",
+      "latent-attention.floor-s=0.3", "latent-attention.sglang.floor-s=0.4",
+      NULL));
+}
+
+/* A decode step of 3 sequences, 96 tokens in all and 20 heads, under SGLang: a
+ * block of heads a sequence; of Triton's kernel two, of which the second reads
+ * the cache again (the faults: one block; the common law).  A cache of fp8 is
+ * converted, 6 bytes of traffic an element, whatever else it takes. */
+START_TEST(test_engine)
+{
+  static const RaSystemConstants sglang = {.compute_factor = 1,
+                                           .kernels = RA_KERNELS_SGLANG};
+  g_autoptr(Bench) hopper = engine_bench("latent-decode.sglang.flash=3");
+  g_autoptr(Bench) ada = engine_bench("latent-decode.sglang.flash=2");
+  const uint64_t dim[] = {3, 3, 96, 96, 20, 512, 64};
+  RaOp fp8 = {.kind = RA_OP_LATENT_DECODE, .dtype = RA_DTYPE_FP8, .count = 1};
+  double cache = 576 * 96, bytes = 2 * (3 * 20 * 1088 + cache), s;
+
+  bench_check(roof_s(hopper, RA_OP_LATENT_DECODE, dim), 0.7 + bytes / 1e9);
+  ra_estimator_set_system(hopper->estimator, &sglang);
+  ra_estimator_set_system(ada->estimator, &sglang);
+  s = roof_s(hopper, RA_OP_LATENT_DECODE, dim);
+  bench_check(s, 0.9 + 3 * 0.01 + bytes / 1e9);
+  bench_check_differs(s, 0.7 + bytes / 1e9);
+  s = roof_s(ada, RA_OP_LATENT_DECODE, dim);
+  bench_check(s, 0.9 + 6 * 0.01 + (bytes + 2 * cache) / 1e9);
+  bench_check_differs(s, 0.9 + 3 * 0.01 + bytes / 1e9);
+  for (guint i = 0; i < RA_OP_DIMS; i++)
+    fp8.dim[i] = dim[i];
+  bench_check(ra_estimator_op_s(hopper->estimator, &fp8),
+              (bytes / 2 + 6 * cache) / 1e9);
+}
+END_TEST
+
+/* Seconds that a decode step, a prompt and a training pass of DeepSeek-V3 take
+ * under a shipped system more than without one. */
+static void
+added_s(Bench *b, const char *name, double *out_step_s, double *out_prompt_s,
+        double *out_pass_s)
+{
+  const char *srcdir = g_getenv("srcdir");
+  g_autofree char *config = g_strdup_printf("%s/share/models/deepseek-v3.json",
+                                            srcdir ? srcdir : ".");
+  g_autofree char *path = g_strdup_printf("%s/share/systems/%s.system",
+                                          srcdir ? srcdir : ".", name);
+  g_autoptr(RaModel) model = ra_model_load(config, NULL);
+  g_autoptr(RaKeyFile) file = ra_key_file_load(path, NULL);
+  g_autoptr(RaSystem) system = ra_system_load(file, NULL);
+  RaShard shard = {.model = model,
+                   .tp = 1,
+                   .tp_ranks_per_node = 1,
+                   .tp_groups_per_node = 1,
+                   .dtype = RA_DTYPE_BF16,
+                   .launch = RA_LAUNCH_GRAPH};
+  RaPiece piece = {.n_layers = model->n_layers};
+  RaMixedBatch mixed = {.chunks = {2, 200, 200, 10100}, .n_sampled = 2};
+  RaDecodeLine line[2];
+  RaCost prompt[2], pass[2] = {{0}};
+  RaOp ops[RA_OP_LIST_MAX];
+  guint n = ra_op_list(&shard, &piece, RA_PHASE_FORWARD, &mixed.chunks, ops);
+
+  for (guint i = 0; i < 2; i++) {
+    RaSystemConstants constants = RA_SYSTEM_CONSTANTS_NONE;
+
+    constants.kernels = i ? system->constants.kernels : RA_KERNELS_COMMON;
+    ra_estimator_set_system(b->estimator, &constants);
+    shard.sampling = 1;
+    ra_estimator_decode(b->estimator, &shard, &piece, 2, 256, &line[i]);
+    ra_estimator_mixed(b->estimator, &shard, &piece, &mixed, &prompt[i]);
+    ra_estimator_sum_ops(b->estimator, ops, n, FALSE, &pass[i]);
+  }
+  *out_step_s = line[1].cost.compute_s - line[0].cost.compute_s;
+  *out_prompt_s = prompt[1].compute_s - prompt[0].compute_s;
+  *out_pass_s = pass[1].compute_s - pass[0].compute_s;
+}
+
+/* Rollouts of DeepSeek-V3's 61 layers under slime run SGLang's kernels, each
+ * floor longer by the edits, and a step for the blocks of 2 sequences, of two
+ * each; training does not.  Under a system that names no engine (the fault)
+ * nothing is added. */
+START_TEST(test_rollouts)
+{
+  g_autoptr(Bench) b = engine_bench("latent-decode.sglang.flash=3");
+  double step_s, prompt_s, pass_s;
+
+  added_s(b, "slime", &step_s, &prompt_s, &pass_s);
+  ck_assert_double_eq_tol(step_s, 61 * (0.2 + 4 * 0.01), 1e-9);
+  ck_assert_double_eq_tol(prompt_s, 61 * 0.1, 1e-9);
+  ck_assert_double_eq(pass_s, 0);
+  added_s(b, "verl-fsdp", &step_s, &prompt_s, &pass_s);
+  ck_assert_double_eq(step_s, 0);
+  ck_assert_double_eq(prompt_s, 0);
+}
+END_TEST
+
 static Suite *
 roof_suite(void)
 {
@@ -350,6 +453,8 @@ roof_suite(void)
   tcase_add_test(tcase, test_matrices);
   tcase_add_test(tcase, test_backward);
   tcase_add_test(tcase, test_backward_law);
+  tcase_add_test(tcase, test_engine);
+  tcase_add_test(tcase, test_rollouts);
   suite_add_tcase(suite, tcase);
   return suite;
 }

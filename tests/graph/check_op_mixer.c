@@ -180,6 +180,50 @@ START_TEST(test_sparse)
 }
 END_TEST
 
+/* Prompts of an engine attend in the type of its cache; a call that caches
+ * nothing (the fault), or in 16 bits, does not. */
+START_TEST(test_cached_type)
+{
+  static const RaMixer mixers[] = {RA_MIXER_ATTENTION, RA_MIXER_LATENT};
+  static const RaOpKind kinds[] = {RA_OP_ATTENTION, RA_OP_LATENT};
+  const RaBatch whole = {2, 20, 20, 110};
+  RaModel m = {.n_layers = 1,
+               .hidden = 64,
+               .n_heads = 8,
+               .n_kv_heads = 8,
+               .head_dim = 12,
+               .kv_rank = 16,
+               .nope_dim = 8,
+               .rope_dim = 4,
+               .value_dim = 8,
+               .n_kinds = 1};
+  RaPiece piece = {.n_layers = 1};
+  RaOp ops[RA_OP_LIST_MAX];
+
+  for (guint i = 0; i < 2; i++)
+    for (guint narrow = 0; narrow < 2; narrow++)
+      for (guint8 sampling = 0; sampling < 2; sampling++) {
+        uint8_t cached = narrow ? RA_DTYPE_FP8 : RA_DTYPE_BF16;
+        RaShard shard = {.model = &m,
+                         .tp = 1,
+                         .tp_ranks_per_node = 1,
+                         .tp_groups_per_node = 1,
+                         .dtype = RA_DTYPE_BF16,
+                         .kv_dtype = (uint8_t)(1 + cached),
+                         .sampling = sampling};
+        guint n, at = 0;
+
+        m.kinds[0] =
+            (RaLayerKind){.mixer = (guint8)mixers[i], .ffn = RA_FFN_NONE};
+        n = ra_op_list(&shard, &piece, RA_PHASE_FORWARD, &whole, ops);
+        while (at < n && ops[at].kind != kinds[i])
+          at++;
+        ck_assert_uint_lt(at, n);
+        ck_assert_uint_eq(ops[at].dtype, sampling ? cached : RA_DTYPE_BF16);
+      }
+}
+END_TEST
+
 static Suite *
 op_mixer_suite(void)
 {
@@ -191,6 +235,7 @@ op_mixer_suite(void)
   tcase_add_test(tcase, test_scans);
   tcase_add_test(tcase, test_flags);
   tcase_add_test(tcase, test_sparse);
+  tcase_add_test(tcase, test_cached_type);
   suite_add_tcase(suite, tcase);
   return suite;
 }
