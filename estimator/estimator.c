@@ -628,6 +628,14 @@ ra_estimator_add_host(const RaEstimator *estimator, guint64 n_launches,
   cost->total_s = device_s + cost->host_s;
 }
 
+/* TRUE if @op slows the one before it, beside which it communicates. */
+static gboolean
+is_slowing(const RaOp *op)
+{
+  return op->flags & RA_OP_BEHIND &&
+         ra_op_class((RaOpKind)op->kind) == RA_OP_CLASS_COMM;
+}
+
 guint64
 ra_estimator_sum_ops(const RaEstimator *estimator, const RaOp *ops, guint n_ops,
                      gboolean generates, RaCost *cost)
@@ -653,7 +661,7 @@ ra_estimator_sum_ops(const RaEstimator *estimator, const RaOp *ops, guint n_ops,
       cost->host_s += s;
       break;
     }
-    if (ops[i].flags & RA_OP_BEHIND && i > 0)
+    if (is_slowing(&ops[i]) && i > 0)
       cost->compute_s += MIN(op_s, before_s) * ops[i].count *
                          ra_overlap_frac(&estimator->overlap, &ops[i - 1]);
     before_s = op_s;
@@ -778,8 +786,9 @@ ra_estimator_work_op_s(const RaEstimator *estimator, const RaTaskGraph *graph,
 
     out_s[i] = out_seen_s[i] = op_s * factor;
     if (ops[i].flags & RA_OP_BEHIND && i > 0) {
-      out_s[i - 1] += MIN(op_s, before_s) * before *
-                      ra_overlap_frac(&estimator->overlap, &ops[i - 1]);
+      if (is_slowing(&ops[i]))
+        out_s[i - 1] += MIN(op_s, before_s) * before *
+                        ra_overlap_frac(&estimator->overlap, &ops[i - 1]);
       out_seen_s[i - 1] = out_s[i - 1];
       out_seen_s[i] = MAX(op_s - before_s, 0) * factor;
     }

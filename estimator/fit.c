@@ -103,13 +103,19 @@ ra_fit_beside(const RaProfile *profile, GArray *rows)
     RaMeasured *row = &g_array_index(rows, RaMeasured, i);
     RaOp ops[RA_OP_LIST_MAX];
     guint n = row->block.model > 0 ? ra_measured_block(row, ops) : 0;
+    double last_s = 0;
 
     if (n > 0 && !estimator)
       estimator = new_estimator(profile, row);
     row->beside_s = 0;
-    for (guint k = 0; k < n; k++)
+    for (guint k = 0; k < n; k++) {
+      double s = ra_estimator_op_s(estimator, &ops[k]);
+      double seen_s = ops[k].flags & RA_OP_BEHIND ? MAX(s - last_s, 0) : s;
+
       if (ops[k].kind != row->op.kind)
-        row->beside_s += ops[k].count * ra_estimator_op_s(estimator, &ops[k]);
+        row->beside_s += ops[k].count * seen_s;
+      last_s = s;
+    }
   }
 }
 

@@ -206,7 +206,7 @@ law_init(RaRoofLaw *law, const RaProfile *profile, const RaDevice *device,
   if (engine && ra_resolve(&r, "flash") < 3)
     law->block_heads = TRITON_HEADS;
   if (engine && roof == RA_ROOF_LATENT_DECODE_FP8)
-    law->s_per_element =
+    law->element_s =
         ra_resolve(&r, "convert-bytes") * ra_rate_s(device->memory_bytes_per_s);
   if (roof < RA_ROOF_SCAN) { /* FLOP of a scan are too few to bind */
     double peak = device->bf16_flop_per_s;
@@ -320,8 +320,8 @@ smooth_s(const RaRoofLaw *law, const RaOp *op)
              MAX(compute_s, memory_s) +
              law->serial_frac * MIN(compute_s, memory_s);
 
-  if (law->s_per_element > 0)
-    s += cache_elements(op) * law->s_per_element;
+  if (law->element_s > 0)
+    s += cache_elements(op) * law->element_s;
 
   return s * ra_residual_factor(&law->residual, op);
 }

@@ -49,18 +49,17 @@ typedef enum {
 
 typedef struct {
   RaRoof roof;
-  gboolean is_there; /* FALSE: the profile lacks the law */
-  double floor_s;    /* added to every kernel */
-  double step_s;     /* of each step; 0 for most decode steps, convolutions */
-  guint block_heads; /* of a latent decode step: heads of a block */
-  double
-      s_per_element;   /* of the cache, which is converted first; 0: it isn't */
+  gboolean is_there;   /* FALSE: the profile lacks the law */
+  double floor_s;      /* added to every kernel */
+  double step_s;       /* of each step; 0: it has none */
   double tile_s;       /* of each tile of a sparse kernel, of latent decode; 0:
                           not known */
+  double element_s;    /* of each of the cache, to convert it; 0: it isn't */
   double s_per_flop;   /* of the tensor cores; latent attention's */
   double s_per_byte;   /* memory */
   double serial_frac;  /* share of the lesser part that is not hidden; of
                           latent attention */
+  guint block_heads;   /* heads that a block of a latent decode step takes */
   RaResidual residual; /* table of ln(measured / law) */
 } RaRoofLaw;
 

@@ -293,7 +293,7 @@ load_system(Loader *loader, const char *name, const char *relative_to,
   if (file)
     setup->system = ra_system_load(file, error);
   if (setup->system)
-    setup->cluster->habits = setup->system->habits;
+    ra_system_apply(setup->system, setup->cluster);
   return setup->system != NULL;
 }
 

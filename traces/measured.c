@@ -394,7 +394,7 @@ static gboolean
 read_latents(RaMeasuredReader *r, const char *const *data, GError **error)
 {
   gboolean decode = g_str_has_prefix(r->source, "latent-decode");
-  gboolean matrices = g_str_equal(r->source, "latent-matrices");
+  gboolean matrices = g_str_has_prefix(r->source, "latent-matrices");
   const char *kind = matrices ? "bmm" : decode ? "decode" : "prefill";
   const char *folder, *start, *unused;
   g_autofree char *prefix = g_strdup_printf("mla%s_%s_%s", kind, r->gpu,
@@ -687,7 +687,8 @@ read_source(RaMeasuredReader *r, const char *const *data, GError **error)
     return r->rows->len > 0 || strcmp(r->source, "gemm.bf16") != 0 ||
            ra_measured_layers(r, data, error);
   }
-  if (strcmp(folder, "kernels_dsa") == 0)
+  if (strcmp(folder, "kernels_dsa") == 0 ||
+      g_str_has_prefix(r->source, "latent-block"))
     return ra_measured_sparse(r, data, error);
   if (g_str_has_prefix(r->source, "latent-"))
     return read_latents(r, data, error);

@@ -32,7 +32,7 @@
 #define RA_MEASURED_NODE 8
 #define RA_MEASURED_NIC_BYTES_PER_S 50e9
 
-/* A whole block of sparse attention, of which a row's op is one. */
+/* A whole block of latent attention, of which a row's op is one. */
 typedef struct {
   guint8 model; /* counted from 1; 0: the row is of the op alone */
   guint8 gemm_dtype, kv_dtype; /* RaDtype of GEMMs and of the cache */
@@ -109,6 +109,10 @@ char *ra_measured_gpu_name(const char *name);
  *     all-reduce.dgx, all-reduce.lut, inter-node.one
  *                     all-reduces within nodes, from other publications
  *     gemm.layer      GEMMs of a layer by another engine
+ *     latent-block, latent-block-step
+ *                     whole blocks of latent attention
+ *     latent-matrices.vllm
+ *                     GEMMs of every head by another engine
  *     gemm.best       the bf16 GEMM with most FLOP/s, of many shapes
  *     inter-node.efa  all-reduces across nodes over EFA
  *

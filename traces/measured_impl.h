@@ -74,7 +74,8 @@ gboolean ra_measured_folder(const char *folder, const char *prefix,
 gboolean ra_measured_vllm(RaMeasuredReader *r, const char *const *data,
                           GError **error);
 
-/* Reads whole blocks of sparse attention: kernels_dsa. */
+/* Reads whole blocks of latent attention, sparse or not: kernels_dsa,
+ * kernels_mla. */
 gboolean ra_measured_sparse(RaMeasuredReader *r, const char *const *data,
                             GError **error);
 

@@ -1,5 +1,5 @@
-/* Rows of whole blocks of sparse latent attention, as the ops that they are
- * lowered to. */
+/* Rows of whole blocks of latent attention, sparse or not, as the ops that they
+ * are lowered to. */
 #include "config.h"
 
 #include <string.h>
@@ -31,6 +31,13 @@ static const struct {
       .index_heads = 32,
       .index_dim = 128,
       .index_top_k = 2048}},
+    {"deepseek-ai/DeepSeek-V3",
+     {.hidden = 7168,
+      .q_rank = 1536,
+      .kv_rank = 512,
+      .nope_dim = 128,
+      .rope_dim = 64,
+      .value_dim = 128}},
 };
 
 /* TRUE if @op is of the layer around the block: the norm before it and the sum
@@ -53,7 +60,9 @@ ra_measured_block(const RaMeasured *row, RaOp *out_ops)
                    .tp_groups_per_node = 1,
                    .dtype = b->gemm_dtype,
                    .kv_dtype = (uint8_t)(1 + b->kv_dtype),
-                   .by_block = b->gemm_dtype == RA_DTYPE_FP8};
+                   .by_block = b->gemm_dtype == RA_DTYPE_FP8,
+                   .sampling = 1,
+                   .second_stream = 1};
   RaPiece piece = {.n_layers = 1};
   guint n, kept = 0;
 
@@ -61,8 +70,9 @@ ra_measured_block(const RaMeasured *row, RaOp *out_ops)
   model.n_heads = model.n_kv_heads = b->heads;
   model.head_dim = model.nope_dim + model.rope_dim;
   model.position = RA_POSITION_ROTARY;
-  model.kinds[0] =
-      (RaLayerKind){.mixer = RA_MIXER_LATENT, .ffn = RA_FFN_NONE, .indexer = 1};
+  model.kinds[0] = (RaLayerKind){.mixer = RA_MIXER_LATENT,
+                                 .ffn = RA_FFN_NONE,
+                                 .indexer = model.index_top_k > 0};
   n = ra_op_list(&shard, &piece,
                  b->is_step ? RA_PHASE_DECODE : RA_PHASE_FORWARD, &b->batch,
                  out_ops);
@@ -89,13 +99,23 @@ batch_of(uint64_t n, uint64_t prefix, uint64_t q)
                    .pairs = n * (q * prefix + q * (q + 1) / 2)};
 }
 
-/* The block's time, at the op that the law is of: prompts' attention, a decode
- * step's indexer. */
+/* The op that the law of a source's rows is of: attention, but of a sparse
+ * decode step the indexer. */
+static RaOpKind
+kind_of(gboolean sparse, gboolean step)
+{
+  return !sparse ? step ? RA_OP_LATENT_DECODE : RA_OP_LATENT
+         : step  ? RA_OP_INDEXER
+                 : RA_OP_LATENT_DECODE;
+}
+
+/* The block's time, at that op. */
 static gboolean
 read_block(const RaCsvLine *line, gpointer data, GError **error)
 {
   RaMeasuredReader *r = data;
   gboolean step = g_str_has_suffix(r->source, "step");
+  gboolean sparse = !g_str_has_prefix(r->source, "latent-block");
   RaMeasured row = {.block = {.is_step = step}};
   RaOp ops[RA_OP_LIST_MAX];
   double v[4], q[1] = {1};
@@ -114,8 +134,8 @@ read_block(const RaCsvLine *line, gpointer data, GError **error)
   if (strcmp(line->field[5], "fp8") == 0)
     row.block.kv_dtype = RA_DTYPE_FP8;
   if (row.block.model == 0 || v[0] < 1 || v[2] < 1 || v[3] <= 0 ||
-      (step ? v[1] < 1 : q[0] < 2))
-    return TRUE; /* not published; or a prompt of a token, which is a step */
+      (step ? v[1] < 1 : q[0] < (sparse ? 2 : 1)))
+    return TRUE; /* not published; or a sparse prompt of a token, a step */
   row.block.heads = (guint32)MIN(v[2], UINT32_MAX);
   row.block.batch =
       batch_of(ra_measured_whole(v[0]),
@@ -123,7 +143,7 @@ read_block(const RaCsvLine *line, gpointer data, GError **error)
                ra_measured_whole(q[0]));
   n = ra_measured_block(&row, ops);
   for (guint i = 0; i < n; i++)
-    if (ops[i].kind == (step ? RA_OP_INDEXER : RA_OP_LATENT_DECODE)) {
+    if (ops[i].kind == kind_of(sparse, step)) {
       guint at = r->rows->len;
 
       ra_measured_add(r, ops[i], v[3], row.block.model * 1000 + row.block.heads,

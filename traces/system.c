@@ -293,6 +293,16 @@ ra_system_load(RaKeyFile *file, GError **error)
   return g_steal_pointer(&system);
 }
 
+/* TensorRT-LLM's MLA module runs both norms at once, and the positions and
+ * the first GEMM of every head (maybe_execute_in_parallel() of its
+ * attention.py). */
+void
+ra_system_apply(const RaSystem *system, RaCluster *cluster)
+{
+  cluster->habits = system->habits;
+  cluster->second_stream = system->constants.kernels == RA_KERNELS_TRTLLM;
+}
+
 void
 ra_system_free(RaSystem *system)
 {

@@ -128,6 +128,9 @@ typedef struct {
  */
 RaSystem *ra_system_load(RaKeyFile *file, GError **error);
 void ra_system_free(RaSystem *system);
+
+/* Makes ops and memory of plans on @cluster those of @system. */
+void ra_system_apply(const RaSystem *system, RaCluster *cluster);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(RaSystem, ra_system_free)
 
 /* (array length=out_n): the constants that a system may set, as static keys of

@@ -51,6 +51,8 @@ ra_call_shard(const RaPlan *plan, uint32_t call)
                    .sequence_parallel = p->sequence_parallel != FALSE,
                    .launch = (uint8_t)p->launch,
                    .sampling = c->kind == RA_CALL_GENERATE,
+                   .second_stream = c->kind == RA_CALL_GENERATE &&
+                                    plan->cluster->second_stream,
                    .loss = c->kind == RA_CALL_TRAIN,
                    .draft_tokens = (uint8_t)c->drafts.n_tokens,
                    .draft_layer = c->drafts.kind == RA_DRAFTS_LAYER,

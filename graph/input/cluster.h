@@ -157,6 +157,8 @@ typedef struct {
   double framework_bytes;  /* per GPU, outside the allocator: context, kernels,
                               buffers of the communication library */
   double slack_frac;       /* allocator's reserve, relative to memory in use */
+  gboolean second_stream;  /* its engine overlaps small ops of latent attention
+                              with others */
   RaMemoryHabits habits;   /* of the system that runs the plans; zero: the
                               executor's.  ra_cluster_load() leaves it zero */
   double jitter_frac;      /* relative standard deviation of an op's time on one

@@ -228,6 +228,8 @@ typedef struct {
                                 which gathers them */
   uint8_t launch;            /* RaLaunch */
   uint8_t sampling;          /* the head samples (generate) */
+  uint8_t second_stream;     /* 0 or 1: an engine's for small ops of latent
+                                attention, which overlap others */
   uint8_t loss;              /* the head computes a loss (train) */
   uint8_t in_place_loss;     /* RaMemoryHabits: memory of the logits only */
   uint8_t draft_tokens;      /* generate: guessed before each pass, RaDrafts */

@@ -22,14 +22,15 @@ is_back(const RaOpBuilder *b)
 
 /* A step of a mixer: what is done to the tokens, in order of the forward. */
 typedef enum {
-  LINEAR, /* n outputs, k inputs, batch of heads */
-  NORM,   /* n rows a token, k elements */
-  ROPE,   /* n heads, k elements */
-  CONV,   /* n channels, k taps */
-  GATE,   /* n elements */
-  SWAP,   /* n elements: cp ranks exchange tokens for heads */
-  PAIRS,  /* attention, of make_pairs() */
-  SCAN    /* of add_scan() */
+  LINEAR,  /* n outputs, k inputs, batch 1 */
+  BY_HEAD, /* n outputs, k inputs, heads: a batch in 16 bits */
+  NORM,    /* n rows a token, k elements */
+  ROPE,    /* n heads, k elements */
+  CONV,    /* n channels, k taps */
+  GATE,    /* n elements */
+  SWAP,    /* n elements: cp ranks exchange tokens for heads */
+  PAIRS,   /* attention, of make_pairs() */
+  SCAN     /* of add_scan() */
 } StepKind;
 
 typedef struct {
@@ -180,19 +181,22 @@ make_latent(const RaOpBuilder *b, Steps *s)
   add(s, LINEAR, down + (m->q_rank ? m->q_rank : q), m->hidden, 1);
   if (m->q_rank > 0) {
     add(s, NORM, 1, m->q_rank, 0);
+    if (b->shard->second_stream)
+      add(s, NORM, 1, m->kv_rank, 0);
     add(s, LINEAR, q, m->q_rank, 1);
   }
-  add(s, NORM, 1, m->kv_rank, 0);
+  if (m->q_rank == 0 || !b->shard->second_stream)
+    add(s, NORM, 1, m->kv_rank, 0);
   add(s, ROPE, b->q_heads + 1, m->rope_dim, 0);
   if (absorbed)
-    add(s, LINEAR, m->kv_rank, m->nope_dim, b->q_heads);
+    add(s, BY_HEAD, m->kv_rank, m->nope_dim, b->q_heads);
   else
     add(s, LINEAR, kv, m->kv_rank, 1);
   add(s, SWAP, 2 * q + b->q_heads * m->value_dim, 0, 0);
   add(s, PAIRS, 0, 0, 0);
   add(s, SWAP, b->q_heads * m->value_dim, 0, 0);
   if (absorbed)
-    add(s, LINEAR, m->value_dim, m->kv_rank, b->q_heads);
+    add(s, BY_HEAD, m->value_dim, m->kv_rank, b->q_heads);
   add(s, LINEAR, m->hidden, b->q_heads * m->value_dim, 1);
 }
 
@@ -308,6 +312,30 @@ add_linear_adapters(RaOpBuilder *b, gboolean in, uint64_t width)
   ra_op_add_adapters(b, &w);
 }
 
+/* The last op overlaps the one before it, if it @may and the engine has a
+ * stream for it: the norm of the latent keys that of the queries, and the first
+ * GEMM of every head the positions. */
+static void
+overlap(RaOpBuilder *b, gboolean may)
+{
+  if (may && b->shard->second_stream && b->model->q_rank > 0)
+    b->ops[b->n_ops - 1].flags |= RA_OP_BEHIND;
+}
+
+/* The GEMMs with the absorbed matrices, which engines keep in 16 bits, whatever
+ * type those that they are made of have: vLLM (mla_attention.py,
+ * process_weights_after_loading()), TensorRT-LLM by the times of its blocks. */
+static void
+add_by_head(RaOpBuilder *b, const Step *s)
+{
+  RaOp *op = &b->ops[b->n_ops];
+
+  ra_op_add(b, RA_OP_GEMM, b->tokens, s->n, s->k, s->batch);
+  op->dtype = (uint8_t)ra_activation_dtype((RaDtype)op->dtype);
+  op->flags &= (uint16_t)~RA_OP_BLOCK;
+  overlap(b, b->phase == RA_PHASE_DECODE && s->n == b->model->kv_rank);
+}
+
 static void
 add_step(RaOpBuilder *b, const Step *s, gboolean first)
 {
@@ -318,9 +346,13 @@ add_step(RaOpBuilder *b, const Step *s, gboolean first)
     ra_op_add_linear(b, b->tokens, s->n, s->k, s->batch);
     add_linear_adapters(b, first, s->k);
     break;
+  case BY_HEAD:
+    add_by_head(b, s);
+    break;
   case NORM:
     ra_op_add(b, back ? RA_OP_NORM_BACKWARD : RA_OP_NORM, b->tokens * s->n,
               s->k, 0, 0);
+    overlap(b, s->k == b->model->kv_rank);
     break;
   case ROPE:
     ra_op_add(b, RA_OP_ROPE, b->tokens, s->n, s->k, 0);

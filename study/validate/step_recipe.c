@@ -691,7 +691,7 @@ set_system(RaSetup *setup, const char *name, const RaSystemConstants *constants,
   if (name && !ra_rl_set_system(setup, name, error))
     return FALSE;
   if (setup->system)
-    setup->cluster->habits = setup->system->habits;
+    ra_system_apply(setup->system, setup->cluster);
   if (constants)
     ra_estimator_set_system(setup->estimator, constants);
   return TRUE;

@@ -55,12 +55,6 @@ static const RaValidateOps mamba2 = {
     .line_name = {"shape"}};
 OF_LINE(sparse, "latent-sparse", "shape");
 OF_LINE(sparse_decode, "indexer-step", "shape");
-#define LINEAR(ops, fold)                                                      \
-  .source = "kernels_linear", .modes = RA_VALIDATE_BOTH,                       \
-  .convention = "folds: each " fold, OPS(ops)
-#define SPARSE(ops)                                                            \
-  .source = "kernels_dsa", .modes = RA_VALIDATE_BOTH,                          \
-  .convention = "folds: each number of heads of each model", OPS(ops)
 OF_LINE(casts, "memory.cast", "k");
 static const RaValidateOps gemm_random = {.laws = {"gemm.bf16", "gemm.fp8"},
                                           .line_name = {"fold"}};
@@ -195,6 +189,20 @@ static const RaValidateTransfers gpu_other = {
     .source = "kernels_mla" engine, .modes = RA_VALIDATE_BOTH,                 \
     .convention = "folds: each number of heads", OF_LAW(law, "heads")          \
   }
+#define MIXER(name, what, folder, median, p90, fold, ops)                      \
+  {                                                                            \
+    .id = name, .title = what, .source = "kernels_" folder,                    \
+    .modes = RA_VALIDATE_BOTH, BARS(median, p90),                              \
+    .convention = "folds: each " fold, OPS(ops)                                \
+  }
+/* Rows that no law is fitted to, of law @law's op. */
+#define SHIPPED(name, what, engine, median, p90, law_name, rows)               \
+  {                                                                            \
+    .id = name, .title = "Latent attention, " what, BARS(median, p90),         \
+    .source = "kernels_mla" engine, .modes = RA_VALIDATE_BOTH,                 \
+    .convention = "as shipped, no law is fitted to these",                     \
+    OPS(((const RaValidateOps){.laws = {law_name}, .source = rows}))           \
+  }
 #define WIDE(name, what, median, p90, rows, law)                               \
   {                                                                            \
     .id = name, .title = "Attention " what, BARS(median, p90),                 \
@@ -326,40 +334,32 @@ static const RaValidateLevel levels[] = {
            "latent-decode.sglang"),
     LATENT("latent-decode-fp8-sglang", "decode on a cache of fp8, SGLang",
            "_sglang", 0.043, 0.16, "latent-decode.fp8.sglang"),
-    LATENT("latent-matrices", "GEMMs of every head beside it", "", 0.15,
-           0.37, "latent-matrices"),
+    LATENT("latent-matrices", "GEMMs of every head beside it", "", 0.15, 0.37,
+           "latent-matrices"),
+    SHIPPED("latent-matrices-vllm", "GEMMs of every head in vLLM", "_vllm",
+            0.079, 0.26, "latent-matrices", "latent-matrices.vllm"),
+    SHIPPED("latent-block-prefill", "whole blocks of prompts", "", 0.093, 0.23,
+            "latent-attention", "latent-block"),
+    SHIPPED("latent-block-decode", "whole blocks of decode steps", "", 0.077,
+            0.40, "latent-decode", "latent-block-step"),
     WIDE("attention-decode-fp8", "on a cache of fp8, decode", 0.16, 0.49,
          "heads of 64 and 128", "decode-attention.fp8"),
     WIDE("attention-prefill-fp8", "for a cache of fp8, prefill", 0.15, 0.45,
          "of a newer engine", "attention.fp8"),
-    {.id = "scan",
-     .title = "Gated delta net, prefill",
-     BARS(0.17, 0.35),
-     LINEAR(scan, "shape of heads")},
-    {.id = "scan-step",
-     .title = "Gated delta net, decode",
-     BARS(0.17, 0.35),
-     LINEAR(scan_step, "shape of heads")},
-    {.id = "conv",
-     .title = "Causal convolutions",
-     BARS(0.17, 0.35),
-     LINEAR(conv, "number of channels")},
-    {.id = "kda",
-     .title = "Kimi delta attention",
-     BARS(0.44, 1.67),
-     LINEAR(kda, "shape of heads")},
-    {.id = "mamba2",
-     .title = "Mamba-2",
-     BARS(0.25, 1.94),
-     LINEAR(mamba2, "shape of heads, each number of channels")},
-    {.id = "sparse-attention",
-     .title = "Sparse attention, whole blocks of prompts",
-     BARS(0.16, 0.50),
-     SPARSE(sparse)},
-    {.id = "sparse-decode",
-     .title = "Sparse attention, whole blocks of decode steps",
-     BARS(0.070, 0.23),
-     SPARSE(sparse_decode)},
+    MIXER("scan", "Gated delta net, prefill", "linear", 0.17, 0.35,
+          "shape of heads", scan),
+    MIXER("scan-step", "Gated delta net, decode", "linear", 0.17, 0.35,
+          "shape of heads", scan_step),
+    MIXER("conv", "Causal convolutions", "linear", 0.17, 0.35,
+          "number of channels", conv),
+    MIXER("kda", "Kimi delta attention", "linear", 0.44, 1.67, "shape of heads",
+          kda),
+    MIXER("mamba2", "Mamba-2", "linear", 0.25, 1.94,
+          "shape of heads, each number of channels", mamba2),
+    MIXER("sparse-attention", "Sparse attention, whole blocks of prompts",
+          "dsa", 0.16, 0.50, "number of heads of each model", sparse),
+    MIXER("sparse-decode", "Sparse attention, whole blocks of decode steps",
+          "dsa", 0.070, 0.23, "number of heads of each model", sparse_decode),
     {.id = "casts",
      .title = "Casts to fp8",
      .source = "kernels_quantize",

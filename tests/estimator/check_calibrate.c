@@ -348,6 +348,38 @@ START_TEST(test_eight_bits)
 }
 END_TEST
 
+/* Whole blocks of latent attention, at the op of attention: a decode step on a
+ * cache of fp8, a prompt of 4 tokens in 16 bits; none of NVFP4. */
+START_TEST(test_blocks)
+{
+  static const char *const sources[] = {"latent-block-step", "latent-block"};
+  static const uint64_t dims[2][4] = {{2, 2, 2000, 2000}, {1, 4, 4, 10}};
+  g_autofree char *folder = g_dir_make_tmp("rows-XXXXXX", NULL);
+  const char *data[] = {folder, NULL};
+
+  write_rows(folder, "kernels_mla/mlamoduledecode_h100_bf16.csv",
+             "model,batch,kv_len,heads,kv_dtype,gemm_dtype,latency_us\n"
+             "deepseek-ai/DeepSeek-V3,2,1000,16,fp8,fp8block,5\n"
+             "deepseek-ai/DeepSeek-V3,2,1000,16,fp8,nvfp4,4\n");
+  write_rows(folder, "kernels_mla/mlamoduleprefill_h100_bf16.csv",
+             "model,batch,seq_q,prefix,heads,kv_dtype,gemm_dtype,latency_us\n"
+             "deepseek-ai/DeepSeek-V3,1,4,0,16,bf16,bf16,6\n");
+  for (guint i = 0; i < 2; i++) {
+    g_autoptr(GArray) rows = ra_measured_rows(data, sources[i], "h100", NULL);
+    const RaMeasured *row;
+
+    ck_assert(rows && rows->len == 1);
+    row = &g_array_index(rows, RaMeasured, 0);
+    ck_assert_uint_eq(row->op.kind, i ? RA_OP_LATENT : RA_OP_LATENT_DECODE);
+    ck_assert_uint_eq(row->op.dtype, i ? RA_DTYPE_BF16 : RA_DTYPE_FP8);
+    ck_assert_uint_eq(row->block.gemm_dtype, i ? RA_DTYPE_BF16 : RA_DTYPE_FP8);
+    for (guint d = 0; d < 4; d++)
+      ck_assert_uint_eq(row->op.dim[d], dims[i][d]);
+  }
+  ra_folder_remove(folder);
+}
+END_TEST
+
 /* The products of 16 heads beside latent attention, before and after it; one
  * head is no batch. */
 START_TEST(test_matrices)
@@ -386,6 +418,7 @@ calibrate_suite(void)
   tcase_add_test(tcase, test_statistics);
   tcase_add_test(tcase, test_eight_bits);
   tcase_add_test(tcase, test_matrices);
+  tcase_add_test(tcase, test_blocks);
   suite_add_tcase(suite, tcase);
   return suite;
 }

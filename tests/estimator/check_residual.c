@@ -320,6 +320,35 @@ START_TEST(test_block)
 }
 END_TEST
 
+/* A block is what its list takes together, of which two ops run beside others
+ * (the fault: one after the other). */
+START_TEST(test_block_overlap)
+{
+  static const char *const gpus[] = {"h100-sxm", "b200-sxm"};
+
+  for (guint g = 0; g < G_N_ELEMENTS(gpus); g++) {
+    g_autoptr(Bench) b = bench_new(profile_text_shipped(gpus[g]));
+    g_autoptr(GArray) rows = blocks();
+    g_autofree double *s = g_new(double, rows->len);
+
+    ra_fit_beside(b->profile, rows);
+    ra_fit_predict(b->profile, rows, s);
+    for (guint i = 0; i < rows->len; i++) {
+      RaOp ops[RA_OP_LIST_MAX];
+      guint n = ra_measured_block(&g_array_index(rows, RaMeasured, i), ops);
+      RaCost cost = {0};
+      double serial_s = 0;
+
+      ra_estimator_sum_ops(b->estimator, ops, n, TRUE, &cost);
+      for (guint k = 0; k < n; k++)
+        serial_s += ra_estimator_op_s(b->estimator, &ops[k]);
+      bench_check(s[i], cost.compute_s);
+      ck_assert_double_gt(serial_s, 1.000001 * cost.compute_s);
+    }
+  }
+}
+END_TEST
+
 static Suite *
 residual_suite(void)
 {
@@ -334,6 +363,7 @@ residual_suite(void)
   tcase_add_test(tcase, test_outside_memory);
   tcase_add_test(tcase, test_refused);
   tcase_add_test(tcase, test_block);
+  tcase_add_test(tcase, test_block_overlap);
   suite_add_tcase(suite, tcase);
   return suite;
 }

@@ -224,6 +224,62 @@ START_TEST(test_cached_type)
 }
 END_TEST
 
+/* A decode step of an engine on a checkpoint of fp8: the GEMMs of every head
+ * are in 16 bits, the others in 8 (the fault: all).  With a second stream the
+ * norm of the latent keys overlaps that of the queries, and the first GEMM of
+ * every head the positions. */
+START_TEST(test_absorbed)
+{
+  const RaBatch step = {2, 2, 20, 20};
+  RaModel m = {.n_layers = 1,
+               .hidden = 64,
+               .n_heads = 8,
+               .n_kv_heads = 8,
+               .head_dim = 12,
+               .q_rank = 32,
+               .kv_rank = 16,
+               .nope_dim = 8,
+               .rope_dim = 4,
+               .value_dim = 8,
+               .n_kinds = 1,
+               .position = RA_POSITION_ROTARY,
+               .kinds = {{.mixer = RA_MIXER_LATENT, .ffn = RA_FFN_NONE}}};
+  RaPiece piece = {.n_layers = 1};
+  RaOp ops[RA_OP_LIST_MAX];
+
+  for (guint8 stream = 0; stream < 2; stream++) {
+    RaShard shard = {.model = &m,
+                     .tp = 1,
+                     .tp_ranks_per_node = 1,
+                     .tp_groups_per_node = 1,
+                     .dtype = RA_DTYPE_FP8,
+                     .by_block = 1,
+                     .sampling = 1,
+                     .second_stream = stream};
+    guint n = ra_op_list(&shard, &piece, RA_PHASE_DECODE, &step, ops);
+    guint n_heads = 0, n_others = 0, n_behind = 0;
+
+    for (guint i = 0; i < n; i++) {
+      gboolean by_head = ops[i].kind == RA_OP_GEMM && ops[i].dim[3] == 8;
+
+      n_heads += by_head && ops[i].dtype == RA_DTYPE_BF16 &&
+                 !(ops[i].flags & RA_OP_BLOCK);
+      n_others += ops[i].kind == RA_OP_GEMM && !by_head &&
+                  ops[i].dtype == RA_DTYPE_FP8 && ops[i].flags & RA_OP_BLOCK;
+      if (!(ops[i].flags & RA_OP_BEHIND))
+        continue;
+      n_behind++;
+      ck_assert(ops[i - 1].kind == (by_head ? RA_OP_ROPE : RA_OP_NORM));
+      ck_assert(by_head || (ops[i].kind == RA_OP_NORM && ops[i].dim[1] == 16 &&
+                            ops[i - 1].dim[1] == 32));
+    }
+    ck_assert_uint_eq(n_heads, 2);
+    ck_assert_uint_eq(n_others, 3);
+    ck_assert_uint_eq(n_behind, stream ? 2 : 0);
+  }
+}
+END_TEST
+
 static Suite *
 op_mixer_suite(void)
 {
@@ -236,6 +292,7 @@ op_mixer_suite(void)
   tcase_add_test(tcase, test_flags);
   tcase_add_test(tcase, test_sparse);
   tcase_add_test(tcase, test_cached_type);
+  tcase_add_test(tcase, test_absorbed);
   suite_add_tcase(suite, tcase);
   return suite;
 }

@@ -96,7 +96,7 @@ START_TEST(test_habits)
 END_TEST
 
 /* The engine whose kernels are taken: common ones where nothing is said, with
- * and without constants. */
+ * and without constants.  TensorRT-LLM has a second stream. */
 START_TEST(test_kernels)
 {
   g_autofree char *text =
@@ -109,10 +109,17 @@ START_TEST(test_kernels)
   g_autoptr(RaSystem) without = load(good, NULL);
   g_autoptr(RaSystem) with = load(text, NULL);
   g_autoptr(RaSystem) other = load(habits, NULL);
+  RaCluster cluster = {0};
 
   ck_assert_int_eq(without->constants.kernels, RA_KERNELS_COMMON);
   ck_assert_int_eq(with->constants.kernels, RA_KERNELS_TRTLLM);
   ck_assert_int_eq(other->constants.kernels, RA_KERNELS_TRTLLM);
+  ra_system_apply(with, &cluster);
+  ck_assert(cluster.second_stream && !cluster.habits.engine);
+  ra_system_apply(other, &cluster);
+  ck_assert(cluster.second_stream && cluster.habits.engine);
+  ra_system_apply(without, &cluster);
+  ck_assert(!cluster.second_stream && !cluster.habits.engine);
 }
 END_TEST
 
