@@ -122,7 +122,7 @@ double ra_attention_backward_s(const RaAttentionLaw *law, const RaOp *op);
  * @op: an %RA_OP_DECODE_ATTENTION, one query a sequence
  *
  * Device seconds of one decode step.  estimator/flash.h cuts it into tiles,
- * with the keys of each in S splits of B blocks:
+ * with the keys of each in S splits of B blocks of 128, or 2 B of 64:
  *
  *     bytes   = 2 kv_tokens kv_heads head_dim bytes_per_element
  *               + 2 (3 with copies of queries and outputs) sequences q_heads

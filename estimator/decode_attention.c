@@ -41,7 +41,8 @@ formula_s(const RaDecodeAttentionLaw *law, const RaOp *op, double length)
   if (law->flash == 0)
     return law->floor_s + tiles_s + memory_s;
   missed = CLAMP(2 * bytes / law->cache_bytes - 1, 0, 1);
-  blocks = ceil(ceil(length / RA_FLASH_KEYS) / cut.n_splits);
+  blocks = ceil(ceil(length / cut.block_keys) / cut.n_splits) * cut.block_keys /
+           RA_FLASH_KEYS;
   chain_s = blocks * law->block_s * (double)op->dim[HEAD_DIM] / RA_FLASH_WIDTH;
   products_s = 4 * cut.n_rows * length *
                ((double)op->dim[HEAD_DIM] + law->head_dim_half) *

@@ -13,6 +13,10 @@ enum { SEQUENCES, Q_TOKENS, KV_TOKENS, PAIRS, Q_HEADS, KV_HEADS, HEAD_DIM };
 #define FULL_FRAC 0.8
 #define NEAR_FRAC 0.85
 
+/* Keys of a block of generation 2, of heads wider than 128
+ * (set_params_splitkv() of flash_api.cpp, run_mha_fwd_splitkv_dispatch()). */
+#define WIDE_KEYS 64
+
 /* Thread blocks of a tile when @most are allowed, on @slots. */
 static double
 splits(double n_tiles, double slots, double most)
@@ -33,7 +37,10 @@ ra_flash_cut(guint generation, double sms, const RaOp *op, RaFlash *out_cut)
   double group = q_heads / kv_heads;
   double queries = (double)op->dim[Q_TOKENS] / sequences;
   double keys = (double)op->dim[KV_TOKENS] / sequences;
-  double blocks = ceil(keys / RA_FLASH_KEYS);
+  double block_keys = generation == 2 && op->dim[HEAD_DIM] > RA_FLASH_WIDTH
+                          ? WIDE_KEYS
+                          : RA_FLASH_KEYS;
+  double blocks = ceil(keys / block_keys);
   gboolean swaps = generation == 2 && queries <= 1 && group > 1;
   gboolean packs = generation == 3 || swaps;
   double rows = packs ? queries * group : queries;
@@ -43,6 +50,7 @@ ra_flash_cut(guint generation, double sms, const RaOp *op, RaFlash *out_cut)
                        .n_tiles = sequences * heads,
                        .n_rows = (double)op->dim[Q_TOKENS] * heads,
                        .n_splits = 1,
+                       .block_keys = block_keys,
                        .n_keys = keys};
   if (generation == 0)
     return;

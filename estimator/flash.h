@@ -8,9 +8,10 @@
  *     2  (before Hopper): tiles of 64 rows of one query head, two on a
  *        multiprocessor.  With one query a sequence, heads that share keys are
  *        the rows: queries and outputs are copied there and back, and keys may
- *        be split.  flash_api.cpp of vLLM's flash-attention
- *        (seqlenq_ngroups_swapped, num_splits_heuristic); for paged keys
- *        flash_fwd_launch_template.h, run_mha_fwd_splitkv_dispatch
+ *        be split, in blocks of 64 for heads beyond 128.  flash_api.cpp of
+ *        vLLM's flash-attention (seqlenq_ngroups_swapped,
+ *        num_splits_heuristic); for paged keys flash_fwd_launch_template.h,
+ *        run_mha_fwd_splitkv_dispatch
  *     3  (Hopper, and 4 of Blackwell): heads that share keys always share
  *        tiles, of 128 rows, 192 for narrow heads, 64 if there are no more; one
  *        on a multiprocessor.  More than four blocks of keys may be split, into
@@ -35,12 +36,13 @@
 #define RA_FLASH_WIDTH 128
 
 typedef struct {
-  double n_tiles;   /* tiles, before keys are split */
-  double tile_rows; /* query rows of a tile, of all heads that share it */
-  double n_rows;    /* rows of all tiles, filled or not */
-  double n_splits;  /* thread blocks of a tile, >= 1 */
-  double n_keys;    /* mean keys of a sequence */
-  gboolean copies;  /* queries and outputs are copied, each once */
+  double n_tiles;    /* tiles, before keys are split */
+  double tile_rows;  /* query rows of a tile, of all heads that share it */
+  double n_rows;     /* rows of all tiles, filled or not */
+  double n_splits;   /* thread blocks of a tile, >= 1 */
+  double block_keys; /* keys of a block */
+  double n_keys;     /* mean keys of a sequence */
+  gboolean copies;   /* queries and outputs are copied, each once */
 } RaFlash;
 
 /**

@@ -57,6 +57,11 @@ START_TEST(test_splits)
   ck_assert_double_eq(cut_of(3, 100, 2, 1, 8192, 2, 2, 128).n_splits, 22);
   ck_assert_double_eq(cut_of(3, 100, 2, 1, 512, 8, 2, 128).n_splits, 1);
   ck_assert_double_eq(cut_of(3, 100, 40, 1, 8192, 8, 2, 128).n_splits, 1);
+  /* Wide heads have blocks of 64 keys: of 1,024, 4 tiles x 16 fill 0.32 of a
+   * wave, 0.85 of that are 13.6 shares each; in blocks of 128 4 x 8 and 6.8. */
+  ck_assert_double_eq(cut_of(2, 100, 2, 1, 1024, 8, 2, 256).n_splits, 14);
+  ck_assert_double_eq(cut_of(2, 100, 2, 1, 1024, 8, 2, 128).n_splits, 7);
+  ck_assert_double_eq(cut_of(2, 100, 2, 1, 1024, 8, 2, 256).block_keys, 64);
   /* One tile cannot fill a wave with 32: 0.85 of what 32 do, 28. */
   ck_assert_double_eq(cut_of(3, 100, 1, 1, 8192, 1, 1, 128).n_splits, 28);
   ck_assert(cut_of(2, 100, 2, 1, 100, 8, 2, 128).copies);
