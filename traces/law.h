@@ -21,7 +21,9 @@
 /* Kernels of an inference engine for which a profile may have laws of their
  * own.  Their name ends in that of the set: "experts.fp8.trtllm". */
 typedef enum {
-  RA_KERNELS_COMMON, /* "common": vLLM's and the libraries', no ending */
+  RA_KERNELS_COMMON, /* "common", no ending: vLLM's and the libraries'; of
+                        latent attention TensorRT-LLM's, as vLLM's tables are
+                        noise */
   RA_KERNELS_TRTLLM, /* "trtllm" */
   RA_KERNELS_SGLANG, /* "sglang" */
   RA_N_KERNELS
