@@ -10,9 +10,12 @@
 /* Names of dim[]. */
 enum { TOKENS, HIDDEN, WIDTH, EXPERTS, CHOSEN, EP, SKEW };
 
-/* Loads from a power law go up to this share of the tokens
- * (kernels_moe/SOURCE.md, the collector's sampler). */
+/* Loads from a power law, before they are scaled to the tokens' choices: up to
+ * this share of the tokens, or, where there are no more choices than experts,
+ * between two numbers (kernels_moe/SOURCE.md, the collector's sampler). */
 #define MOST_FRAC 0.8
+#define FEW_LEAST 0.01
+#define FEW_MOST 2.0
 
 /* SKEW is in hundredths. */
 #define SKEW_UNIT 100.0
@@ -32,36 +35,69 @@ ra_experts_law_init(RaExpertsLaw *law, const RaProfile *profile,
   law->s_per_flop = ra_rate_s(flop_per_s * ra_resolve(&r, "peak-frac"));
   law->s_per_byte = ra_rate_s(memory * ra_resolve(&r, "bandwidth-frac"));
   law->s_per_row = ra_resolve(&r, "row-bytes") * ra_rate_s(memory);
+  law->s_per_token = ra_resolve(&r, "token-bytes") * ra_rate_s(memory);
   law->serial_frac = ra_resolve(&r, "serial-frac");
   law->skew_frac = ra_resolve(&r, "skew-frac");
   return ra_resolver_ok(&r) &&
          ra_residual_init(&law->residual, profile, name, error);
 }
 
-/* Integral of x^(power - 1) from 1 to exp(@log_most). */
-static double
-moment(double power, double log_most)
+/* Loads by a power law, in units of their own. */
+typedef struct {
+  double exponent, log_least, log_most;
+} Loads;
+
+static Loads
+loads_of(const RaOp *op, double choices)
 {
-  return fabs(power * log_most) < 1e-6 ? log_most
-                                       : (ra_exp(power * log_most) - 1) / power;
+  double most = MOST_FRAC * (double)op->dim[TOKENS];
+  gboolean few = choices <= (double)op->dim[EXPERTS];
+
+  return (Loads){.exponent = (double)op->dim[SKEW] / SKEW_UNIT,
+                 .log_least = few ? ra_log(FEW_LEAST) : 0,
+                 .log_most = few ? ra_log(FEW_MOST) : ra_log(MAX(most, 1))};
+}
+
+/* Integral of x^(power - exponent) from exp(@log_least) to the most. */
+static double
+moment(const Loads *loads, double power, double log_least)
+{
+  double p = power + 1 - loads->exponent;
+
+  return fabs(p) < 1e-6
+             ? loads->log_most - log_least
+             : (ra_exp(p * loads->log_most) - ra_exp(p * log_least)) / p;
 }
 
 /* Share of the even load that the heaviest of the ranks has. */
 static double
-heavy(const RaExpertsLaw *law, const RaOp *op, double local)
+heavy(const RaExpertsLaw *law, const RaOp *op, const Loads *loads, double local)
 {
-  double most = MOST_FRAC * (double)op->dim[TOKENS];
-  double ep = (double)op->dim[EP], rest, log_most, mean, variance;
+  double ep = (double)op->dim[EP], mean, variance;
 
-  if (op->dim[SKEW] == 0 || op->dim[EP] < 2 || most <= 1)
+  if (op->dim[EP] < 2 || loads->log_most <= loads->log_least)
     return 1;
-  log_most = ra_log(most);
-  rest = 1 - (double)op->dim[SKEW] / SKEW_UNIT;
-  mean = moment(1 + rest, log_most);
-  variance = MAX(
-      moment(2 + rest, log_most) * moment(rest, log_most) / (mean * mean) - 1,
-      0);
+  mean = moment(loads, 1, loads->log_least);
+  variance = MAX(moment(loads, 2, loads->log_least) *
+                         moment(loads, 0, loads->log_least) / (mean * mean) -
+                     1,
+                 0);
   return MIN(1 + law->skew_frac * sqrt(variance * 2 * ra_log(ep) / local), ep);
+}
+
+/* Share of the experts with at least half a row of @load a mean one: few rows
+ * find experts as by chance, to second order. */
+static double
+loaded_frac(const Loads *loads, double load)
+{
+  double few = MIN(load, 1), all, log_half;
+
+  if (loads->log_most <= loads->log_least)
+    return few;
+  all = moment(loads, 0, loads->log_least);
+  log_half = ra_log(moment(loads, 1, loads->log_least) / all / (2 * load));
+  log_half = CLAMP(log_half, loads->log_least, loads->log_most);
+  return MAX(moment(loads, 0, log_half) / all, few * (1 - few / 2));
 }
 
 /* Share of the experts that t tokens visit, of which each chooses @chosen_frac
@@ -75,11 +111,33 @@ visited_frac(double t, double chosen_frac)
              : 1 - ra_exp(t * ra_log(1 - chosen_frac));
 }
 
+/* Rows of the fullest rank, and experts of its @local that have any. */
+static void
+fill(const RaExpertsLaw *law, const RaOp *op, double local, double choices,
+     double *out_rows, double *out_visited)
+{
+  double rows = choices / (double)MAX(op->dim[EP], 1);
+
+  if (op->dim[SKEW] == 0) {
+    *out_visited = local * visited_frac((double)op->dim[TOKENS],
+                                        choices / (double)op->dim[TOKENS] /
+                                            (double)op->dim[EXPERTS]);
+  } else if (op->dim[SKEW] == RA_OP_SKEW_DEALT) {
+    *out_visited = MIN(rows, local);
+  } else {
+    Loads loads = loads_of(op, choices);
+
+    rows *= heavy(law, op, &loads, local);
+    *out_visited = MIN(rows, local * loaded_frac(&loads, rows / local));
+  }
+  *out_rows = rows;
+}
+
 double
 ra_experts_s(const RaExpertsLaw *law, const RaOp *op)
 {
   double t = (double)op->dim[TOKENS], e = (double)op->dim[EXPERTS];
-  double k = MIN((double)op->dim[CHOSEN], e), ep, local, visited, rows, area;
+  double k = MIN((double)op->dim[CHOSEN], e), ep, visited, rows, area;
   double compute_s, memory_s, law_s;
   gboolean both =
       op->kind == RA_OP_EXPERTS_BACKWARD && !(op->flags & RA_OP_FROZEN);
@@ -87,9 +145,7 @@ ra_experts_s(const RaExpertsLaw *law, const RaOp *op)
   if (t < 1 || e < 1 || k < 1 || op->dim[WIDTH] == 0)
     return 0;
   ep = (double)MAX(op->dim[EP], 1);
-  local = MAX(e / ep, 1);
-  visited = local * visited_frac(t, k / e);
-  rows = heavy(law, op, local) * t * k / ep;
+  fill(law, op, MAX(e / ep, 1), t * k, &rows, &visited);
   area = (double)op->dim[HIDDEN] * (double)op->dim[WIDTH] *
          (op->flags & RA_OP_PLAIN ? 2 : 3) * (both ? 2 : 1);
   compute_s =
@@ -97,6 +153,8 @@ ra_experts_s(const RaExpertsLaw *law, const RaOp *op)
   memory_s = visited * area * law->weight_bytes * law->s_per_byte;
   law_s = law->floor_s + visited * law->expert_s +
           rows * (double)op->dim[HIDDEN] * law->s_per_row +
+          (op->flags & RA_OP_ROUTED ? t / ep : t) * (double)op->dim[HIDDEN] *
+              law->s_per_token +
           MAX(compute_s, memory_s) +
           law->serial_frac * MIN(compute_s, memory_s);
   return law_s * ra_residual_factor(&law->residual, op);

@@ -25,6 +25,7 @@ typedef struct {
   double s_per_byte;   /* weights */
   double s_per_row;    /* an element of a row that is permuted and summed */
   double serial_frac;  /* share of the lesser part that is not hidden */
+  double s_per_token;  /* an element of a token that enters the layer */
   double skew_frac;    /* effect of uneven loads */
   double weight_bytes; /* an element of a weight */
   RaResidual residual;
@@ -43,28 +44,36 @@ gboolean ra_experts_law_init(RaExpertsLaw *law, const RaProfile *profile,
  * Device seconds of one layer.  t tokens choose k of E experts, of which this
  * GPU has g = E / ep:
  *
- *     visited = g (1 - (1 - k / E)^t)
- *     heavy   = 1 + skew_frac cv sqrt(2 ln(ep) / g), at most ep
- *               cv: deviation of loads from a power law of exponent a between
- *               1 and 0.8 t, relative to their mean: sqrt(I2 I0 / I1^2 - 1),
- *               Ij the integral of x^(j - a); 0 where they are even
- *     rows    = heavy t k / ep
+ *     heavy   = 1 + skew_frac cv sqrt(2 ln(ep) / g), at most ep; 1 where loads
+ *               are even.  cv: deviation of loads x from a power law of
+ *               exponent a between lo and hi, relative to their mean:
+ *               sqrt(I2 I0 / I1^2 - 1), Ij the integral of x^(j - a); lo, hi =
+ *               1, 0.8 t, or 0.01, 2 where t k <= E
+ *     rows    = heavy t k / ep,  load = rows / g
+ *     visited = g (1 - (1 - k / E)^t)            even by chance
+ *               min(g, rows)                     dealt in turn
+ *               g max(half, load - load^2 / 2)   by a power law; half: share of
+ *               x with half a row of load, that is x >= I1 / I0 / (2 load)
  *     compute = (rows + visited tile_rows / 2) hidden width matrices 2
  *               / (peak_flop_per_s peak_frac)
  *     memory  = visited hidden width matrices bytes
  *               / (memory_bytes_per_s bandwidth_frac)
- *     law     = floor + visited expert_s + rows hidden row_bytes
+ *     law     = floor + visited expert_s
+ *               + (rows row_bytes + tokens token_bytes) hidden
  *               / memory_bytes_per_s
  *               + max(compute, memory) + serial_frac min(compute, memory)
  *     t       = law exp(r),  r from the table
  *
  * Backward computes and reads twice, for the gradients of inputs and of weights
+ * A GPU routes, quantises and sums all t tokens, whoever has their experts;
+ * t / ep of them where an exchange brings it rows (%RA_OP_ROUTED).
+ *
  * (once with frozen weights), and permutes once, as forward: no table of it is
  * published, so the correction is the forward's.
  *
  * The heaviest of ep groups of g loads is the mean and sqrt(2 ln(ep))
  * deviations of a group's mean (extreme of normal draws).
- * Valid: 1..16384 tokens; 8..512 experts; ep 1..256, tp 1..32.
+ * Valid: 1..16384 tokens; 8..896 experts; ep 1..256, tp 1..32.
  * Source: coefficients, the profile.   Cost: about 60 ns, no allocation.
  *
  * Returns: seconds, >= 0; 0 without tokens or experts

@@ -27,7 +27,8 @@ static const RaFitCoefficient experts[] = {
     {"floor-s", 4e-5, 1e-6, 1e-3},    {"expert-s", 1e-7, 1e-10, 1e-5},
     {"tile-rows", 16, 0.1, 512},      {"peak-frac", 0.5, 0.02, 2},
     {"bandwidth-frac", 0.7, 0.05, 3}, {"row-bytes", 8, 0.1, 300},
-    {"serial-frac", 0.3, 0.001, 1},   {"skew-frac", 1, 0.01, 10},
+    {"token-bytes", 1, 0.01, 300},    {"serial-frac", 0.3, 0.001, 1},
+    {"skew-frac", 1, 0.01, 10},
 };
 
 static const RaFitCoefficient roof[] = {
@@ -105,7 +106,9 @@ static const RaFitCoefficient exchange[] = {EXCHANGE("2"), EXCHANGE("8")};
 static const RaFitAxes experts_tables[] = {
     {RA_FEATURE_LOAD, RA_FEATURE_LOCAL, RA_FEATURE_AREA, RA_FEATURE_SKEW,
      RA_N_FEATURES},
-    {RA_FEATURE_LOAD, RA_FEATURE_LOCAL, RA_FEATURE_SKEW, RA_N_FEATURES}};
+    {RA_FEATURE_LOAD, RA_FEATURE_LOCAL, RA_FEATURE_SKEW, RA_N_FEATURES},
+    {RA_FEATURE_LOAD, RA_FEATURE_LOCAL, RA_FEATURE_EXPERTS, RA_FEATURE_SKEW,
+     RA_N_FEATURES}};
 static const RaFitAxes roof_tables[] = {
     {RA_FEATURE_LENGTH, RA_FEATURE_SEQUENCES, RA_FEATURE_Q_HEADS,
      RA_N_FEATURES},
@@ -185,12 +188,12 @@ static const RaFitAxes cast_tables[] = {
   {                                                                            \
     .law = "experts." name, .source = "experts." name,                         \
     .coefficients = experts, .n_coefficients = G_N_ELEMENTS(experts),          \
-    .stride = 5, .lines = 1, .tables = experts_tables,                         \
+    .stride = 5, .lines = line, .tables = experts_tables,                      \
     .n_tables = G_N_ELEMENTS(experts_tables),                                  \
     .text = "routing, permutation, grouped GEMMs and the weighted sum, "       \
             "loads even and by power laws",                                    \
-    .range = "tokens 1..16384; 8..512 experts; ep 1..256; tp 1..32",           \
-    .held_out = "each model left out in turn"                                  \
+    .range = "tokens 1..16384; 8..896 experts; ep 1..256; tp 1..32",           \
+    .held_out = "each " what " left out in turn"                               \
   }
 #define MEMORY(name, what)                                                     \
   {                                                                            \

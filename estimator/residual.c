@@ -33,6 +33,7 @@ static const char *const names[RA_N_FEATURES] = {
     [RA_FEATURE_LOCAL] = "local",
     [RA_FEATURE_AREA] = "area",
     [RA_FEATURE_SKEW] = "skew",
+    [RA_FEATURE_EXPERTS] = "experts",
     [RA_FEATURE_READS] = "reads",
     [RA_FEATURE_BLOCKS] = "blocks",
 };
@@ -156,8 +157,10 @@ ra_feature(RaFeature feature, const RaOp *op)
     return d[5] > 0 ? (double)d[3] / (double)d[5] : (double)d[3];
   case RA_FEATURE_AREA:
     return (double)d[1] * (double)d[2];
+  case RA_FEATURE_EXPERTS:
+    return (double)d[3];
   case RA_FEATURE_SKEW:
-    return d[6] > 0 ? 2 : 1;
+    return d[6] > 0 && d[6] != RA_OP_SKEW_DEALT ? 2 : 1;
   case RA_FEATURE_BLOCKS:
     return (double)d[0] * ceil((double)d[4] / (double)RA_LATENT_BLOCK_HEADS);
   case RA_FEATURE_READS:

@@ -38,6 +38,7 @@ typedef enum {
   RA_FEATURE_LOCAL,     /* "local": experts of a rank */
   RA_FEATURE_AREA,      /* "area": elements of one matrix of an expert, or
                            of a convolution's output */
+  RA_FEATURE_EXPERTS,   /* "experts": of a layer */
   RA_FEATURE_SKEW,      /* "skew": 1 if loads are even, 2 if not */
   RA_FEATURE_READS,     /* "reads": passes over what is cast */
   RA_FEATURE_BLOCKS,    /* "blocks": of a latent decode step, of all sequences,

@@ -182,6 +182,8 @@ static const RaCoefficientSpec experts[] = {
   {"peak-frac", SHARE, "share of peak FLOP/s"},
   {"bandwidth-frac", SHARE, "share of the memory's bandwidth, weights"},
   {"row-bytes", COUNT, "traffic per element of a row, in all passes"},
+  {"token-bytes", COUNT, "traffic per element of a token that enters, its own "
+                         "experts here or not"},
   {"serial-frac", UNIT_FRAC, "share of the lesser of compute and memory time "
                              "that does not overlap with the greater"},
   {"skew-frac", COUNT, "effect of uneven loads on the rank with most"},

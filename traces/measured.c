@@ -222,8 +222,10 @@ read_experts(const RaCsvLine *line, gpointer data, GError **error)
   }
   if (line->field[9] && strstr(line->field[9], TOLD_KERNEL))
     return TRUE;
-  if (g_str_has_prefix(skew, "power_law_") &&
-      !ra_text_double(skew + strlen("power_law_"), &exponent))
+  if (strcmp(skew, "balanced") == 0)
+    exponent = RA_OP_SKEW_DEALT / 100.0;
+  else if (!g_str_has_prefix(skew, "power_law_") ||
+           !ra_text_double(skew + strlen("power_law_"), &exponent))
     return TRUE; /* loads that no law knows */
   set_type(r->source, &op);
   op.flags |= is_plain(d[1], d[2]) ? RA_OP_PLAIN : 0;

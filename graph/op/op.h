@@ -84,7 +84,8 @@ typedef enum {
                        expert layer without its router's product and exchanges.
                        Tokens of all ranks; width of an expert on this one;
                        experts of the layer; skew: exponent of the power law of
-                       their loads, hundredths; 0: even */
+                       their loads, hundredths; 0: even by chance;
+                       %RA_OP_SKEW_DEALT: dealt in turn */
   RA_OP_EXPERTS_BACKWARD, /* the same */
   RA_OP_CAST, /* elements, reads, copies, block, width: 16-bit values to 8 bits;
                  reads: passes over them; copies: as they are, and transposed;
@@ -102,6 +103,7 @@ typedef enum {
 } RaOpClass;
 
 #define RA_OP_DIMS 7
+#define RA_OP_SKEW_DEALT 65535 /* of experts: every one has as many rows */
 
 typedef enum {
   RA_OP_BEHIND = 1,     /* overlaps the preceding op of the list, run by run:
@@ -120,7 +122,9 @@ typedef enum {
   RA_OP_NARROW = 512,   /* 4 bits in place of 8 (NVFP4) */
   RA_OP_PLAIN = 1024,   /* experts of two matrices: not gated */
   RA_OP_ROUTED = 2048,  /* router or permutation of an expert layer, which the
-                           law of RA_OP_EXPERTS was measured with */
+                           law of RA_OP_EXPERTS was measured with; experts to
+                           which an exchange brings rows: a rank has 1 / ep of
+                           the tokens */
   RA_OP_NONCAUSAL = 4096, /* attention of all queries to all keys: no mask */
   RA_OP_KIMI = 8192,      /* scan or convolution of Kimi delta attention, whose
                           decay is by channel */

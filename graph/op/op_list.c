@@ -446,6 +446,8 @@ add_grouped(RaOpBuilder *b)
   op->dim[4] = m->experts_per_token;
   op->dim[5] = b->ep;
   op->dim[6] = m->expert_skew;
+  if (b->ep > 1 && n_sharers(b) == 1)
+    op->flags |= RA_OP_ROUTED;
   if (m->mlp != RA_MLP_GATED)
     op->flags |= RA_OP_PLAIN;
   if (m->lora_rank > 0 && (back || b->shard->loss))

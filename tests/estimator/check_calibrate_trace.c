@@ -52,6 +52,7 @@ value_of(const char *law, const char *name, double plain)
       {"expert-s", 2e-6},
       {"tile-rows", 30},
       {"row-bytes", 20},
+      {"token-bytes", 15},
       {"skew-frac", 0.8},
   };
   gboolean is_memory = g_str_has_prefix(law, "memory.");
@@ -224,7 +225,7 @@ add_experts(GArray *ops, uint64_t shift)
     for (uint64_t width = 512; width <= 8192; width *= 4)
       for (uint64_t ep = 1; ep <= 64; ep *= 8)
         for (uint64_t skew = 0; skew <= 100; skew += 100)
-          for (guint type = 0; type < 4; type++)
+          for (guint type = 0; type < G_N_ELEMENTS(types); type++)
             add(ops,
                 (RaOp){.kind = RA_OP_EXPERTS,
                        .dtype = type > 0 ? RA_DTYPE_FP8 : RA_DTYPE_BF16,

@@ -293,6 +293,8 @@ START_TEST(test_experts)
   bench_check(ra_estimator_op_s(b->estimator, &op), 1456.6e-6);
   op.flags = RA_OP_FROZEN;
   bench_check(ra_estimator_op_s(b->estimator, &op), 1336.3e-6);
+  RaOp few = {
+      .kind = RA_OP_EXPERTS, .count = 1, .dim = {8, 100, 50, 256, 4, 2, 0}};
   op.dim[0] = 0;
   ck_assert_double_eq(ra_estimator_op_s(b->estimator, &op), 0);
 }

@@ -13,17 +13,10 @@
 static const char *
 ideal_value(const char *name)
 {
-  static const char *const none[] = {"wave-frac",
-                                     "serial-frac",
-                                     "hierarchical-frac",
-                                     "ramp-k",
-                                     "flash",
-                                     "head-dim-half",
-                                     "quantize-bytes",
-                                     "product-frac",
-                                     "memory-frac",
-                                     "comm-frac",
-                                     NULL};
+  static const char *const none[] = {
+      "wave-frac",    "serial-frac",   "hierarchical-frac", "ramp-k",
+      "flash",        "head-dim-half", "quantize-bytes",    "token-bytes",
+      "product-frac", "memory-frac",   "comm-frac",         NULL};
 
   return g_str_has_suffix(name, "-s") || g_strv_contains(none, name) ? "0"
                                                                      : "1";
