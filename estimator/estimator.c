@@ -65,7 +65,19 @@ host_init(RaEstimator *estimator, const RaProfile *profile, GError **error)
 }
 
 static const char *const experts_names[RA_N_EXPERTS_LAWS] = {
-    "experts.bf16", "experts.fp8", "experts.fp8block", "experts.nvfp4"};
+    "experts.bf16",  "experts.fp8",   "experts.fp8block",
+    "experts.nvfp4", "experts.mxfp4", "experts.mxfp4mxfp8"};
+
+/* Types of experts: bytes of a weight with its share of a scale (a byte for 16
+ * of NVFP4, for 32 of MXFP4), the type whose law stands in, whether tokens are
+ * narrower than 16 bits. */
+static const struct {
+  double weight_bytes;
+  guint stand_in;
+  gboolean is_fp8;
+} experts_types[RA_N_EXPERTS_LAWS] = {{2, 0, FALSE},       {1, 0, TRUE},
+                                      {1, 1, TRUE},        {0.5625, 1, TRUE},
+                                      {0.53125, 0, FALSE}, {0.53125, 1, TRUE}};
 
 /* Law @name, if the profile has it; else what @law is. */
 static gboolean
@@ -122,14 +134,14 @@ experts_init(RaEstimator *estimator, const RaProfile *profile,
     const RaLaw *own =
         ra_profile_law_of(profile, experts_names[i], (RaKernels)set);
     RaExpertsLaw *law = &estimator->experts[set][i];
-    double peak = i == 0 ? device->bf16_flop_per_s : device->fp8_flop_per_s;
+    double peak = experts_types[i].is_fp8 ? device->fp8_flop_per_s
+                                          : device->bf16_flop_per_s;
 
     if (n > 0 && (peak <= 0 || !own))
-      *law = set > 0 ? estimator->experts[0][i]
-                     : estimator->experts[0][MIN(i - 1, 1)];
+      *law = estimator->experts[0][set > 0 ? i : experts_types[i].stand_in];
     else if (!ra_experts_law_init(law, profile, device, own->name, peak, error))
       return FALSE;
-    law->weight_bytes = i == 0 ? 2 : i == 3 ? 0.5 : 1;
+    law->weight_bytes = experts_types[i].weight_bytes;
   }
   return TRUE;
 }
@@ -350,8 +362,8 @@ product_s(const RaEstimator *estimator, const RaOp *op, RaKernels kernels)
 {
   const RaRoofLaw *roof = ra_estimator_roof(estimator, op, kernels);
   const RaGemmLaw *law = op->dtype != RA_DTYPE_FP8  ? &estimator->gemm
-                         : op->flags & RA_OP_NARROW ? &estimator->gemm_narrow
                          : op->flags & RA_OP_BLOCK  ? &estimator->gemm_block
+                         : op->flags & RA_OP_NARROW ? &estimator->gemm_narrow
                                                     : &estimator->gemm_fp8;
 
   if (roof)
@@ -490,10 +502,12 @@ const RaExpertsLaw *
 ra_estimator_experts(const RaEstimator *estimator, const RaOp *op,
                      RaKernels kernels)
 {
-  guint i = op->dtype != RA_DTYPE_FP8  ? 0
-            : op->flags & RA_OP_NARROW ? 3
-            : op->flags & RA_OP_BLOCK  ? 2
-                                       : 1;
+  gboolean narrow = (op->flags & RA_OP_NARROW) != 0;
+  gboolean block = (op->flags & RA_OP_BLOCK) != 0;
+  guint i = op->dtype != RA_DTYPE_FP8 ? (narrow ? 4 : 0)
+            : narrow                  ? (block ? 5 : 3)
+            : block                   ? 2
+                                      : 1;
 
   return &estimator->experts[kernels][i];
 }

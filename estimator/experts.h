@@ -14,7 +14,8 @@
 #include "graph/op/op.h"
 #include "traces/profile.h"
 
-#define RA_N_EXPERTS_LAWS 4 /* bf16, fp8, in blocks, NVFP4 */
+/* bf16, fp8, in blocks, NVFP4, MXFP4 with tokens of 16 bits and of 8 */
+#define RA_N_EXPERTS_LAWS 6
 
 typedef struct {
   double floor_s;      /* added to every layer */
@@ -24,8 +25,8 @@ typedef struct {
   double s_per_flop;   /* products */
   double s_per_byte;   /* weights */
   double s_per_row;    /* an element of a row that is permuted and summed */
-  double serial_frac;  /* share of the lesser part that is not hidden */
   double s_per_token;  /* an element of a token that enters the layer */
+  double serial_frac;  /* share of the lesser part that is not hidden */
   double skew_frac;    /* effect of uneven loads */
   double weight_bytes; /* an element of a weight */
   RaResidual residual;
@@ -64,10 +65,10 @@ gboolean ra_experts_law_init(RaExpertsLaw *law, const RaProfile *profile,
  *               + max(compute, memory) + serial_frac min(compute, memory)
  *     t       = law exp(r),  r from the table
  *
- * Backward computes and reads twice, for the gradients of inputs and of weights
  * A GPU routes, quantises and sums all t tokens, whoever has their experts;
  * t / ep of them where an exchange brings it rows (%RA_OP_ROUTED).
  *
+ * Backward computes and reads twice, for the gradients of inputs and of weights
  * (once with frozen weights), and permutes once, as forward: no table of it is
  * published, so the correction is the forward's.
  *

@@ -184,7 +184,7 @@ static const RaFitAxes cast_tables[] = {
   .stride = 10, .lines = 3, .tables = gemm_tables, .n_tables = 1,              \
   .range = "m 1..32768; n, k 128..65536; batch 1",                             \
   .held_out = "each value of n and of k left out in turn"
-#define EXPERTS(name)                                                          \
+#define EXPERTS_BY(name, line, what)                                           \
   {                                                                            \
     .law = "experts." name, .source = "experts." name,                         \
     .coefficients = experts, .n_coefficients = G_N_ELEMENTS(experts),          \
@@ -195,6 +195,7 @@ static const RaFitAxes cast_tables[] = {
     .range = "tokens 1..16384; 8..896 experts; ep 1..256; tp 1..32",           \
     .held_out = "each " what " left out in turn"                               \
   }
+#define EXPERTS(name) EXPERTS_BY(name, 1, "model")
 #define MEMORY(name, what)                                                     \
   {                                                                            \
     .law = "memory." name, .source = name, .coefficients = memory_op,          \
@@ -244,10 +245,15 @@ static const RaFitLaw laws[] = {
     EXPERTS("fp8"),
     EXPERTS("fp8block"),
     EXPERTS("nvfp4"),
+    /* One of three models runs kernels of its own. */
+    EXPERTS_BY("mxfp4", 2, "split over ranks"),
+    EXPERTS("mxfp4mxfp8"),
     EXPERTS("bf16.trtllm"),
     EXPERTS("fp8.trtllm"),
     EXPERTS("fp8block.trtllm"),
     EXPERTS("nvfp4.trtllm"),
+    EXPERTS("mxfp4.trtllm"),
+    EXPERTS("mxfp4mxfp8.trtllm"),
     KERNEL("attention", prefill, G_N_ELEMENTS(prefill), 3, prefill_tables,
            "causal",
            "batch 1..256; length 1..16384; heads 1..64; head_dim 64, 128",

@@ -41,7 +41,7 @@ product_law(const RaOp *op)
   if (ra_roof_of(op) == RA_ROOF_LATENT_MATRICES)
     return "latent-matrices";
   if (op->dtype == RA_DTYPE_FP8 && op->flags & (RA_OP_BLOCK | RA_OP_NARROW))
-    return op->flags & RA_OP_NARROW ? "gemm.nvfp4" : "gemm.fp8block";
+    return op->flags & RA_OP_BLOCK ? "gemm.fp8block" : "gemm.nvfp4";
   return op->dtype == RA_DTYPE_FP8    ? "gemm.fp8"
          : op->dtype == RA_DTYPE_FP32 ? "gemm.fp32"
                                       : "gemm.bf16";
@@ -50,10 +50,13 @@ product_law(const RaOp *op)
 static const char *
 experts_law(const RaOp *op)
 {
-  return op->dtype != RA_DTYPE_FP8  ? "experts.bf16"
-         : op->flags & RA_OP_NARROW ? "experts.nvfp4"
-         : op->flags & RA_OP_BLOCK  ? "experts.fp8block"
-                                    : "experts.fp8";
+  gboolean block = (op->flags & RA_OP_BLOCK) != 0;
+
+  if (op->dtype != RA_DTYPE_FP8)
+    return op->flags & RA_OP_NARROW ? "experts.mxfp4" : "experts.bf16";
+  if (op->flags & RA_OP_NARROW)
+    return block ? "experts.mxfp4mxfp8" : "experts.nvfp4";
+  return block ? "experts.fp8block" : "experts.fp8";
 }
 
 static const char *

@@ -14,10 +14,14 @@ const char *const ra_measured_sources[] = {"gemm.bf16",
                                            "experts.fp8",
                                            "experts.fp8block",
                                            "experts.nvfp4",
+                                           "experts.mxfp4",
+                                           "experts.mxfp4mxfp8",
                                            "experts.bf16.trtllm",
                                            "experts.fp8.trtllm",
                                            "experts.fp8block.trtllm",
                                            "experts.nvfp4.trtllm",
+                                           "experts.mxfp4.trtllm",
+                                           "experts.mxfp4mxfp8.trtllm",
                                            "attention",
                                            "attention.wide",
                                            "attention.fp8",
@@ -108,13 +112,23 @@ ra_measured_type(const char *source)
 static void
 set_type(const char *source, RaOp *op)
 {
+  static const struct {
+    const char *name;
+    RaDtype dtype;
+    uint16_t flags;
+  } types[] = {{"bf16", RA_DTYPE_BF16, 0},
+               {"fp8block", RA_DTYPE_FP8, RA_OP_BLOCK},
+               {"nvfp4", RA_DTYPE_FP8, RA_OP_NARROW},
+               {"mxfp4", RA_DTYPE_BF16, RA_OP_NARROW},
+               {"mxfp4mxfp8", RA_DTYPE_FP8, RA_OP_BLOCK | RA_OP_NARROW}};
   g_autofree char *type = ra_measured_type(source);
 
-  op->dtype = strcmp(type, "bf16") == 0 ? RA_DTYPE_BF16 : RA_DTYPE_FP8;
-  if (strcmp(type, "fp8block") == 0)
-    op->flags |= RA_OP_BLOCK;
-  else if (strcmp(type, "nvfp4") == 0)
-    op->flags |= RA_OP_NARROW;
+  op->dtype = RA_DTYPE_FP8;
+  for (guint i = 0; i < G_N_ELEMENTS(types); i++)
+    if (strcmp(type, types[i].name) == 0) {
+      op->dtype = (uint8_t)types[i].dtype;
+      op->flags |= types[i].flags;
+    }
 }
 
 static const char *const gemm_columns[] = {"m", "n", "k", "latency_us", NULL};

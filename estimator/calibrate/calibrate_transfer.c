@@ -137,7 +137,7 @@ score_law(RaCalibrateWork *work, const RaGpu *from, const RaProfile *base,
 static gboolean
 is_wanted(const RaCalibrateWork *work, const char *name)
 {
-  if (strstr(name, ".nvfp4") &&
+  if ((strstr(name, ".nvfp4") || strstr(name, ".mxfp4mxfp8")) &&
       !g_str_has_prefix(work->gpu->architecture, "blackwell"))
     return FALSE;
   return !(g_str_has_prefix(name, "gemm.fp8") ||

@@ -119,7 +119,8 @@ typedef enum {
   RA_OP_ON_CPU = 128,   /* optimizer whose state and step are the host's */
   RA_OP_BLOCK = 256,    /* fp8 with a scale a block: 1 x 128 of the operand, 128
                            x 128 of the weight */
-  RA_OP_NARROW = 512,   /* 4 bits in place of 8 (NVFP4) */
+  RA_OP_NARROW = 512,   /* 4 bits in place of 8 (NVFP4); with 16-bit tokens, or
+                           beside RA_OP_BLOCK, of weights alone (MXFP4) */
   RA_OP_PLAIN = 1024,   /* experts of two matrices: not gated */
   RA_OP_ROUTED = 2048,  /* router or permutation of an expert layer, which the
                            law of RA_OP_EXPERTS was measured with; experts to

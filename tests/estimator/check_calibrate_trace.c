@@ -197,8 +197,18 @@ add(GArray *ops, RaOp op)
   g_array_append_val(ops, op);
 }
 
-/* bf16, fp8, fp8 by blocks, NVFP4. */
-static const uint16_t flags[] = {0, 0, RA_OP_BLOCK, RA_OP_NARROW};
+/* bf16, fp8, fp8 by blocks, NVFP4; of experts alone MXFP4, tokens of 16 and of
+ * 8 bits. */
+static const struct {
+  uint8_t dtype;
+  uint16_t flags;
+} types[] = {{RA_DTYPE_BF16, 0},
+             {RA_DTYPE_FP8, 0},
+             {RA_DTYPE_FP8, RA_OP_BLOCK},
+             {RA_DTYPE_FP8, RA_OP_NARROW},
+             {RA_DTYPE_BF16, RA_OP_NARROW},
+             {RA_DTYPE_FP8, RA_OP_BLOCK | RA_OP_NARROW}};
+#define N_PRODUCT_TYPES 4
 
 /* @shift moves every size a little: ops that the fit has not seen. */
 static void
@@ -210,10 +220,10 @@ add_products(GArray *ops, uint64_t shift)
   for (guint i = 0; i < G_N_ELEMENTS(ms); i++)
     for (guint j = 0; j < G_N_ELEMENTS(sizes); j++)
       for (guint k = 0; k < G_N_ELEMENTS(sizes); k++)
-        for (guint type = 0; type < 4; type++)
+        for (guint type = 0; type < N_PRODUCT_TYPES; type++)
           add(ops, (RaOp){.kind = RA_OP_GEMM,
-                          .dtype = type > 0 ? RA_DTYPE_FP8 : RA_DTYPE_BF16,
-                          .flags = flags[type],
+                          .dtype = types[type].dtype,
+                          .flags = types[type].flags,
                           .dim = {ms[i] + shift, sizes[j] + 8 * shift,
                                   sizes[k] + 8 * shift, 1}});
 }
@@ -228,8 +238,8 @@ add_experts(GArray *ops, uint64_t shift)
           for (guint type = 0; type < G_N_ELEMENTS(types); type++)
             add(ops,
                 (RaOp){.kind = RA_OP_EXPERTS,
-                       .dtype = type > 0 ? RA_DTYPE_FP8 : RA_DTYPE_BF16,
-                       .flags = flags[type],
+                       .dtype = types[type].dtype,
+                       .flags = types[type].flags,
                        .dim = {tokens + shift, 2048, width, 128, 8, ep, skew}});
 }
 
@@ -549,7 +559,7 @@ START_TEST(test_back)
     ck_assert_uint_gt(ra_profile_law(found, name)->n_rows, 5);
     ck_assert_str_eq(ra_profile_law(found, name)->outliers, "0");
   }
-  ck_assert_uint_eq(n_fitted, 51);
+  ck_assert_uint_eq(n_fitted, 53);
   for (guint kind = 0; kind < RA_N_OPS; kind++) {
     if (!(distance(truth, base, others, kind) > 0))
       continue;

@@ -266,16 +266,35 @@ END_TEST
  * (80^2 - 1) / 2: 1.92951..., 385.902... us of rows, and products of 389.902...
  * x 30,000 FLOP, 23.394... us.  Of 8 tokens by one of exponent 1.2, I0 = (1 -
  * 6.4^-0.2) / 0.2, I1 = (6.4^0.8 - 1) / 0.8 and I2 = (6.4^1.8 - 1) / 1.8:
- * 1.44719... of 16 rows. */
+ * 1.44719... of 16 rows.
+ *
+ * 8 tokens choose 32 of 256 experts, 128 of which are here.  By a power law of
+ * exponent 1, between 0.01 and 2, 1 + sqrt((I2 I0 / I1^2 - 1) 2 ln 2 / 128) of
+ * 16 rows with I0 = ln 200, I1 = 1.99 and I2 = (4 - 1e-4) / 2: 18.155..., for
+ * 0.14184... an expert.  ln(2 / 1.32399...) / I0 of them, 0.07785..., have
+ * half a row, but 0.14184... - 0.14184...^2 / 2 have one by chance: 16.867...
+ * Dealt in turn, 16 rows are on 16 experts: 1 ms + 1.6 ms + 16 us + 960 us +
+ * 2.88 us / 4.
+ *
+ * A weight of MXFP4 is 17 / 32 bytes, with a scale's byte for 32 of them:
+ * 31.875 us; of NVFP4 9 / 16, for 16: 33.75 us.  Rows are 1.6 us there.  In
+ * fp8 weights are 30 us, and 8 tokens of 10 bytes an element 8 us, of which an
+ * exchange leaves a half. */
 START_TEST(test_experts)
 {
   g_autoptr(Bench) b = bench_new(profile_text_load(
       "experts.bf16.floor-s=1e-3", "experts.bf16.expert-s=1e-4",
       "experts.bf16.tile-rows=4", "experts.bf16.peak-frac=0.5",
       "experts.bf16.bandwidth-frac=0.5", "experts.bf16.row-bytes=10",
-      "experts.bf16.serial-frac=0.25", "experts.bf16.skew-frac=1", NULL));
+      "experts.bf16.serial-frac=0.25", "experts.bf16.skew-frac=1",
+      "experts.nvfp4.floor-s=1e-3", "experts.nvfp4.bandwidth-frac=0.5",
+      "experts.mxfp4.floor-s=2e-3", "experts.mxfp4.bandwidth-frac=0.5",
+      "experts.fp8.token-bytes=10", "experts.mxfp4mxfp8.floor-s=3e-3",
+      "experts.mxfp4mxfp8.bandwidth-frac=0.5", NULL));
   RaOp op = {
       .kind = RA_OP_EXPERTS, .count = 1, .dim = {8, 100, 50, 4, 4, 2, 0}};
+  RaOp few = {
+      .kind = RA_OP_EXPERTS, .count = 1, .dim = {8, 100, 50, 256, 4, 2, 0}};
   RaOp plain = op;
 
   bench_check(ra_estimator_op_s(b->estimator, &op), 1336.3e-6);
@@ -293,10 +312,24 @@ START_TEST(test_experts)
   bench_check(ra_estimator_op_s(b->estimator, &op), 1456.6e-6);
   op.flags = RA_OP_FROZEN;
   bench_check(ra_estimator_op_s(b->estimator, &op), 1336.3e-6);
-  RaOp few = {
-      .kind = RA_OP_EXPERTS, .count = 1, .dim = {8, 100, 50, 256, 4, 2, 0}};
   op.dim[0] = 0;
   ck_assert_double_eq(ra_estimator_op_s(b->estimator, &op), 0);
+  few.dim[6] = 100;
+  bench_check(ra_estimator_op_s(b->estimator, &few), 0.0037178025067806167);
+  few.dim[6] = RA_OP_SKEW_DEALT;
+  bench_check(ra_estimator_op_s(b->estimator, &few), 3576.72e-6);
+  plain.flags = 0;
+  plain.dtype = RA_DTYPE_FP8;
+  bench_check(ra_estimator_op_s(b->estimator, &plain), 39.6e-6);
+  plain.flags = RA_OP_ROUTED;
+  bench_check(ra_estimator_op_s(b->estimator, &plain), 35.6e-6);
+  plain.dtype = RA_DTYPE_BF16;
+  plain.flags = RA_OP_NARROW;
+  bench_check(ra_estimator_op_s(b->estimator, &plain), 2033.475e-6);
+  plain.dtype = RA_DTYPE_FP8;
+  bench_check(ra_estimator_op_s(b->estimator, &plain), 1035.35e-6);
+  plain.flags |= RA_OP_BLOCK;
+  bench_check(ra_estimator_op_s(b->estimator, &plain), 3033.475e-6);
 }
 END_TEST
 
