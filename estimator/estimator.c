@@ -66,18 +66,21 @@ host_init(RaEstimator *estimator, const RaProfile *profile, GError **error)
 
 static const char *const experts_names[RA_N_EXPERTS_LAWS] = {
     "experts.bf16",  "experts.fp8",   "experts.fp8block",
-    "experts.nvfp4", "experts.mxfp4", "experts.mxfp4mxfp8"};
+    "experts.mxfp4", "experts.nvfp4", "experts.mxfp4mxfp8"};
 
-/* Types of experts: bytes of a weight with its share of a scale (a byte for 16
- * of NVFP4, for 32 of MXFP4), the type whose law stands in, whether tokens are
- * narrower than 16 bits. */
+/* Types of experts: bytes of a weight, the type whose law stands in (of 4 bits
+ * the one that widens weights: a GPU without units for narrow tokens does so),
+ * whether tokens are narrower than 16 bits. */
 static const struct {
   double weight_bytes;
   guint stand_in;
   gboolean is_fp8;
-} experts_types[RA_N_EXPERTS_LAWS] = {{2, 0, FALSE},       {1, 0, TRUE},
-                                      {1, 1, TRUE},        {0.5625, 1, TRUE},
-                                      {0.53125, 0, FALSE}, {0.53125, 1, TRUE}};
+} experts_types[RA_N_EXPERTS_LAWS] = {{2, 0, FALSE},
+                                      {1, 0, TRUE},
+                                      {1, 1, TRUE},
+                                      {RA_MXFP4_BYTES, 0, FALSE},
+                                      {RA_NVFP4_BYTES, 3, TRUE},
+                                      {RA_MXFP4_BYTES, 3, TRUE}};
 
 /* Law @name, if the profile has it; else what @law is. */
 static gboolean
@@ -504,8 +507,8 @@ ra_estimator_experts(const RaEstimator *estimator, const RaOp *op,
 {
   gboolean narrow = (op->flags & RA_OP_NARROW) != 0;
   gboolean block = (op->flags & RA_OP_BLOCK) != 0;
-  guint i = op->dtype != RA_DTYPE_FP8 ? (narrow ? 4 : 0)
-            : narrow                  ? (block ? 5 : 3)
+  guint i = op->dtype != RA_DTYPE_FP8 ? (narrow ? 3 : 0)
+            : narrow                  ? (block ? 5 : 4)
             : block                   ? 2
                                       : 1;
 

@@ -14,7 +14,7 @@
 #include "graph/op/op.h"
 #include "traces/profile.h"
 
-/* bf16, fp8, in blocks, NVFP4, MXFP4 with tokens of 16 bits and of 8 */
+/* bf16, fp8, in blocks, MXFP4, NVFP4, MXFP4 with tokens of 8 bits */
 #define RA_N_EXPERTS_LAWS 6
 
 typedef struct {

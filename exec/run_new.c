@@ -83,7 +83,7 @@ check_call(const RaPlan *plan, uint32_t call, const RaBackend *backend,
     return refuse(plan, call, backend, "padding", error);
   if (p->optimizer_residency == RA_RESIDENCY_CPU)
     return refuse(plan, call, backend, "optimizer-residency = cpu", error);
-  if (p->dtype > 0 || p->kv_dtype > 0 || p->fp8_gemms)
+  if (p->dtype > 0 || p->kv_dtype > 0 || p->expert_dtype > 0 || p->fp8_gemms)
     return refuse(plan, call, backend, "a dtype of its own", error);
   if (c->drafts.n_tokens > 0)
     return refuse(plan, call, backend, "draft-tokens", error);

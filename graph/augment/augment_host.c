@@ -188,7 +188,9 @@ ra_augment_copy_bytes(const RaPlan *plan, uint32_t call, uint8_t what,
     double bytes =
         ra_dtype_bytes(fp32 ? RA_DTYPE_FP32 : ra_call_plan_dtype(p, m));
 
-    *out_most_bytes = ra_layout_most_bytes(all, p, bytes, bytes, &total);
+    *out_most_bytes = ra_layout_most_bytes(
+        all, p, bytes,
+        p->expert_dtype ? ra_call_plan_expert_bytes(p, m) : bytes, &total);
   }
   if (what & RA_COPY_OPTIMIZER)
     *out_state_bytes = ra_layout_most_bytes(

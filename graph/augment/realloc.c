@@ -229,9 +229,10 @@ largest(const uint64_t *a, const uint64_t *b, uint32_t n)
   return most;
 }
 
-/* Matrices of linear layers on the GPU of @to with most of them, by @shard. */
+/* Weights that are cast on the GPU of @to with most of them, by @shard: all
+ * matrices of linear layers, or of experts alone. */
 static uint64_t
-most_matrices(const RaShard *shard, const RaCallPlan *to)
+most_cast(const RaShard *shard, const RaCallPlan *to)
 {
   uint32_t n_pieces = to->pp * to->n_virtual;
   uint64_t most = 0;
@@ -241,7 +242,9 @@ most_matrices(const RaShard *shard, const RaCallPlan *to)
     for (uint32_t u = stage; u < n_pieces; u += to->pp) {
       RaPiece piece = {ra_call_plan_first_layer(to, u), to->stage_layers[u],
                        u == 0, u == n_pieces - 1};
-      n += ra_piece_n_fp8(shard, &piece);
+      n += to->dtype == 1 + RA_DTYPE_FP8
+               ? ra_piece_n_fp8(shard, &piece)
+               : ra_piece_n_expert_params(shard, &piece);
     }
     most = MAX(most, n);
   }
@@ -264,13 +267,15 @@ cast_elements(const RaModel *model, const RaCallPlan *from,
                    .fp8_gemms = 1};
   uint32_t n_shards = ra_call_plan_n_shards(to);
 
-  if (to->dtype != 1 + RA_DTYPE_FP8 || model->lora_only)
+  if ((to->dtype != 1 + RA_DTYPE_FP8 &&
+       to->expert_dtype == RA_EXPERT_DTYPE_SAME) ||
+      model->lora_only)
     return 0;
   if (gathers || cluster->habits.engine) {
     shard.tp = shard.ep = shard.expert_tp = 1;
     n_shards = 1;
   }
-  return (most_matrices(&shard, to) + n_shards - 1) / n_shards;
+  return (most_cast(&shard, to) + n_shards - 1) / n_shards;
 }
 
 RaRealloc *

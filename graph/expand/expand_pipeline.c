@@ -40,6 +40,7 @@ ra_call_shard(const RaPlan *plan, uint32_t call)
                    .dtype = (uint8_t)ra_call_plan_dtype(p, m),
                    .kv_dtype = (uint8_t)(1 + ra_call_plan_kv_dtype(p, m)),
                    .by_block = p->dtype > 0,
+                   .expert_dtype = (uint8_t)p->expert_dtype,
                    .fp8_gemms = p->fp8_gemms != FALSE,
                    .fp8_scaling = (uint8_t)p->fp8_scaling,
                    .bf16_first = p->bf16_first,

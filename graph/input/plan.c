@@ -48,6 +48,7 @@ typedef struct {
   gboolean overlap_grad_reduce;
   int dtype, kv_dtype; /* -1: not given */
   int gemm_dtype;      /* -1: not given */
+  int expert_dtype;    /* -1: not given */
   int fp8_scaling;
   gboolean fp8_params;
   uint32_t bf16_first, bf16_last;
@@ -87,6 +88,7 @@ static const char *const padding_words[] = {"none", "micro-batch", "batch",
 static const char *const grad_dtype_words[] = {"bf16", "fp16", "fp32", NULL};
 static const char *const dtype_words[] = {"bf16", "fp16", "fp32", "fp8", NULL};
 static const char *const gemm_dtype_words[] = {"fp8", NULL};
+static const char *const expert_dtype_words[] = {"mxfp4", "nvfp4", NULL};
 const char *const ra_fp8_scaling_words[] = {"blockwise", "tensorwise",
                                             "delayed", NULL};
 
@@ -180,6 +182,10 @@ static const RaKeySpec call_keys[] = {
   {"kv-dtype", RA_KEY_ENUM, G_STRUCT_OFFSET(CallKeys, kv_dtype),
    .names = dtype_words,
    .doc = "generate: of the KV cache; default: the model's"},
+  {"expert-dtype", RA_KEY_ENUM, G_STRUCT_OFFSET(CallKeys, expert_dtype),
+   .names = expert_dtype_words,
+   .doc = "generate: of the weights of experts, quantised as they arrive; "
+          "default: dtype"},
   {"gemm-dtype", RA_KEY_ENUM, G_STRUCT_OFFSET(CallKeys, gemm_dtype),
    .names = gemm_dtype_words,
    .doc = "train, inference: of linear layers' GEMMs, whose operands are cast; "
@@ -417,7 +423,8 @@ check_kind(const RaPlan *plan, const RaCallPlan *to, const RaCall *call,
                               "on calls that read what training wrote",
                               call->name);
     if (call->kind != RA_CALL_GENERATE &&
-        (g_str_equal(key, "dtype") || g_str_equal(key, "kv-dtype")))
+        (g_str_equal(key, "dtype") || g_str_equal(key, "kv-dtype") ||
+         g_str_equal(key, "expert-dtype")))
       return ra_key_file_fail(plan->file, to->group, key, error,
                               "'%s' of '%s', expected it on generate calls "
                               "only",
@@ -453,6 +460,7 @@ set_strategy(RaCallPlan *to, const CallKeys *keys, int dtype)
   to->dtype = keys->dtype >= 0 && keys->dtype != dtype ? 1 + keys->dtype : 0;
   to->kv_dtype =
       keys->kv_dtype >= 0 && keys->kv_dtype != dtype ? 1 + keys->kv_dtype : 0;
+  to->expert_dtype = 1 + keys->expert_dtype;
   to->fp8_gemms = keys->gemm_dtype >= 0;
   to->fp8_scaling = to->fp8_gemms ? keys->fp8_scaling : RA_FP8_BLOCKWISE;
   to->fp8_params = to->fp8_gemms && keys->fp8_params;
@@ -475,8 +483,11 @@ read_call(RaPlan *plan, uint32_t index, guint group, GError **error)
 {
   const RaCall *call = &plan->workload->calls[index];
   RaCallPlan *to = &plan->calls[index];
-  CallKeys keys = {
-      .grad_dtype = -1, .dtype = -1, .kv_dtype = -1, .gemm_dtype = -1};
+  CallKeys keys = {.grad_dtype = -1,
+                   .dtype = -1,
+                   .kv_dtype = -1,
+                   .gemm_dtype = -1,
+                   .expert_dtype = -1};
 
   to->group = group;
   if (!ra_key_file_read_group(plan->file, group, call_keys,

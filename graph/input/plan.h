@@ -53,6 +53,8 @@
  *                                they arrive; default: the model's
  *     kv-dtype = bf16            generate: of the KV cache; default:
  *                                the model's
+ *     expert-dtype = mxfp4       generate: mxfp4 | nvfp4, of the weights of
+ *                                experts; default: dtype
  *     batching = static          generate: see graph/input/plan_batching.h
  *     over-sample = 1            long tails: see graph/input/plan_tail.h
  *
@@ -210,6 +212,18 @@ typedef enum {
   RA_FP8_DELAYED
 } RaFp8Scaling;
 
+/* Weights of experts in a generate call, where they are not of its dtype.
+ *
+ * MXFP4  4 bits and a byte of scale for 32 (gpt-oss), of tokens in 16 bits, or
+ *        where dtype is fp8 (DeepSeek-V4) in 8
+ * NVFP4  4 bits and a byte of scale for 16, of tokens in 4 bits too
+ */
+typedef enum {
+  RA_EXPERT_DTYPE_SAME,
+  RA_EXPERT_DTYPE_MXFP4,
+  RA_EXPERT_DTYPE_NVFP4
+} RaExpertDtype;
+
 /* When a forward pass with zero 3 gathers the weights of the next layers.
  *
  * AHEAD    beside the computation before them (PyTorch's FSDP, DeepSpeed)
@@ -292,6 +306,7 @@ typedef struct {
                                    call; 0: the model's, which is never
                                    repeated here */
   int kv_dtype;                 /* the same, of its keys and values */
+  int expert_dtype;             /* RaExpertDtype of a generate call */
   gboolean fp8_gemms;           /* of linear layers; train and inference */
   int fp8_scaling;              /* RaFp8Scaling of these */
   gboolean fp8_params;          /* weights of these are stored in fp8 */
@@ -339,6 +354,16 @@ static inline RaDtype
 ra_call_plan_dtype(const RaCallPlan *plan, const RaWorkloadModel *model)
 {
   return (RaDtype)(plan->dtype > 0 ? plan->dtype - 1 : model->dtype);
+}
+
+/* Bytes of an element of an expert's weight that a call of @plan reads. */
+static inline double
+ra_call_plan_expert_bytes(const RaCallPlan *plan, const RaWorkloadModel *model)
+{
+  return plan->expert_dtype == RA_EXPERT_DTYPE_MXFP4 ? RA_MXFP4_BYTES
+         : plan->expert_dtype == RA_EXPERT_DTYPE_NVFP4
+             ? RA_NVFP4_BYTES
+             : ra_dtype_bytes(ra_call_plan_dtype(plan, model));
 }
 
 /* RaDtype of the keys and values that a call of @plan caches. */

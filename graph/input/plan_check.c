@@ -483,6 +483,32 @@ check_fp8(const Subject *subject, const RaPlan *plan, GError **error)
   return check_ends(subject, m->model, error);
 }
 
+/* A model has experts to be narrowed, beside weights of at most 16 bits. */
+static gboolean
+check_expert_dtype(const Subject *subject, const RaPlan *plan, GError **error)
+{
+  const RaCallPlan *call = subject->plan;
+  const RaWorkloadModel *m = &plan->workload->models[subject->call->model];
+
+  if (call->expert_dtype == RA_EXPERT_DTYPE_SAME)
+    return TRUE;
+  if (m->model->n_experts == 0)
+    return ra_key_file_fail(subject->file, call->group, "expert-dtype", error,
+                            "'expert-dtype' of '%s', expected a model with "
+                            "experts: '%s' has none",
+                            subject->call->name, m->name);
+  if (call->zero == 3)
+    return ra_key_file_fail(subject->file, call->group, "expert-dtype", error,
+                            "'expert-dtype' of '%s' with 'zero' 3, expected 0: "
+                            "its shards are gathered in one type",
+                            subject->call->name);
+  return ra_call_plan_dtype(call, m) != RA_DTYPE_FP32 ||
+         ra_key_file_fail(subject->file, call->group, "expert-dtype", error,
+                          "'expert-dtype' of '%s' beside weights of fp32, "
+                          "expected bf16, fp16 or fp8",
+                          subject->call->name);
+}
+
 gboolean
 ra_plan_check_call(const RaPlan *plan, uint32_t call, GError **error)
 {
@@ -497,5 +523,6 @@ ra_plan_check_call(const RaPlan *plan, uint32_t call, GError **error)
          check_kinds(&subject, error) && check_attention(&subject, error) &&
          check_schedule(&subject, error) &&
          check_mini_batches(&subject, error) && check_batch(&subject, error) &&
-         check_zero(&subject, error) && check_fp8(&subject, plan, error);
+         check_zero(&subject, error) && check_fp8(&subject, plan, error) &&
+         check_expert_dtype(&subject, plan, error);
 }

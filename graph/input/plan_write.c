@@ -148,6 +148,21 @@ ra_plan_append_fp8(GString *out, int scaling, gboolean params, uint32_t first,
     g_string_append_printf(out, "bf16-last-layers = %" PRIu32 "\n", last);
 }
 
+/* Types of what a generate call reads. */
+static void
+append_dtypes(GString *out, const RaCallPlan *to)
+{
+  if (to->dtype > 0)
+    g_string_append_printf(out, "dtype = %s\n", dtype_words[to->dtype - 1]);
+  if (to->kv_dtype > 0)
+    g_string_append_printf(out, "kv-dtype = %s\n",
+                           dtype_words[to->kv_dtype - 1]);
+  if (to->expert_dtype > 0)
+    g_string_append_printf(out, "expert-dtype = %s\n",
+                           to->expert_dtype == RA_EXPERT_DTYPE_MXFP4 ? "mxfp4"
+                                                                     : "nvfp4");
+}
+
 static void
 append_call(GString *out, const RaPlan *plan, uint32_t index)
 {
@@ -189,11 +204,7 @@ append_call(GString *out, const RaPlan *plan, uint32_t index)
     g_string_append(out, "gathers = in-turn\n");
   if (call->kind == RA_CALL_TRAIN)
     append_train(out, to, plan->workload->models[call->model].dtype);
-  if (to->dtype > 0)
-    g_string_append_printf(out, "dtype = %s\n", dtype_words[to->dtype - 1]);
-  if (to->kv_dtype > 0)
-    g_string_append_printf(out, "kv-dtype = %s\n",
-                           dtype_words[to->kv_dtype - 1]);
+  append_dtypes(out, to);
   if (to->fp8_gemms)
     ra_plan_append_fp8(out, to->fp8_scaling, to->fp8_params, to->bf16_first,
                        to->bf16_last);
@@ -266,8 +277,9 @@ call_equal(const RaCallPlan *a, const RaCallPlan *b)
          a->cross_entropy == b->cross_entropy &&
          a->overlap_grad_reduce == b->overlap_grad_reduce &&
          a->master_weights == b->master_weights && a->dtype == b->dtype &&
-         a->kv_dtype == b->kv_dtype && ra_call_plan_same_fp8(a, b) &&
-         a->launch == b->launch && a->residency == b->residency &&
+         a->kv_dtype == b->kv_dtype && a->expert_dtype == b->expert_dtype &&
+         ra_call_plan_same_fp8(a, b) && a->launch == b->launch &&
+         a->residency == b->residency &&
          a->optimizer_residency == b->optimizer_residency &&
          a->releases_grads == b->releases_grads && a->realloc == b->realloc &&
          ra_plan_same_batching(a, b) && a->service == b->service &&

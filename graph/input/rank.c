@@ -250,6 +250,7 @@ ra_call_plan_same_layout(const RaCallPlan *a, const RaCallPlan *b)
       a->cp != b->cp || ra_call_plan_ep(a) != ra_call_plan_ep(b) ||
       ra_call_plan_expert_tp(a) != ra_call_plan_expert_tp(b) ||
       a->pp != b->pp || a->n_virtual != b->n_virtual || a->dtype != b->dtype ||
+      a->expert_dtype != b->expert_dtype ||
       ra_call_plan_n_shards(a) != ra_call_plan_n_shards(b) || !same_order(a, b))
     return FALSE;
   if (!a->stage_layers || !b->stage_layers)

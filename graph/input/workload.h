@@ -96,6 +96,11 @@ typedef enum {
 /* Bytes of one element: 2, 2, 4, 1. */
 guint ra_dtype_bytes(RaDtype dtype);
 
+/* Bytes of a value of 4 bits with its share of a scale: a byte for 32 values,
+ * or for 16. */
+#define RA_MXFP4_BYTES (17. / 32)
+#define RA_NVFP4_BYTES (9. / 16)
+
 /* Type of activations between the GEMMs of a model of @dtype: bf16 for an fp8
  * model, @dtype otherwise.  Only GEMMs compute in fp8, and only the key/value
  * cache is stored in it (Transformer Engine's user guide, "Using FP8";

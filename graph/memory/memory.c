@@ -78,15 +78,30 @@ packed_bytes(const RaCallMemory *c, const RaCallPlan *p, RaDtype dtype,
   return most * ra_dtype_bytes(dtype);
 }
 
-/* Trained parameters of experts on a GPU of a stage. */
+/* Parameters of experts on a GPU of a stage, all or those that are trained. */
 static uint64_t
-n_expert_params(const RaCallMemory *c, const RaCallPlan *p, uint32_t stage)
+n_expert_params(const RaCallMemory *c, const RaCallPlan *p, uint32_t stage,
+                uint64_t (*n_params)(const RaShard *, const RaPiece *))
 {
   uint64_t n = 0;
 
   for (uint32_t u = stage; u < c->n_pieces; u += p->pp)
-    n += ra_piece_n_trained_experts(&c->shard, &c->pieces[u]);
+    n += n_params(&c->shard, &c->pieces[u]);
   return n;
+}
+
+/* Bytes that experts of a stage have less than weights of the call's type. */
+static uint64_t
+narrowed_bytes(const RaCallMemory *c, const RaCallPlan *p,
+               const RaWorkloadModel *m, uint32_t stage)
+{
+  double saved = ra_dtype_bytes(ra_call_plan_dtype(p, m)) -
+                 ra_call_plan_expert_bytes(p, m);
+
+  if (p->expert_dtype == RA_EXPERT_DTYPE_SAME)
+    return 0;
+  return (uint64_t)(saved * (double)n_expert_params(c, p, stage,
+                                                    ra_piece_n_expert_params));
 }
 
 /* Bytes of a training stage, and what ZeRO divides.  With zero 3 @n_params is a
@@ -182,7 +197,8 @@ fill_stages(RaMemory *memory, uint32_t call)
 
     c->stages[s] = c->stages[like]; /* zero, if it is this one */
     c->stages[s].like = like;
-    c->stages[s].param_bytes = n_params[s] * param_bytes;
+    c->stages[s].param_bytes =
+        n_params[s] * param_bytes - narrowed_bytes(c, p, m, s);
     if (like == s) {
       c->stages[s].packed_bytes = packed_bytes(c, p, (RaDtype)m->dtype, s);
       c->stages[s].fp8_bytes =
@@ -190,7 +206,7 @@ fill_stages(RaMemory *memory, uint32_t call)
     }
     if (w->calls[call].kind == RA_CALL_TRAIN)
       fill_training(&c->stages[s], memory->plan, call, n,
-                    n_expert_params(c, p, s));
+                    n_expert_params(c, p, s, ra_piece_n_trained_experts));
   }
 }
 

@@ -457,6 +457,24 @@ other_bytes(const RaOp *op)
   }
 }
 
+/* Bytes of a batch of products: operands, weights of 4 bits with their scales
+ * where they alone are narrow, outputs. */
+static double
+product_bytes(const RaOp *op)
+{
+  const uint64_t *d = op->dim;
+  double e = ra_dtype_bytes((RaDtype)op->dtype), in = e, weight = e;
+
+  if (op->flags & RA_OP_NARROW && op->dtype == RA_DTYPE_FP8 &&
+      !(op->flags & RA_OP_BLOCK))
+    in = weight = e / 2;
+  else if (op->flags & RA_OP_NARROW)
+    weight = RA_MXFP4_BYTES;
+  return (double)d[3] *
+         (e * (double)d[0] * (double)d[1] +
+          (double)d[2] * (in * (double)d[0] + weight * (double)d[1]));
+}
+
 double
 ra_op_bytes(const RaOp *op)
 {
@@ -466,9 +484,7 @@ ra_op_bytes(const RaOp *op)
 
   switch (op->kind) {
   case RA_OP_GEMM:
-    return (double)d[3] *
-           (e * area + (op->flags & RA_OP_NARROW ? e / 2 : e) * (double)d[2] *
-                           ((double)d[0] + (double)d[1]));
+    return product_bytes(op);
   case RA_OP_ATTENTION:
   case RA_OP_DECODE_ATTENTION:
     return e * attention_elements(op, 2, 2); /* q, out; k, v */

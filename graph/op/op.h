@@ -221,6 +221,7 @@ typedef struct {
   uint8_t kv_dtype;       /* 1 + RaDtype of cached keys and values; 0: that
                                 of parameters */
   uint8_t by_block;       /* 0 or 1: fp8 products have %RA_OP_BLOCK */
+  uint8_t expert_dtype;   /* RaExpertDtype of graph/input/plan.h */
   uint8_t fp8_gemms;      /* 0 or 1: linear layers of @dtype compute in fp8 */
   uint8_t fp8_scaling;    /* RaFp8Scaling of graph/input/plan.h, of these */
   uint32_t bf16_first;    /* layers of the model's start, and end, in which */

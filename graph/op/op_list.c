@@ -428,6 +428,22 @@ add_shared(RaOpBuilder *b)
     add_leave(b);
 }
 
+/* Weights of 4 bits: of NVFP4 tokens have as many; of MXFP4 they have those of
+ * the other products, if 8 in blocks (of 32, MXFP8). */
+static void
+set_narrow(const RaOpBuilder *b, RaOp *op)
+{
+  if (b->shard->expert_dtype == RA_EXPERT_DTYPE_SAME)
+    return;
+  op->flags |= RA_OP_NARROW;
+  if (b->shard->expert_dtype == RA_EXPERT_DTYPE_NVFP4) {
+    op->dtype = RA_DTYPE_FP8;
+    op->flags &= (uint16_t)~RA_OP_BLOCK;
+  } else if (op->dtype == RA_DTYPE_FP8) {
+    op->flags |= RA_OP_BLOCK;
+  }
+}
+
 /* The products of the experts of this rank. */
 static void
 add_grouped(RaOpBuilder *b)
@@ -452,6 +468,7 @@ add_grouped(RaOpBuilder *b)
     op->flags |= RA_OP_PLAIN;
   if (m->lora_rank > 0 && (back || b->shard->loss))
     op->flags |= RA_OP_FROZEN;
+  set_narrow(b, op);
   ra_op_cast_experts(b);
 }
 

@@ -115,14 +115,20 @@ whole_bytes(const RaCallPlan *plan, double n_params, double n_trained,
   return bytes;
 }
 
+/* Parameters of a stage's experts. */
+static double
+expert_params(const RaModel *model, const RaCallPlan *plan)
+{
+  return (double)ra_model_expert_n_params(model) * model->n_experts *
+         ra_model_n_moe_layers(model) * stage_layers(plan) / model->n_layers;
+}
+
 /* Parameters, of @n, whose optimizer state a rank has with ZeRO: ep ranks hold
  * fewer experts, and as many fewer ranks hold each of them. */
 static double
 owned_params(const RaModel *model, const RaCallPlan *plan, double n)
 {
-  double experts = (double)ra_model_expert_n_params(model) * model->n_experts *
-                   ra_model_n_moe_layers(model) * stage_layers(plan) /
-                   model->n_layers;
+  double experts = expert_params(model, plan);
   double held = experts / plan->ep / ra_call_plan_expert_tp(plan);
 
   if (plan->ep == 1 || held > n)
@@ -147,6 +153,10 @@ ra_need_call(const RaWorkload *workload, uint32_t call, const RaCallPlan *plan)
   double tokens = replica_tokens / plan->n_micro_batches;
   RaNeed need = {.held_bytes = n * dtype_bytes / (plan->zero == 3 ? dp : 1)};
 
+  if (plan->expert_dtype != RA_EXPERT_DTYPE_SAME)
+    need.held_bytes -= (dtype_bytes - ra_call_plan_expert_bytes(plan, m)) *
+                       MIN(n, expert_params(m->model, plan) / plan->ep /
+                                  ra_call_plan_expert_tp(plan));
   need.work_bytes = whole_bytes(plan, n, n_trained, dtype_bytes, trains);
   if (trains) {
     double grad_bytes = ra_dtype_bytes((RaDtype)plan->grad_dtype);

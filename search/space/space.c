@@ -32,10 +32,10 @@ layout_key(const RaSpace *space, uint32_t call, const RaCandidate *candidate)
   g_string_append_printf(
       key,
       "%" PRIu32 " %" PRIu32 " %" PRIu32 " %" PRIu32 " %" PRIu32 " %" PRIu32
-      " %" PRIu32 " %" PRIu32 " %" PRIu32 " %" PRIu32 " %" PRIu32 " %d",
+      " %" PRIu32 " %" PRIu32 " %" PRIu32 " %" PRIu32 " %" PRIu32 " %d %d",
       space->workload->calls[call].model, candidate->n_gpus, p->dp, p->tp,
       p->pp, p->cp, ra_call_plan_ep(p), ra_call_plan_expert_tp(p), p->n_virtual,
-      ra_call_plan_n_shards(p), candidate->kinds, p->dtype);
+      ra_call_plan_n_shards(p), candidate->kinds, p->dtype, p->expert_dtype);
   for (uint32_t i = 0; i < p->pp * p->n_virtual; i++)
     g_string_append_printf(key, ",%" PRIu32, p->stage_layers[i]);
   return g_string_free(key, FALSE);

@@ -49,7 +49,8 @@ same_strategy(const RaCallPlan *a, const RaCallPlan *b)
          a->recompute == b->recompute && a->zero == b->zero &&
          a->zero_group == b->zero_group && a->gathers == b->gathers &&
          a->grad_dtype == b->grad_dtype && a->dtype == b->dtype &&
-         a->kv_dtype == b->kv_dtype && ra_call_plan_same_fp8(a, b) &&
+         a->kv_dtype == b->kv_dtype && a->expert_dtype == b->expert_dtype &&
+         ra_call_plan_same_fp8(a, b) &&
          a->overlap_grad_reduce == b->overlap_grad_reduce &&
          a->launch == b->launch && a->realloc == b->realloc &&
          a->attention == b->attention && a->cross_entropy == b->cross_entropy &&

@@ -116,7 +116,9 @@ memory_row(RaTable *table, const RaPlan *plan, uint32_t c)
       call->kind == RA_CALL_TRAIN && model->adapters ? model->adapters
                                                      : model->model);
   double n = ra_layout_most_bytes(tensors, to, 1, 1, NULL);
-  double weights = n * ra_dtype_bytes(ra_call_plan_dtype(to, model));
+  double weights = ra_layout_most_bytes(
+      tensors, to, ra_dtype_bytes(ra_call_plan_dtype(to, model)),
+      ra_call_plan_expert_bytes(to, model), NULL);
   double gradients = 0, state = 0;
 
   if (call->kind == RA_CALL_TRAIN) {

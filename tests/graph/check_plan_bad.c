@@ -185,6 +185,16 @@ static const RaFault faults[] = {
    "x.plan:11: 'migrate-to' is 8, expected less than 8, 'dp'"},
   {"mesh = node2\ntp = 8\n", "mesh = node2\ntp = 8\nover-sample = 2\n",
    "x.plan:14: 'over-sample' of 'score', expected it on generate calls only"},
+  {"mesh = node2\ntp = 8\n", "mesh = node2\ntp = 8\nexpert-dtype = mxfp4\n",
+   "x.plan:14: 'expert-dtype' of 'score', expected it on generate calls only"},
+  {"launch = graph\n", "launch = graph\nexpert-dtype = mxfp4\n",
+   "x.plan:11: 'expert-dtype' of 'generate', expected a model with experts: "
+   "'actor' has none"},
+  {"launch = graph\n", "launch = graph\nexpert-dtype = fp4\n",
+   "x.plan:11: 'expert-dtype' is 'fp4', expected one of mxfp4, nvfp4, did you "
+   "mean 'mxfp4'?"},
+  {"zero = 1\n", "zero = 1\ngemm-dtype = mxfp4\n",
+   "x.plan:25: 'gemm-dtype' is 'mxfp4', expected one of fp8"},
   {"mesh = node2\ntp = 8\n", "mesh = node2\ntp = 8\nkv-dtype = fp8\n",
    "x.plan:14: 'kv-dtype' of 'score', expected it on generate calls only"},
   /* Mini-batches: 96 sequences. */

@@ -378,6 +378,29 @@ START_TEST(rollouts_of_8_bits)
 END_TEST
 
 static void
+change_experts(RaPlan *plan, guint i)
+{
+  RaCallPlan *p =
+      &plan->calls[ra_workload_find_call(plan->workload, "actor_generate")];
+
+  p->expert_dtype = (int)MIN(i, RA_EXPERT_DTYPE_NVFP4);
+  p->dtype = i == 3 ? 1 + RA_DTYPE_FP8 : 0;
+}
+
+/* Experts of a rollout in 16 bits, in MXFP4, in NVFP4, and these beside weights
+ * of 8 bits: four layouts of one mesh.  (The fault: a layout is the same
+ * whatever its experts' type.) */
+START_TEST(experts_of_4_bits)
+{
+  RaScore scores[N_PRECISIONS];
+
+  compare_changes("grpo-qwen3-30b-a3b-32.plan", change_experts, scores);
+  for (guint i = 1; i < N_PRECISIONS; i++)
+    ck_assert(scores[i].run_s != scores[i - 1].run_s);
+}
+END_TEST
+
+static void
 change_ends(RaPlan *plan, guint i)
 {
   RaCallPlan *p =
@@ -413,6 +436,7 @@ plan_point_suite(void)
   tcase_add_test(tcase, imported);
   tcase_add_test(tcase, services);
   tcase_add_test(tcase, rollouts_of_8_bits);
+  tcase_add_test(tcase, experts_of_4_bits);
   tcase_add_test(tcase, ends_in_bf16);
   suite_add_tcase(suite, tcase);
   return suite;
