@@ -64,24 +64,6 @@ host_init(RaEstimator *estimator, const RaProfile *profile, GError **error)
   return ra_resolver_ok(&r);
 }
 
-static const char *const experts_names[RA_N_EXPERTS_LAWS] = {
-    "experts.bf16",  "experts.fp8",   "experts.fp8block",
-    "experts.mxfp4", "experts.nvfp4", "experts.mxfp4mxfp8"};
-
-/* Types of experts: bytes of a weight, the type whose law stands in (of 4 bits
- * the one that widens weights: a GPU without units for narrow tokens does so),
- * whether tokens are narrower than 16 bits. */
-static const struct {
-  double weight_bytes;
-  guint stand_in;
-  gboolean is_fp8;
-} experts_types[RA_N_EXPERTS_LAWS] = {{2, 0, FALSE},
-                                      {1, 0, TRUE},
-                                      {1, 1, TRUE},
-                                      {RA_MXFP4_BYTES, 0, FALSE},
-                                      {RA_NVFP4_BYTES, 3, TRUE},
-                                      {RA_MXFP4_BYTES, 3, TRUE}};
-
 /* Law @name, if the profile has it; else what @law is. */
 static gboolean
 fp8_init(RaGemmLaw *law, const RaProfile *profile, const RaDevice *device,
@@ -122,31 +104,6 @@ gemm_init(RaEstimator *estimator, const RaProfile *profile,
          (estimator->gemm_narrow = estimator->gemm_fp8,
           fp8_init(&estimator->gemm_narrow, profile, device, "gemm.nvfp4",
                    error));
-}
-
-/* As for GEMMs, a type that was not measured takes the law of a wider one; one
- * that was not measured of an engine, the common law. */
-static gboolean
-experts_init(RaEstimator *estimator, const RaProfile *profile,
-             const RaDevice *device, GError **error)
-{
-  estimator->has_experts = ra_profile_law(profile, experts_names[0]) != NULL;
-  for (guint n = 0;
-       estimator->has_experts && n < RA_N_KERNELS * RA_N_EXPERTS_LAWS; n++) {
-    guint set = n / RA_N_EXPERTS_LAWS, i = n % RA_N_EXPERTS_LAWS;
-    const RaLaw *own =
-        ra_profile_law_of(profile, experts_names[i], (RaKernels)set);
-    RaExpertsLaw *law = &estimator->experts[set][i];
-    double peak = experts_types[i].is_fp8 ? device->fp8_flop_per_s
-                                          : device->bf16_flop_per_s;
-
-    if (n > 0 && (peak <= 0 || !own))
-      *law = estimator->experts[0][set > 0 ? i : experts_types[i].stand_in];
-    else if (!ra_experts_law_init(law, profile, device, own->name, peak, error))
-      return FALSE;
-    law->weight_bytes = experts_types[i].weight_bytes;
-  }
-  return TRUE;
 }
 
 /* Attention with a mask, and without. */
@@ -218,7 +175,7 @@ ra_estimator_new(const RaProfile *profile, const RaCluster *cluster,
   ra_estimator_set_system(estimator, NULL);
   if (!memory_init(estimator, profile, device, error) ||
       !gemm_init(estimator, profile, device, error) ||
-      !experts_init(estimator, profile, device, error) ||
+      !ra_experts_laws_init(&estimator->experts, profile, device, error) ||
       !ra_roof_laws_init(estimator->roofs, profile, device, error) ||
       !attention_init(estimator, profile, device, error) ||
       !decode_attention_init(estimator, profile, device, error) ||
@@ -239,7 +196,7 @@ ra_estimator_renew(RaEstimator *e, const RaProfile *profile,
   if (g_str_has_prefix(law, "gemm.")) {
     ok = gemm_init(e, profile, device, NULL);
   } else if (g_str_has_prefix(law, "experts.")) {
-    ok = experts_init(e, profile, device, NULL);
+    ok = ra_experts_laws_init(&e->experts, profile, device, NULL);
   } else if (g_str_has_prefix(law, "latent-") ||
              g_str_has_prefix(law, "indexer") ||
              g_str_has_prefix(law, "scan") || g_str_has_prefix(law, "conv")) {
@@ -505,14 +462,7 @@ const RaExpertsLaw *
 ra_estimator_experts(const RaEstimator *estimator, const RaOp *op,
                      RaKernels kernels)
 {
-  gboolean narrow = (op->flags & RA_OP_NARROW) != 0;
-  gboolean block = (op->flags & RA_OP_BLOCK) != 0;
-  guint i = op->dtype != RA_DTYPE_FP8 ? (narrow ? 3 : 0)
-            : narrow                  ? (block ? 5 : 4)
-            : block                   ? 2
-                                      : 1;
-
-  return &estimator->experts[kernels][i];
+  return ra_experts_law(&estimator->experts, op, kernels);
 }
 
 /* Routing and permutation are in the law of the experts beside them. */
@@ -523,7 +473,7 @@ expert_layer_s(const RaEstimator *estimator, const RaOp *op, RaKernels kernels)
     return op->flags & RA_OP_ROUTED
                ? 0
                : ra_memory_op_s(&estimator->memory[RA_MEMORY_OTHER], op);
-  return estimator->has_experts
+  return estimator->experts.any
              ? ra_experts_s(ra_estimator_experts(estimator, op, kernels), op)
              : parts_s(estimator, op, kernels);
 }

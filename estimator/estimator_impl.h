@@ -57,12 +57,11 @@ struct _RaEstimator {
   RaGemmLaw gemm_fp32;   /* fp32, if it was measured */
   RaGemmLaw gemm_block;  /* fp8 by blocks; else gemm_fp8 */
   RaGemmLaw gemm_narrow; /* NVFP4; else gemm_fp8 */
-  /* by engine, of which it has the common laws where the profile lacks its own;
-     bf16, fp8, block, narrow */
-  RaExpertsLaw experts[RA_N_KERNELS][RA_N_EXPERTS_LAWS];
-  gboolean has_experts; /* that of bf16 is in the profile */
-  gboolean has_fp32;    /* gemm_fp32 was measured */
-  RaRoofLaw roofs[RA_N_KERNELS][RA_N_ROOFS];           /* likewise */
+  RaExpertsLaws experts; /* by engine and type */
+  gboolean has_fp32;     /* gemm_fp32 was measured */
+  /* by engine, of which it has the common laws where the profile lacks its own
+   */
+  RaRoofLaw roofs[RA_N_KERNELS][RA_N_ROOFS];
   RaAttentionLaw attention[RA_N_PREFILLS];             /* whole sequences */
   RaDecodeAttentionLaw decode_attention[RA_N_DECODES]; /* a token a sequence */
   RaMemoryLaw memory[RA_N_MEMORY_LAWS];                /* by RaMemoryLawKind */

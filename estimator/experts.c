@@ -20,10 +20,38 @@ enum { TOKENS, HIDDEN, WIDTH, EXPERTS, CHOSEN, EP, SKEW };
 /* SKEW is in hundredths. */
 #define SKEW_UNIT 100.0
 
-gboolean
-ra_experts_law_init(RaExpertsLaw *law, const RaProfile *profile,
-                    const RaDevice *device, const char *name, double flop_per_s,
-                    GError **error)
+static const char *const experts_names[RA_N_EXPERTS_LAWS] = {
+    "experts.bf16",  "experts.fp8",   "experts.fp8block",
+    "experts.mxfp4", "experts.nvfp4", "experts.mxfp4mxfp8"};
+
+#define BY_BLOCK 2 /* of experts_names[] */
+
+/* Laws of rows in fp8 by blocks that an exchange brings: of at most
+ * RA_OP_MASKED_TOKENS a rank, and of more. */
+static const char *const exchanged_names[RA_N_KERNELS][2] = {
+    [RA_KERNELS_TRTLLM] = {"experts.fp8block.wide.trtllm",
+                           "experts.fp8block.wide.trtllm"},
+    [RA_KERNELS_SGLANG] = {"experts.fp8block.masked.sglang",
+                           "experts.fp8block.contiguous.sglang"}};
+
+/* Types of experts: bytes of a weight, the type whose law stands in (of 4 bits
+ * the one that widens weights: a GPU without units for narrow tokens does so),
+ * whether tokens are narrower than 16 bits. */
+static const struct {
+  double weight_bytes;
+  guint stand_in;
+  gboolean is_fp8;
+} experts_types[RA_N_EXPERTS_LAWS] = {{2, 0, FALSE},
+                                      {1, 0, TRUE},
+                                      {1, 1, TRUE},
+                                      {RA_MXFP4_BYTES, 0, FALSE},
+                                      {RA_NVFP4_BYTES, 3, TRUE},
+                                      {RA_MXFP4_BYTES, 3, TRUE}};
+
+/* @name: "experts.bf16" and so on; @flop_per_s: dense peak of its type. */
+static gboolean
+law_init(RaExpertsLaw *law, const RaProfile *profile, const RaDevice *device,
+         const char *name, double flop_per_s, GError **error)
 {
   double memory = device->memory_bytes_per_s;
   RaResolver r;
@@ -40,6 +68,62 @@ ra_experts_law_init(RaExpertsLaw *law, const RaProfile *profile,
   law->skew_frac = ra_resolve(&r, "skew-frac");
   return ra_resolver_ok(&r) &&
          ra_residual_init(&law->residual, profile, name, error);
+}
+
+/* Without a law of their own rows of an exchange take the type's. */
+static gboolean
+exchanged_init(RaExpertsLaws *laws, const RaProfile *profile,
+               const RaDevice *device, GError **error)
+{
+  for (guint n = 0; n < 2 * RA_N_KERNELS; n++) {
+    const char *name = exchanged_names[n / 2][n % 2];
+    RaExpertsLaw *law = &laws->exchanged[n / 2][n % 2];
+
+    *law = laws->by_type[n / 2][BY_BLOCK];
+    if (name && ra_profile_law(profile, name) && device->fp8_flop_per_s > 0 &&
+        !law_init(law, profile, device, name, device->fp8_flop_per_s, error))
+      return FALSE;
+    law->weight_bytes = experts_types[BY_BLOCK].weight_bytes;
+  }
+  return TRUE;
+}
+
+gboolean
+ra_experts_laws_init(RaExpertsLaws *laws, const RaProfile *profile,
+                     const RaDevice *device, GError **error)
+{
+  laws->any = ra_profile_law(profile, experts_names[0]) != NULL;
+  for (guint n = 0; laws->any && n < RA_N_KERNELS * RA_N_EXPERTS_LAWS; n++) {
+    guint set = n / RA_N_EXPERTS_LAWS, i = n % RA_N_EXPERTS_LAWS;
+    const RaLaw *own =
+        ra_profile_law_of(profile, experts_names[i], (RaKernels)set);
+    RaExpertsLaw *law = &laws->by_type[set][i];
+    double peak = experts_types[i].is_fp8 ? device->fp8_flop_per_s
+                                          : device->bf16_flop_per_s;
+
+    if (n > 0 && (peak <= 0 || !own))
+      *law = laws->by_type[0][set > 0 ? i : experts_types[i].stand_in];
+    else if (!law_init(law, profile, device, own->name, peak, error))
+      return FALSE;
+    law->weight_bytes = experts_types[i].weight_bytes;
+  }
+  return !laws->any || exchanged_init(laws, profile, device, error);
+}
+
+const RaExpertsLaw *
+ra_experts_law(const RaExpertsLaws *laws, const RaOp *op, RaKernels kernels)
+{
+  gboolean narrow = (op->flags & RA_OP_NARROW) != 0;
+  gboolean block = (op->flags & RA_OP_BLOCK) != 0;
+  guint i = op->dtype != RA_DTYPE_FP8 ? (narrow ? 3 : 0)
+            : narrow                  ? (block ? 5 : 4)
+            : block                   ? BY_BLOCK
+                                      : 1;
+
+  if (i == BY_BLOCK && op->flags & RA_OP_ROUTED)
+    return &laws->exchanged[kernels][op->dim[TOKENS] >
+                                     RA_OP_MASKED_TOKENS * op->dim[EP]];
+  return &laws->by_type[kernels][i];
 }
 
 /* Loads by a power law, in units of their own. */

@@ -1,10 +1,9 @@
 /* The law of an expert layer on one GPU: routing, permutation, the grouped
  * GEMMs of its experts, and the weighted sum.
  *
- *     RaExpertsLaw law;
- *     ra_experts_law_init(&law, profile, device, "experts.bf16",
- *                         device->bf16_flop_per_s, &error);
- *     double s = ra_experts_s(&law, &op);
+ *     RaExpertsLaws laws;
+ *     ra_experts_laws_init(&laws, profile, device, &error);
+ *     double s = ra_experts_s(ra_experts_law(&laws, &op, kernels), &op);
  */
 #ifndef RA_ESTIMATOR_EXPERTS_H
 #define RA_ESTIMATOR_EXPERTS_H
@@ -12,6 +11,7 @@
 #include "estimator/residual.h"
 #include "graph/input/cluster.h"
 #include "graph/op/op.h"
+#include "traces/law.h"
 #include "traces/profile.h"
 
 /* bf16, fp8, in blocks, MXFP4, NVFP4, MXFP4 with tokens of 8 bits */
@@ -32,11 +32,23 @@ typedef struct {
   RaResidual residual;
 } RaExpertsLaw;
 
-/* @name: "experts.bf16" and so on; @flop_per_s: dense peak of its type.
- * @error: %RA_ERROR_INPUT: the law is missing. */
-gboolean ra_experts_law_init(RaExpertsLaw *law, const RaProfile *profile,
-                             const RaDevice *device, const char *name,
-                             double flop_per_s, GError **error);
+/* The laws of a profile, by engine: of each type, and of rows in fp8 by blocks
+ * that an exchange brings, at most RA_OP_MASKED_TOKENS a rank, and more. */
+typedef struct {
+  gboolean any; /* the profile has that of bf16 */
+  RaExpertsLaw by_type[RA_N_KERNELS][RA_N_EXPERTS_LAWS];
+  RaExpertsLaw exchanged[RA_N_KERNELS][2];
+} RaExpertsLaws;
+
+/* As for GEMMs, a type that was not measured takes the law of a wider one; one
+ * that was not measured of an engine, the common law.
+ * @error: %RA_ERROR_INPUT: a law lacks a coefficient. */
+gboolean ra_experts_laws_init(RaExpertsLaws *laws, const RaProfile *profile,
+                              const RaDevice *device, GError **error);
+
+/* The law of @op, an %RA_OP_EXPERTS or its backward, by @kernels. */
+const RaExpertsLaw *ra_experts_law(const RaExpertsLaws *laws, const RaOp *op,
+                                   RaKernels kernels);
 
 /**
  * ra_experts_s:

@@ -43,7 +43,7 @@ table_of(const RaEstimator *e, const RaOp *op)
     return product_table(e, op);
   case RA_OP_EXPERTS:
   case RA_OP_EXPERTS_BACKWARD:
-    return e->has_experts
+    return e->experts.any
                ? &ra_estimator_experts(e, op, e->system.kernels)->residual
                : NULL;
   case RA_OP_ATTENTION:

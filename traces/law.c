@@ -223,6 +223,14 @@ static const RaLawSpec laws[] = {
    "ra_experts_s", "its expert layers with weights of MXFP4"},
   {"experts.mxfp4mxfp8.trtllm", TRUE, NULL, COEFFICIENTS(experts),
    "ra_experts_s", "its expert layers of MXFP4, tokens of MXFP8"},
+  {"experts.fp8block.wide.trtllm", TRUE, NULL, COEFFICIENTS(experts),
+   "ra_experts_s", "its expert layers in fp8 with block scales, of rows that "
+   "an exchange brings"},
+  {"experts.fp8block.masked.sglang", TRUE, NULL, COEFFICIENTS(experts),
+   "ra_experts_s", "SGLang's expert layers behind DeepEP, at most 128 tokens a "
+   "rank"},
+  {"experts.fp8block.contiguous.sglang", TRUE, NULL, COEFFICIENTS(experts),
+   "ra_experts_s", "the same, of more"},
   {"latent-attention", TRUE, NULL, COEFFICIENTS(roof),
    "ra_roof_s", "latent attention (MLA) of whole sequences"},
   {"latent-decode", TRUE, NULL, roof, N_ROOF_DECODE,

@@ -22,6 +22,9 @@ const char *const ra_measured_sources[] = {"gemm.bf16",
                                            "experts.nvfp4.trtllm",
                                            "experts.mxfp4.trtllm",
                                            "experts.mxfp4mxfp8.trtllm",
+                                           "experts.fp8block.wide.trtllm",
+                                           "experts.fp8block.masked.sglang",
+                                           "experts.fp8block.contiguous.sglang",
                                            "attention",
                                            "attention.wide",
                                            "attention.fp8",
@@ -194,8 +197,8 @@ read_best(const RaCsvLine *line, gpointer data, GError **error)
 }
 
 static const char *const expert_columns[] = {
-    "tokens", "hidden",       "intermediate", "experts", "topk", "ep",
-    "tp",     "distribution", "latency_us",   "?kernel", NULL};
+    "tokens", "hidden",       "intermediate", "experts", "topk",   "ep",
+    "tp",     "distribution", "latency_us",   "?kernel", "?phase", NULL};
 
 /* Kernels that TensorRT-LLM runs when it is told to (..._min_latency), measured
  * beside the others on the same shapes. */
@@ -213,6 +216,21 @@ is_plain(uint64_t hidden, uint64_t width)
     if (shapes[i][0] == hidden && shapes[i][1] == width)
       return TRUE;
   return FALSE;
+}
+
+/* TRUE if a row of SGLang's that ran the masked layout of decode steps, or not,
+ * is of the kernels that @r reads.  A plan tells the two by tokens, as the
+ * engine's buffers do: prompts of so few are left out. */
+static gboolean
+is_of_layout(const RaMeasuredReader *r, const char *phase, uint64_t tokens,
+             uint64_t ep)
+{
+  gboolean masked = tokens <= RA_OP_MASKED_TOKENS * ep;
+
+  if (!phase || r->kernels != RA_KERNELS_SGLANG)
+    return TRUE;
+  return masked == (strcmp(phase, "decode") == 0) &&
+         masked == (strstr(r->source, ".masked") != NULL);
 }
 
 /* A line is a model: hidden size, width, experts and choices. */
@@ -236,13 +254,17 @@ read_experts(const RaCsvLine *line, gpointer data, GError **error)
   }
   if (line->field[9] && strstr(line->field[9], TOLD_KERNEL))
     return TRUE;
-  if (strcmp(skew, "balanced") == 0)
+  if (!is_of_layout(r, line->field[10], d[0], d[5]))
+    return TRUE;
+  if (strcmp(skew, "balanced") == 0 || strcmp(skew, "uniform") == 0)
     exponent = RA_OP_SKEW_DEALT / 100.0;
   else if (!g_str_has_prefix(skew, "power_law_") ||
            !ra_text_double(skew + strlen("power_law_"), &exponent))
     return TRUE; /* loads that no law knows */
   set_type(r->source, &op);
   op.flags |= is_plain(d[1], d[2]) ? RA_OP_PLAIN : 0;
+  if (strstr(r->source, "wide.") || r->kernels == RA_KERNELS_SGLANG)
+    op.flags |= RA_OP_ROUTED;
   model = g_strdup_printf("%" G_GUINT64_FORMAT "/%" G_GUINT64_FORMAT
                           "/%" G_GUINT64_FORMAT "/%" G_GUINT64_FORMAT,
                           d[1], d[2], d[3], d[4]);
@@ -686,9 +708,11 @@ read_source(RaMeasuredReader *r, const char *const *data, GError **error)
     return ra_measured_files(data, "misc", "mamf_best_matmul", r, best_columns,
                              read_best, error);
   ra_measured_place(r->source, &folder, &start, &unused);
-  if (g_str_has_prefix(r->source, "experts."))
-    return read_typed(r, data, folder, "moe", expert_columns, read_experts,
+  if (g_str_has_prefix(r->source, "experts.")) {
+    prefix = g_strndup(start, strlen(start) - 1);
+    return read_typed(r, data, folder, prefix, expert_columns, read_experts,
                       error);
+  }
   if (strcmp(r->source, "gemm.fp8block") == 0 ||
       strcmp(r->source, "gemm.nvfp4") == 0)
     return read_typed(r, data, "kernels_gemm_quant", "gemm", gemm_columns,

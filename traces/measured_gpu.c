@@ -64,6 +64,13 @@ ra_measured_place(const char *source, const char **out_folder,
   if (g_str_has_prefix(source, "latent-") &&
       ra_law_kernels(source) == RA_KERNELS_SGLANG)
     *out_folder = "kernels_mla_sglang";
+  if (g_str_has_suffix(source, ".wide.trtllm"))
+    *out_prefix = "moewide_";
+  if (g_str_has_prefix(source, "experts.") &&
+      ra_law_kernels(source) == RA_KERNELS_SGLANG) {
+    *out_folder = "kernels_moe_sglang";
+    *out_prefix = "moedeepep_";
+  }
 }
 
 /* Adds @name up to the first '_' or '-', in small letters. */

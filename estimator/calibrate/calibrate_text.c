@@ -200,10 +200,13 @@ files_of(const RaCalibrateLaw *state, const RaFitLaw *fit, const char *gpu)
                                : "",
                            gpu, source + 5);
   if (g_str_has_prefix(source, "experts."))
-    return g_strdup_printf("kernels_moe%s%s/moe_%s_%.*s*.csv",
+    return g_strdup_printf("kernels_moe%s%s/moe%s_%s_%.*s*.csv",
                            kernels ? "_" : "",
-                           kernels ? ra_kernels_names[kernels] : "", gpu,
-                           (int)strcspn(source + 8, "."), source + 8);
+                           kernels ? ra_kernels_names[kernels] : "",
+                           strstr(source, ".wide")        ? "wide"
+                           : kernels == RA_KERNELS_SGLANG ? "deepep"
+                                                          : "",
+                           gpu, (int)strcspn(source + 8, "."), source + 8);
   for (guint i = 0; i < G_N_ELEMENTS(kinds); i++)
     if (strcmp(source, kinds[i].source) == 0)
       return g_strconcat(kinds[i].before, gpu, kinds[i].after, NULL);

@@ -104,6 +104,10 @@ typedef enum {
 
 #define RA_OP_DIMS 7
 #define RA_OP_SKEW_DEALT 65535 /* of experts: every one has as many rows */
+/* Tokens of a rank up to which DeepEP's kernels of low latency take them, and
+ * the experts a masked layout (SGLang,
+ * SGLANG_DEEPEP_NUM_MAX_DISPATCH_TOKENS_PER_RANK). */
+#define RA_OP_MASKED_TOKENS 128
 
 typedef enum {
   RA_OP_BEHIND = 1,     /* overlaps the preceding op of the list, run by run:

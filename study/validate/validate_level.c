@@ -61,6 +61,12 @@ static const RaValidateOps experts_bf16 = EXPERTS("bf16"),
 /* One of its models runs kernels of its own: left out, nothing tells of it. */
 static const RaValidateOps experts_mxfp4 = {
     .laws = {"experts.mxfp4"}, .lines = 2, .line_name = {"model", "split"}};
+static const RaValidateOps trtllm_wide = EXPERTS("fp8block.wide.trtllm");
+static const RaValidateOps experts_deepep = {
+    .laws = {"experts.fp8block.masked.sglang",
+             "experts.fp8block.contiguous.sglang"},
+    .lines = 2,
+    .line_name = {"model", "split"}};
 #define OF_LINE(ops, law, name)                                                \
   static const RaValidateOps ops = {{law}, .lines = 1, .line_name = {name}}
 OF_LINE(scan, "scan", "shape");
@@ -285,6 +291,14 @@ static const RaValidateLevel levels[] = {
     TRTLLM(nvfp4, 0.23, 0.60),
     TRTLLM(mxfp4, 0.15, 0.42),
     TRTLLM(mxfp4mxfp8, 0.18, 0.51),
+    TRTLLM(wide, 0.10, 0.37),
+    {.id = "experts-deepep",
+     .title = "Expert layers fp8block, SGLang behind DeepEP",
+     .source = "kernels_moe_sglang",
+     .modes = RA_VALIDATE_BOTH,
+     BARS(0.28, 0.88),
+     .convention = "folds: each expert parallel degree",
+     OPS(experts_deepep)},
     {.id = "attention-prefill",
      .title = "Attention, prefill",
      .source = "kernels_attention",
