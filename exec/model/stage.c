@@ -15,6 +15,8 @@ foreign_kind(const RaModel *m, const RaLayerKind *k)
       [RA_MIXER_KIMI] = "Kimi delta attention ('linear_attn_config')",
       [RA_MIXER_MAMBA] = "Mamba-2 ('layer_types', 'hybrid_override_pattern')",
       [RA_MIXER_CONV] = "short convolutions ('layer_types')",
+      [RA_MIXER_COMPRESSED] =
+          "compressed attention ('layer_types', 'compress_ratios')",
       [RA_MIXER_NONE] = "layers without a mixer ('layer_types')"};
 
   return k->indexer         ? "an indexer of keys ('index_topk')"

@@ -124,12 +124,15 @@ ra_model_kind_text(const RaModel *model, guint32 kind)
                                                   "kimi delta attention",
                                                   "mamba-2",
                                                   "convolution",
+                                                  "compressed attention",
                                                   NULL};
   const RaLayerKind *k = &model->kinds[kind];
   GString *text = g_string_new(mixers[k->mixer]);
 
   if (k->window > 0)
     g_string_append_printf(text, " to %u tokens", k->window);
+  if (k->compress > 0)
+    g_string_append_printf(text, " and %u to 1", k->compress);
   if (k->nope)
     g_string_append(text, " without positions");
   if (k->indexer)
@@ -305,8 +308,23 @@ ra_model_layer_n_params(const RaModel *model, guint32 layer)
 guint64
 ra_model_final_norm_n_params(const RaModel *model)
 {
+  guint64 streams = model ? model->n_streams : 0;
+
   g_return_val_if_fail(model, 0);
-  return norm_n_params(model);
+  return norm_n_params(model) +
+         (streams > 0 ? streams * streams * model->hidden + streams + 1 : 0);
+}
+
+guint64
+ra_model_stream_width(const RaModel *model)
+{
+  return (guint64)MAX(model->n_streams, 1) * model->hidden;
+}
+
+guint32
+ra_model_kind_overlap(const RaModel *model, guint32 kind)
+{
+  return model->kinds[kind].indexer ? 2 : 1;
 }
 
 guint64
@@ -376,7 +394,18 @@ ceil_div(guint64 a, guint64 b)
   return (a + b - 1) / b;
 }
 
-/* Cache of one token in one layer of kind @kind. */
+/* Key of an indexer of layers of kind @k. */
+static guint64
+index_bytes(const RaModel *model, const RaLayerKind *k)
+{
+  return k->indexer ? model->index_dim +
+                          INDEX_SCALE_BYTES *
+                              ceil_div(model->index_dim, INDEX_SCALE_ELEMENTS)
+                    : 0;
+}
+
+/* Cache of one token in one layer of kind @kind; of compressed attention in its
+ * window. */
 static guint64
 kv_layer_bytes(const RaModel *model, guint32 kind, guint32 tp,
                guint element_bytes)
@@ -384,15 +413,15 @@ kv_layer_bytes(const RaModel *model, guint32 kind, guint32 tp,
   const RaLayerKind *k = &model->kinds[kind];
   guint64 n = 0;
 
+  if (k->mixer == RA_MIXER_COMPRESSED)
+    return (guint64)model->head_dim * element_bytes;
+
   if (k->mixer == RA_MIXER_ATTENTION)
     n = 2 * ceil_div(ra_model_kind_kv_heads(model, kind), tp) *
         ra_model_kind_head_dim(model, kind) * element_bytes;
   if (k->mixer == RA_MIXER_LATENT)
     n = ((guint64)model->kv_rank + model->rope_dim) * element_bytes;
-  if (k->indexer)
-    n += model->index_dim +
-         INDEX_SCALE_BYTES * ceil_div(model->index_dim, INDEX_SCALE_ELEMENTS);
-  return n;
+  return n + index_bytes(model, k);
 }
 
 guint64
@@ -416,14 +445,20 @@ static guint64
 state_layer_bytes(const RaModel *model, guint32 kind, guint32 tp,
                   guint element_bytes)
 {
+  const RaLayerKind *k = &model->kinds[kind];
   guint64 width = ra_model_conv_width(model, kind);
+  guint64 overlap = ra_model_kind_overlap(model, kind);
   guint64 n = width == 0 ? 0
                          : ((guint64)model->conv_taps - 1) *
                                ceil_div(width, tp) * element_bytes;
 
-  if (width > 0 && model->kinds[kind].mixer != RA_MIXER_CONV)
+  if (width > 0 && k->mixer != RA_MIXER_CONV)
     n += ceil_div(model->n_value_heads, tp) * model->key_dim *
          model->state_dim * STATE_BYTES;
+  if (k->compress > 0)
+    n += 2 * overlap * overlap * k->compress *
+         ((guint64)model->head_dim + (k->indexer ? model->index_dim : 0)) *
+         STATE_BYTES;
   return n;
 }
 
@@ -438,10 +473,14 @@ ra_model_cache_bytes(const RaModel *model, guint32 first_layer,
   *out_token = *out_sequence = 0;
   ra_model_count_kinds(model, first_layer, n_layers, n_of);
   for (guint32 k = 0; k < ra_model_n_kinds(model); k++) {
-    guint64 kept = MIN(model->kinds[k].window, n_tokens);
+    const RaLayerKind *kind = &model->kinds[k];
+    guint64 kept = MIN(kind->window, n_tokens);
     guint64 token = n_of[k] * kv_layer_bytes(model, k, tp, element_bytes);
 
-    *out_token += model->kinds[k].window == 0 ? token : 0;
+    *out_token += kind->window == 0 ? token : 0;
+    if (kind->compress > 0)
+      *out_token +=
+          ceil_div(token + n_of[k] * index_bytes(model, kind), kind->compress);
     *out_sequence +=
         kept * token + n_of[k] * state_layer_bytes(model, k, tp, element_bytes);
   }

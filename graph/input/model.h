@@ -81,13 +81,16 @@ typedef enum {
 
 /* Part of a layer that mixes tokens. */
 typedef enum {
-  RA_MIXER_ATTENTION, /* softmax attention, query heads that share keys */
-  RA_MIXER_LATENT,    /* multi-head latent attention (MLA, arXiv 2405.04434) */
-  RA_MIXER_DELTA,     /* gated delta net (arXiv 2412.06464) */
-  RA_MIXER_KIMI,      /* Kimi delta attention (KDA, arXiv 2510.26692) */
-  RA_MIXER_MAMBA,     /* Mamba-2 (arXiv 2405.21060) */
-  RA_MIXER_CONV,      /* gated short convolution: lfm2 */
-  RA_MIXER_NONE,      /* the layer is a feed-forward part alone */
+  RA_MIXER_ATTENTION,  /* softmax attention, query heads that share keys */
+  RA_MIXER_LATENT,     /* multi-head latent attention (MLA, arXiv 2405.04434) */
+  RA_MIXER_DELTA,      /* gated delta net (arXiv 2412.06464) */
+  RA_MIXER_KIMI,       /* Kimi delta attention (KDA, arXiv 2510.26692) */
+  RA_MIXER_MAMBA,      /* Mamba-2 (arXiv 2405.21060) */
+  RA_MIXER_CONV,       /* gated short convolution: lfm2 */
+  RA_MIXER_COMPRESSED, /* one head is keys and values, of a window and of
+                          entries that some tokens are compressed to, and
+                          outputs leave by groups of heads: deepseek_v4 */
+  RA_MIXER_NONE,       /* the layer is a feed-forward part alone */
   RA_N_MIXERS
 } RaMixer;
 
@@ -118,6 +121,8 @@ typedef struct {
   guint32 n_kv_heads; /* 0: RaModel.n_kv_heads */
   guint32 head_dim;   /* 0: RaModel.head_dim */
   guint32 one_matrix; /* 1: one matrix gives keys and values: gemma4 */
+  guint32 compress;   /* tokens of an entry of compressed attention; 0: a
+                         window alone */
 } RaLayerKind;
 
 /* Towers that make tokens of images (graph/input/model_vision.h). */
@@ -195,7 +200,11 @@ typedef struct {
   /* sparse attention over the keys that an indexer chooses; 0: there is none */
   guint32 index_heads; /* heads of the indexer */
   guint32 index_dim;   /* elements of one */
-  guint32 index_top_k; /* keys that a query keeps */
+  guint32 index_top_k; /* keys, or compressed entries, that a query keeps */
+  guint32 o_groups;    /* groups of heads of compressed attention's outputs */
+  guint32 o_rank;      /* width of a group between its two matrices */
+  guint32 n_streams;   /* residual streams (hyper-connections, arXiv
+                          2409.19606); 0: one, that is added to */
   /* linear mixers; of Mamba-2: groups, heads, state, head; 0: there are none */
   guint32 n_key_heads;   /* heads of queries and keys */
   guint32 n_value_heads; /* heads of values, each with a state */
@@ -455,6 +464,7 @@ guint64 ra_model_mixer_n_params(const RaModel *model, guint32 layer);
 guint64 ra_model_mlp_n_params(const RaModel *model, guint32 layer);
 guint64 ra_model_expert_n_params(const RaModel *model); /* 0 if dense */
 guint64 ra_model_layer_n_params(const RaModel *model, guint32 layer);
+/* With what sums the residual streams before it. */
 guint64 ra_model_final_norm_n_params(const RaModel *model);
 guint64 ra_model_head_n_params(const RaModel *model); /* 0 if tied lm */
 
@@ -496,13 +506,25 @@ guint64 ra_model_kind_n_weights(const RaModel *model, guint32 kind);
  *
  *     attention   2 ceil(n_kv_heads / tp) head_dim element_bytes
  *     latent      (kv_rank + rope_dim) element_bytes, on every rank
- *     an indexer  index_dim + 4 ceil(index_dim / 128) more: fp8 with a scale
- *                 for every 128 elements (vLLM, DeepseekV32IndexerCache)
+ *     compressed  head_dim element_bytes in the window, and as much for every
+ *                 `compress` tokens, on every rank
+ *     an indexer  index_dim + 4 ceil(index_dim / 128) more, of every token or
+ *                 compressed entry: fp8 with a scale for every 128 elements
+ *                 (vLLM, DeepseekV32IndexerCache)
  *
  * A state in a layer:
  *
  *     delta rules, Mamba-2   ceil(n_value_heads / tp) key_dim state_dim 4
  *       and a convolution    (conv_taps - 1) width / tp element_bytes
+ *     compressed             c compress tokens of 2 c (head_dim, + index_dim
+ *                            with an indexer) elements of 4 bytes: keys and
+ *                            scores to be compressed; c is 2 with an indexer,
+ *                            whose entries overlap, else 1 (vLLM,
+ *                            CompressorStateCache; transformers keeps those
+ *                            that no entry has yet, in the model's type)
+ *
+ * Of a compressed token a fraction is cached: of all layers of a kind together,
+ * rounded up.
  *
  * The recurrent state is fp32 (SGLang's MambaPool, and what `mamba_ssm_dtype`
  * of Qwen3.5 and Nemotron-H says to vLLM).  The width is that of queries, keys
@@ -511,6 +533,14 @@ void ra_model_cache_bytes(const RaModel *model, guint32 first_layer,
                           guint32 n_layers, guint32 tp, guint element_bytes,
                           guint64 n_tokens, guint64 *out_token,
                           guint64 *out_sequence);
+
+/* Elements that the layers pass on for a token: of all residual streams. */
+guint64 ra_model_stream_width(const RaModel *model);
+
+/* Streams that compressed entries of kind @kind are made of: 2 of those that an
+ * indexer chooses, which overlap, else 1 (DeepSeek-V4's report, section 2.3.1).
+ */
+guint32 ra_model_kind_overlap(const RaModel *model, guint32 kind);
 
 /* Channels of the causal convolution of a layer of kind @kind; 0: none. */
 guint64 ra_model_conv_width(const RaModel *model, guint32 kind);

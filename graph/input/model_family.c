@@ -274,6 +274,237 @@ read_qwen3_moe(RaConfigReader *reader, RaModel *model)
   }
 }
 
+/* ---- deepseek_v4: compressed attention, residual streams ------------- */
+
+/* How transformers 5.24 names layers, and how published files do. */
+static const struct {
+  const char *word;    /* of layer_types */
+  gint64 ratio;        /* of compress_ratios */
+  const char *rate;    /* spelling of its own of compress_rates */
+  guint32 compress;    /* tokens of an entry if no key says; 0: no entries */
+  gboolean is_indexed; /* an indexer chooses entries */
+} compressed_types[] = {
+    {"sliding_attention", 0, NULL, 0, FALSE},
+    {"compressed_sparse_attention", 4, "compress_rate_csa", 4, TRUE},
+    {"heavily_compressed_attention", 128, "compress_rate_hca", 128, FALSE},
+};
+
+enum { WINDOW, SPARSE, HEAVY, N_TYPES };
+
+gboolean
+ra_model_is_compressed(const char *type)
+{
+  return g_str_equal(type, "deepseek_v4");
+}
+
+/* Elements @key of an array for @m's layers, and perhaps for those of
+ * multi-token prediction behind them, which transformers cuts off. */
+static JsonArray *
+compressed_layers_of(RaConfigReader *reader, const RaModel *m, const char *key)
+{
+  JsonArray *array = ra_config_reader_array(reader, key);
+  guint n = array ? json_array_get_length(array) : 0;
+
+  if (!array || n >= m->n_layers)
+    return array;
+  ra_config_reader_fail(reader, key,
+                        "'%s' has %u elements, expected at least %u, one for "
+                        "each of 'num_hidden_layers'",
+                        key, n, m->n_layers);
+  return NULL;
+}
+
+static guint
+type_of_word(JsonArray *array, guint32 i)
+{
+  const char *word = ra_model_word_at(array, i);
+  guint t = 0;
+
+  while (t < N_TYPES && g_strcmp0(word, compressed_types[t].word) != 0)
+    t++;
+  return t;
+}
+
+static guint
+type_of_ratio(JsonArray *array, guint32 i)
+{
+  JsonNode *node = json_array_get_element(array, i);
+  guint t = 0;
+
+  if (!JSON_NODE_HOLDS_VALUE(node) ||
+      json_node_get_value_type(node) != G_TYPE_INT64)
+    return N_TYPES;
+  while (t < N_TYPES && json_node_get_int(node) != compressed_types[t].ratio)
+    t++;
+  return t;
+}
+
+/* The type of layer @i: of layer_types, of compress_ratios, which must agree,
+ * or two heavily compressed layers and then sparse ones between heavy ones. */
+static guint
+type_of(RaConfigReader *reader, JsonArray *words, JsonArray *ratios, guint32 i)
+{
+  guint by_word = words ? type_of_word(words, i) : N_TYPES;
+  guint by_ratio = ratios ? type_of_ratio(ratios, i) : N_TYPES;
+
+  if (words && by_word == N_TYPES)
+    ra_config_reader_fail(reader, "layer_types",
+                          "element %u of 'layer_types' is no known type of "
+                          "layer, expected sliding_attention, "
+                          "compressed_sparse_attention or "
+                          "heavily_compressed_attention",
+                          i);
+  else if (ratios && by_ratio == N_TYPES)
+    ra_config_reader_fail(reader, "compress_ratios",
+                          "element %u of 'compress_ratios' is no known ratio, "
+                          "expected 0, 4 or 128",
+                          i);
+  else if (words && ratios && by_word != by_ratio)
+    ra_config_reader_fail(reader, "compress_ratios",
+                          "element %u of 'compress_ratios' is of a %s layer, "
+                          "expected that of 'layer_types', %s",
+                          i, compressed_types[by_ratio].word,
+                          compressed_types[by_word].word);
+  if (reader->failed)
+    return WINDOW;
+  if (words || ratios)
+    return words ? by_word : by_ratio;
+  return i >= 2 && i % 2 == 1 ? SPARSE : HEAVY;
+}
+
+/* Tokens of an entry of each type: compress_rates, and later keys of each. */
+static void
+read_rates(RaConfigReader *reader, guint32 *out_rates)
+{
+  RaConfigReader saved;
+  gboolean inner = ra_config_reader_enter(reader, "compress_rates", &saved);
+
+  for (guint t = 0; t < N_TYPES; t++)
+    out_rates[t] = compressed_types[t].compress;
+  for (guint t = SPARSE; inner && t < N_TYPES; t++)
+    out_rates[t] = ra_config_reader_size_or(reader, compressed_types[t].word, 1,
+                                            RA_MODEL_MAX_INNER,
+                                            compressed_types[t].compress);
+  if (inner)
+    ra_config_reader_leave(reader, &saved);
+  for (guint t = SPARSE; t < N_TYPES; t++)
+    out_rates[t] = ra_config_reader_size_or(reader, compressed_types[t].rate, 1,
+                                            RA_MODEL_MAX_INNER, out_rates[t]);
+}
+
+static void
+read_entry_indexer(RaConfigReader *reader, RaModel *m)
+{
+  m->index_heads = ra_config_reader_size_or(reader, "index_n_heads", 1,
+                                            RA_MODEL_MAX_HIDDEN, 64);
+  m->index_dim = ra_config_reader_size_or(reader, "index_head_dim", 1,
+                                          RA_MODEL_MAX_HIDDEN, 128);
+  m->index_top_k = ra_config_reader_size_or(reader, "index_topk", 1,
+                                            RA_MODEL_MAX_INNER, 512);
+}
+
+static void
+read_compressed_layers(RaConfigReader *reader, RaModel *m)
+{
+  JsonArray *words = compressed_layers_of(reader, m, "layer_types");
+  JsonArray *ratios = compressed_layers_of(reader, m, "compress_ratios");
+  guint32 window =
+      ra_config_reader_size_or(reader, "sliding_window", 1, G_MAXINT32, 128);
+  guint32 rates[N_TYPES];
+  gboolean indexed = FALSE;
+
+  read_rates(reader, rates);
+  for (guint32 i = 0; i < m->n_layers && !reader->failed; i++) {
+    guint t = type_of(reader, words, ratios, i);
+    RaLayerKind kind = {.mixer = RA_MIXER_COMPRESSED,
+                        .ffn = RA_FFN_EXPERTS,
+                        .indexer = (guint8)compressed_types[t].is_indexed,
+                        .window = window,
+                        .compress = rates[t]};
+
+    indexed |= compressed_types[t].is_indexed;
+    ra_model_set_layer(m, i, &kind);
+  }
+  if (indexed)
+    read_entry_indexer(reader, m);
+}
+
+/* Layers whose experts a table of token ids chooses: mlp_layer_types, or the
+ * first num_hash_layers.  Their routers have the others' weights. */
+static void
+note_tables(RaConfigReader *reader, RaModel *m)
+{
+  const char *key = "mlp_layer_types";
+  JsonArray *array = compressed_layers_of(reader, m, key);
+  guint32 n = ra_config_reader_size_or(reader, "num_hash_layers", 0,
+                                       RA_MODEL_MAX_LAYERS, 3);
+
+  n = array ? 0 : MIN(n, m->n_layers);
+  for (guint32 i = 0; array && i < m->n_layers && !reader->failed; i++) {
+    const char *word = ra_model_word_at(array, i);
+
+    if (g_strcmp0(word, "hash_moe") == 0)
+      n++;
+    else if (g_strcmp0(word, "moe") != 0)
+      ra_config_reader_fail(reader, key,
+                            "element %u of '%s' is no known type of layer, "
+                            "expected hash_moe or moe",
+                            i, key);
+  }
+  if (n > 0 && !reader->failed)
+    ra_model_note(m,
+                  "experts that a table of tokens chooses, of %u layers, are "
+                  "counted as chosen evenly, and the table not",
+                  n);
+}
+
+/* Keys that the family's classes pass over, with values that contradict what
+ * these build. */
+static void
+refuse_compressed(RaConfigReader *reader, const RaModel *m)
+{
+  guint32 shared = ra_config_reader_size_or(reader, "n_shared_experts", 0,
+                                            RA_MODEL_MAX_EXPERTS, 1);
+  guint64 width = (guint64)m->n_heads * m->head_dim;
+
+  if (!reader->failed && m->n_kv_heads != 1)
+    ra_config_reader_fail(reader, "num_key_value_heads",
+                          "'num_key_value_heads' is %u, expected 1: one head "
+                          "is keys and values of all",
+                          m->n_kv_heads);
+  if (!reader->failed && shared != 1)
+    ra_config_reader_fail(reader, "n_shared_experts",
+                          "'n_shared_experts' is %u, expected 1: a layer has "
+                          "one shared expert",
+                          shared);
+  if (!reader->failed && width % m->o_groups != 0)
+    ra_config_reader_fail(reader, "o_groups",
+                          "'o_groups' is %u, expected a divisor of %" //
+                          G_GUINT64_FORMAT ", the width of all heads",
+                          m->o_groups, width);
+}
+
+void
+ra_model_read_compressed(RaConfigReader *reader, RaModel *m)
+{
+  m->q_rank = ra_config_reader_size_or(reader, "q_lora_rank", 1,
+                                       RA_MODEL_MAX_HIDDEN, 1024);
+  m->rope_dim = ra_config_reader_size_or(reader, "qk_rope_head_dim", 0,
+                                         m->head_dim, m->head_dim / 8);
+  m->o_groups =
+      ra_config_reader_size_or(reader, "o_groups", 1, RA_MODEL_MAX_HIDDEN, 8);
+  m->o_rank = ra_config_reader_size_or(reader, "o_lora_rank", 1,
+                                       RA_MODEL_MAX_HIDDEN, 1024);
+  m->n_streams = ra_config_reader_size_or(reader, "hc_mult", 1, 64, 4);
+  m->shared_ffn = m->expert_ffn;
+  m->sinks = 1;
+  refuse_compressed(reader, m);
+  if (reader->failed)
+    return;
+  read_compressed_layers(reader, m);
+  note_tables(reader, m);
+}
+
 /* ---- gpt2, bloom, mpt ------------------------------------------------ */
 
 /* LayerNorm and biases everywhere, as many kv heads as heads, tied. */

@@ -84,6 +84,14 @@ typedef struct {
   guint16 chosen;  /* experts of a token if absent */
 } Other;
 
+/* TRUE if @type has compressed attention: deepseek_v4. */
+gboolean ra_model_is_compressed(const char *type);
+
+/* Fills in what is of compressed attention, of residual streams and of all
+ * layers, from the reader's object; heads and experts are set.  Defaults are
+ * DeepseekV4Config's. */
+void ra_model_read_compressed(RaConfigReader *reader, RaModel *model);
+
 /* Row of @type, static; NULL: the table has none. */
 const Other *ra_model_other(const char *type);
 

@@ -15,6 +15,7 @@ static const Other others[] = {
   {"youtu", LATENT | BIAS | TIED, 0, 0, 0, 0, 0, 0},
   {"minicpm3", LATENT | BIAS | TIED, 0, 0, 0, 0, 0, 0},
   {"sarvam_mla", LATENT | MOE | BIAS, 0, 0, 0, 1, 128, 8},
+  {"deepseek_v4", MOE, 1, 512, 0, 0, 256, 6},
   {"kimi_linear", LATENT | KIMI | MOE | BIAS, 0, 0, 4, 1, 256, 8},
   {"glm4_moe", MOE | BIAS | NO_OUT | QK_HEAD | QK_KEY, 8, 0, 0, 1, 128, 8},
   {"glm4v_moe_text", MOE | BIAS | BIAS_ON | NO_OUT, 8, 0, 0, 1, 128, 8},

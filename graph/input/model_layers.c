@@ -769,7 +769,9 @@ ra_model_read_other(RaConfigReader *reader, const char *type, RaModel *m)
   if (is_gemma4(o) ? ra_config_reader_flag(reader, "enable_moe_block", FALSE)
                    : has(o, MOE))
     read_experts(reader, o, m);
-  if (!reader->failed)
+  if (!reader->failed && ra_model_is_compressed(o->type))
+    ra_model_read_compressed(reader, m);
+  else if (!reader->failed)
     read_layers(reader, o, m);
   if (!reader->failed && ra_model_n_moe_layers(m) == 0)
     m->n_experts = m->experts_per_token = m->expert_ffn = m->shared_ffn = 0;

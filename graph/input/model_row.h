@@ -43,6 +43,10 @@ typedef enum {
   WHEN_MAMBA,          /* Mamba-2 */
   WHEN_TAP_BIAS,       /* whose convolution has a bias */
   WHEN_CONV,           /* gated short convolution */
+  WHEN_COMPRESSED,     /* compressed attention */
+  WHEN_COMPRESSOR,     /* with compressed entries */
+  WHEN_CHOSEN,         /* which an indexer chooses */
+  WHEN_STREAMS,        /* model with residual streams */
   WHEN_VISION_LAYER,   /* once a layer of the vision tower; neighbours */
   WHEN_VISION_DEEP     /* once a merger of an inner layer of it; neighbours */
 } When;
@@ -68,6 +72,16 @@ typedef enum {
   INDEX_DIM,       /* of the indexer */
   INDEX_HEADS,     /* ... */
   INDEX_ALL,       /* index_heads * index_dim */
+  COMPRESS,        /* compressed attention: tokens of an entry */
+  ENTRY,           /* head_dim, twice if entries overlap */
+  INDEX_ENTRY,     /* the same of index_dim */
+  GROUP_WIDTH,     /* heads * head_dim / o_groups */
+  O_RANK,          /* of a group's output */
+  O_ALL,           /* o_groups * o_rank */
+  STREAMS,         /* residual streams, n */
+  STREAM_WIDTH,    /* n * hidden */
+  STREAM_MIXES,    /* n (n + 2) */
+  STREAM_SCALES,   /* 3 */
   KEY_DIM,         /* of linear mixers: */
   KEYS,            /* n_key_heads * key_dim */
   STATE_DIM,       /* ... */
@@ -109,6 +123,20 @@ typedef enum {
   SIZE_INDEX_K,
   SIZE_INDEX_NORM,
   SIZE_INDEX_WEIGHTS,
+  SIZE_Q_HEADS_UP,
+  SIZE_KEY_IN,
+  SIZE_GROUPS_OUT,
+  SIZE_O_OUT,
+  SIZE_ENTRY_IN,
+  SIZE_ENTRY_BIAS,
+  SIZE_INDEX_ENTRY_IN,
+  SIZE_INDEX_ENTRY_BIAS,
+  SIZE_STREAM_MIXES_IN,
+  SIZE_STREAM_MIXES,
+  SIZE_STREAM_SCALES,
+  SIZE_STREAM_SUM_IN,
+  SIZE_STREAM_SUM,
+  SIZE_ONE,
   SIZE_KEYS_IN,
   SIZE_STATES_IN,
   SIZE_VALUE_HEADS_IN,

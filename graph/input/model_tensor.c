@@ -30,6 +30,20 @@ static const struct {
     [SIZE_INDEX_K] = {INDEX_DIM, HIDDEN, RA_SPLIT_NONE, ONE},
     [SIZE_INDEX_NORM] = {INDEX_DIM, ONE, RA_SPLIT_NONE, ONE},
     [SIZE_INDEX_WEIGHTS] = {INDEX_HEADS, HIDDEN, RA_SPLIT_NONE, ONE},
+    [SIZE_Q_HEADS_UP] = {Q_WIDTH, Q_RANK, RA_SPLIT_COLUMN, HEAD_DIM},
+    [SIZE_KEY_IN] = {HEAD_DIM, HIDDEN, RA_SPLIT_NONE, ONE},
+    [SIZE_GROUPS_OUT] = {O_ALL, GROUP_WIDTH, RA_SPLIT_COLUMN, O_RANK},
+    [SIZE_O_OUT] = {HIDDEN, O_ALL, RA_SPLIT_ROW, O_RANK},
+    [SIZE_ENTRY_IN] = {ENTRY, HIDDEN, RA_SPLIT_NONE, ONE},
+    [SIZE_ENTRY_BIAS] = {COMPRESS, ENTRY, RA_SPLIT_NONE, ONE},
+    [SIZE_INDEX_ENTRY_IN] = {INDEX_ENTRY, HIDDEN, RA_SPLIT_NONE, ONE},
+    [SIZE_INDEX_ENTRY_BIAS] = {COMPRESS, INDEX_ENTRY, RA_SPLIT_NONE, ONE},
+    [SIZE_STREAM_MIXES_IN] = {STREAM_MIXES, STREAM_WIDTH, RA_SPLIT_NONE, ONE},
+    [SIZE_STREAM_MIXES] = {STREAM_MIXES, ONE, RA_SPLIT_NONE, ONE},
+    [SIZE_STREAM_SCALES] = {STREAM_SCALES, ONE, RA_SPLIT_NONE, ONE},
+    [SIZE_STREAM_SUM_IN] = {STREAMS, STREAM_WIDTH, RA_SPLIT_NONE, ONE},
+    [SIZE_STREAM_SUM] = {STREAMS, ONE, RA_SPLIT_NONE, ONE},
+    [SIZE_ONE] = {ONE, ONE, RA_SPLIT_NONE, ONE},
     [SIZE_KEYS_IN] = {KEYS, HIDDEN, RA_SPLIT_COLUMN, KEY_DIM},
     [SIZE_STATES_IN] = {STATES, HIDDEN, RA_SPLIT_COLUMN, STATE_DIM},
     [SIZE_VALUE_HEADS_IN] = {VALUE_HEADS, HIDDEN, RA_SPLIT_COLUMN, ONE},
@@ -98,6 +112,22 @@ has_bias(const RaModel *model, const Row *row)
   }
 }
 
+/* The same of a row that only DeepSeek-V4 has. */
+static gboolean
+compressed_has(const RaModel *model, const Row *row, const RaLayerKind *k)
+{
+  switch (row->when) {
+  case WHEN_COMPRESSED:
+    return k->mixer == RA_MIXER_COMPRESSED;
+  case WHEN_COMPRESSOR:
+    return k->compress > 0;
+  case WHEN_CHOSEN:
+    return k->compress > 0 && k->indexer;
+  default:
+    return model->n_streams > 0;
+  }
+}
+
 /* TRUE for a row of a table of layers that layers of kind @k have. */
 static gboolean
 layer_has(const RaModel *model, const Row *row, const RaLayerKind *k)
@@ -107,6 +137,8 @@ layer_has(const RaModel *model, const Row *row, const RaLayerKind *k)
   gboolean attention = k->mixer == RA_MIXER_ATTENTION;
   gboolean both = k->mixer != RA_MIXER_NONE && k->ffn != RA_FFN_NONE;
 
+  if (row->when >= WHEN_COMPRESSED && row->when <= WHEN_STREAMS)
+    return compressed_has(model, row, k);
   switch (row->when) {
   case WHEN_QK_NORM:
     return attention && model->qk_norm != RA_QK_NORM_NONE;
@@ -144,7 +176,7 @@ layer_has(const RaModel *model, const Row *row, const RaLayerKind *k)
   case WHEN_WHOLE_Q:
     return latent && model->q_rank == 0;
   case WHEN_INDEXER:
-    return k->indexer;
+    return k->indexer && k->mixer == RA_MIXER_LATENT;
   case WHEN_DELTA:
     return k->mixer == RA_MIXER_DELTA;
   case WHEN_KIMI:
@@ -180,6 +212,8 @@ is_there(const RaModel *model, const Row *row, const RaLayerKind *k)
     return model->head == RA_HEAD_LM && (row->bias || !model->tied_embeddings);
   case WHEN_VALUE_HEAD:
     return model->head == RA_HEAD_VALUE;
+  case WHEN_STREAMS:
+    return model->n_streams > 0;
   default:
     return TRUE;
   }
@@ -331,6 +365,8 @@ dim_of(const RaModel *model, guint32 kind, guint8 dim)
   guint64 keys = (guint64)model->n_key_heads * model->key_dim;
   guint64 states = (guint64)model->n_value_heads * model->state_dim;
   guint32 head_dim = ra_model_kind_head_dim(model, kind);
+  guint64 overlap = ra_model_kind_overlap(model, kind);
+  guint64 streams = model->n_streams;
   const RaVision *v = &model->vision;
   const guint64 dims[] = {
       [ONE] = 1,
@@ -352,6 +388,16 @@ dim_of(const RaModel *model, guint32 kind, guint8 dim)
       [INDEX_DIM] = model->index_dim,
       [INDEX_HEADS] = model->index_heads,
       [INDEX_ALL] = (guint64)model->index_heads * model->index_dim,
+      [COMPRESS] = model->kinds[kind].compress,
+      [ENTRY] = overlap * head_dim,
+      [INDEX_ENTRY] = overlap * model->index_dim,
+      [GROUP_WIDTH] = heads * head_dim / MAX(model->o_groups, 1),
+      [O_RANK] = model->o_rank,
+      [O_ALL] = (guint64)model->o_groups * model->o_rank,
+      [STREAMS] = streams,
+      [STREAM_WIDTH] = streams * model->hidden,
+      [STREAM_MIXES] = streams * (streams + 2),
+      [STREAM_SCALES] = 3,
       [KEY_DIM] = model->key_dim,
       [KEYS] = keys,
       [STATE_DIM] = model->state_dim,

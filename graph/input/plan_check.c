@@ -177,7 +177,13 @@ check_heads(const Subject *subject, uint32_t kind, GError **error)
   guint group = subject->plan->group;
   gboolean attention = mixer == RA_MIXER_ATTENTION;
 
-  if ((attention || mixer == RA_MIXER_LATENT) && heads % tp != 0)
+  if (mixer == RA_MIXER_COMPRESSED && model->o_groups % tp != 0)
+    return ra_key_file_fail(subject->file, group, "tp", error,
+                            "'tp' is %u, expected a divisor of %u, the groups "
+                            "of attention outputs of '%s'",
+                            tp, model->o_groups, model->name);
+  if ((attention || mixer == RA_MIXER_LATENT || mixer == RA_MIXER_COMPRESSED) &&
+      heads % tp != 0)
     return ra_key_file_fail(subject->file, group, "tp", error,
                             "'tp' is %u, expected a divisor of %u, the "
                             "attention heads of '%s'",
@@ -209,6 +215,7 @@ exchanged_heads(const RaModel *model, uint32_t kind)
     return 0;
   case RA_MIXER_ATTENTION:
   case RA_MIXER_LATENT:
+  case RA_MIXER_COMPRESSED:
     return ra_model_kind_heads(model, kind);
   case RA_MIXER_CONV:
     return model->hidden;

@@ -180,12 +180,16 @@ static RaOpTensors
 mixer_tensors(const RaOp *op, const RaOp *end)
 {
   const uint64_t *d = op->dim;
-  uint64_t e = ra_dtype_bytes((RaDtype)op->dtype), in, chosen;
+  uint64_t e = ra_dtype_bytes((RaDtype)op->dtype), in, out, chosen;
 
   switch (op->kind) {
   case RA_OP_LATENT:
   case RA_OP_LATENT_DECODE:
     return latent_tensors(op, end);
+  case RA_OP_COMPRESSED: /* queries and outputs; keys that are values too */
+    in = (d[1] * d[4] + d[2]) * d[5] * e;
+    out = d[1] * d[4] * (d[5] * e + FP32_BYTES);
+    return both(in, out, in + d[1] * d[4] * FP32_BYTES);
   case RA_OP_INDEXER: /* what it has chosen, int32 */
     in = d[1] * d[4] * d[5] * e;
     chosen = d[1] * d[6] * FP32_BYTES;
@@ -309,7 +313,7 @@ residual_bytes(const RaShard *shard, const RaBatch *batch)
 
   if (shard->sequence_parallel)
     tokens = (tokens + shard->tp - 1) / shard->tp;
-  return tokens * shard->model->hidden *
+  return tokens * ra_model_stream_width(shard->model) *
          ra_dtype_bytes(ra_activation_dtype((RaDtype)shard->dtype));
 }
 

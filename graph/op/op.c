@@ -40,6 +40,11 @@ typedef struct {
     "sequences", "q_tokens", "kv_tokens", "pairs", "heads", "key_dim",         \
         "value_dim"                                                            \
   }
+#define COMPRESSED_DIMS                                                        \
+  {                                                                            \
+    "sequences", "q_tokens", "kv_tokens", "pairs", "heads", "head_dim",        \
+        "ratio"                                                                \
+  }
 #define CONV_DIMS                                                              \
   {                                                                            \
     "tokens", "width", "taps", "sequences"                                     \
@@ -60,6 +65,10 @@ typedef struct {
 
 /* clang-format off */
 static const RaOpRow ops[RA_N_OPS] = {
+  [RA_OP_COMPRESSED] =
+    {"compressed_attention", RA_OP_CLASS_COMPUTE, 1, COMPRESSED_DIMS},
+  [RA_OP_COMPRESSED_BACKWARD] =
+    {"compressed_attention_backward", RA_OP_CLASS_COMPUTE, 1, COMPRESSED_DIMS},
   [RA_OP_GEMM] = {"gemm", RA_OP_CLASS_COMPUTE, 1,
     {"m", "n", "k", "batch", "reuse"}},
   [RA_OP_ATTENTION] = {"attention", RA_OP_CLASS_COMPUTE, 1, ATTENTION_DIMS},
@@ -301,6 +310,10 @@ ra_op_flop(const RaOp *op)
     return 2.0 * (double)d[3] * (double)d[4] * (double)(2 * d[5] + d[6]);
   case RA_OP_INDEXER:
     return 2.0 * (double)d[3] * (double)d[4] * (double)d[5];
+  case RA_OP_COMPRESSED:
+    return 2.0 * 2.0 * (double)d[3] * (double)d[4] * (double)d[5];
+  case RA_OP_COMPRESSED_BACKWARD:
+    return 5.0 * 2.0 * (double)d[3] * (double)d[4] * (double)d[5];
   case RA_OP_CONV:
     return 2.0 * (double)d[0] * (double)d[1] * (double)d[2];
   case RA_OP_CONV_BACKWARD:
@@ -380,6 +393,12 @@ latent_bytes(const RaOp *op)
   case RA_OP_INDEXER: /* scores' weights fp32; fp8 keys; chosen int32 */
     return q * ((double)d[5] + 4) + kv * (double)d[5] +
            4 * (double)d[1] * (double)d[6];
+  case RA_OP_COMPRESSED: /* queries and outputs of 16 bits */
+    return (2 * ra_dtype_bytes(ra_activation_dtype((RaDtype)op->dtype)) * q +
+            e * kv) *
+           (double)d[5];
+  case RA_OP_COMPRESSED_BACKWARD: /* q, out, dout, dq; kv, dkv */
+    return e * (4 * q + 2 * kv) * (double)d[5];
   default:
     return e * (op->kind == RA_OP_LATENT_BACKWARD ? 2 : 1) *
            (q + kv * (double)d[4]) * both;
@@ -438,6 +457,8 @@ other_bytes(const RaOp *op)
   case RA_OP_LATENT_BACKWARD:
   case RA_OP_LATENT_DECODE:
   case RA_OP_INDEXER:
+  case RA_OP_COMPRESSED:
+  case RA_OP_COMPRESSED_BACKWARD:
     return latent_bytes(op);
   case RA_OP_SCAN:
   case RA_OP_SCAN_BACKWARD:

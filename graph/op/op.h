@@ -70,9 +70,14 @@ typedef enum {
   RA_OP_LATENT_DECODE,   /* on the latent cache itself, by absorbed matrices:
                             sequences, q_tokens, kv_tokens, pairs, heads, rank,
                             rope_dim */
-  RA_OP_INDEXER, /* scores of an indexer and its choice: sequences, q_tokens,
+  RA_OP_INDEXER,    /* scores of an indexer and its choice: sequences, q_tokens,
                     kv_tokens, pairs, heads, head_dim, chosen */
-  RA_OP_CONV,    /* causal convolution of channels: tokens, width, taps,
+  RA_OP_COMPRESSED, /* attention to a window and to compressed entries, whose
+                       one head is keys and values, prompts' or a step's:
+                       sequences, q_tokens, kv_tokens, pairs, heads, head_dim,
+                       ratio: tokens of an entry, 0: the window alone */
+  RA_OP_COMPRESSED_BACKWARD, /* the same */
+  RA_OP_CONV,          /* causal convolution of channels: tokens, width, taps,
                     sequences, whose last taps are read and written */
   RA_OP_CONV_BACKWARD, /* the same */
   RA_OP_SCAN, /* linear attention in chunks: sequences, tokens, key_heads,
@@ -134,8 +139,8 @@ typedef enum {
   RA_OP_KIMI = 8192,      /* scan or convolution of Kimi delta attention, whose
                           decay is by channel */
   RA_OP_MAMBA = 16384,    /* convolution of Mamba-2 */
-  RA_OP_SPARSE = 32768    /* latent attention to the keys that an indexer chose
-                          for each query */
+  RA_OP_SPARSE = 32768    /* attention to the keys, or compressed entries, that
+                          an indexer chose for each query */
 } RaOpFlags;
 
 typedef struct {
@@ -311,6 +316,13 @@ uint64_t ra_op_pairs(const RaBatch *batch, uint32_t window);
 /* Tokens that the queries of @batch attend to, at most, if a query attends to
  * @window keys: kv_tokens, or what is left of it. */
 uint64_t ra_op_kv_tokens(const RaBatch *batch, uint32_t window);
+
+/* Query-key pairs of @batch with entries of @ratio tokens each, of which a
+ * query sees at most @top_k (0: all) of those that end where it stands, or
+ * before: sum min(floor(i / ratio), top_k) over the positions i of a sequence, from 1.
+ * Lengths are those of ra_op_pairs(). */
+uint64_t ra_op_entry_pairs(const RaBatch *batch, uint32_t ratio,
+                           uint32_t top_k);
 
 /* TRUE for causal attention of heads beyond 128, or in a window that leaves out
  * a key a query and more, and for a decode step's of heads beyond 128 (in a

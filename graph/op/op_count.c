@@ -102,7 +102,8 @@ ends_n_params(const RaShard *shard, const RaPiece *piece)
       n += norm;
   }
   if (piece->has_head) {
-    n += norm + (m->head_bias && m->head != RA_HEAD_VALUE ? vocab : 0);
+    n += ra_model_final_norm_n_params(m) +
+         (m->head_bias && m->head != RA_HEAD_VALUE ? vocab : 0);
     if (m->head == RA_HEAD_VALUE)
       n += h;
     else if (!m->tied_embeddings || !piece->has_embedding)
@@ -211,6 +212,15 @@ mixing_flop(const RaModel *m, uint32_t kind, const RaBatch *batch)
     pairs = (double)ra_op_pairs(batch, m->index_top_k);
     return 2 * heads * ((double)m->nope_dim + m->rope_dim + m->value_dim) *
                pairs +
+           (k->indexer ? 2 * (double)m->index_heads * m->index_dim * all : 0);
+  case RA_MIXER_COMPRESSED:
+    pairs = (double)ra_op_pairs(batch, k->window);
+    if (k->compress > 0)
+      pairs += (double)ra_op_entry_pairs(batch, k->compress,
+                                         k->indexer ? m->index_top_k : 0);
+    if (k->indexer)
+      all = (double)ra_op_entry_pairs(batch, k->compress, 0);
+    return 4 * heads * m->head_dim * pairs +
            (k->indexer ? 2 * (double)m->index_heads * m->index_dim * all : 0);
   case RA_MIXER_DELTA:
   case RA_MIXER_KIMI:

@@ -261,6 +261,19 @@ add_heads(RaOpBuilder *b)
   }
 }
 
+/* The passes over residual streams at one end of a block of a layer, its @first
+ * in the order of the phase, else the sum behind it. */
+static void
+add_residual(RaOpBuilder *b, gboolean first)
+{
+  gboolean back = b->phase == RA_PHASE_BACKWARD;
+
+  if (b->model->n_streams > 0)
+    ra_op_add_streams(b, first != back);
+  else if (!first)
+    ra_op_add(b, RA_OP_ADD, b->sp_tokens, b->model->hidden, 0, 0);
+}
+
 /* The mixer's block with its residual sum; backward in reverse, where the sum
  * of the two ways' gradients comes last. */
 static void
@@ -271,6 +284,7 @@ add_attention(RaOpBuilder *b)
 
   if (m->kinds[b->kind].mixer == RA_MIXER_NONE)
     return;
+  add_residual(b, TRUE);
   if (!back)
     add_norm(b, b->sp_tokens, m->hidden);
   else if (behind)
@@ -289,7 +303,7 @@ add_attention(RaOpBuilder *b)
     add_leave(b);
   if (back || behind)
     add_norm(b, b->sp_tokens, m->hidden);
-  ra_op_add(b, RA_OP_ADD, b->sp_tokens, m->hidden, 0, 0);
+  add_residual(b, FALSE);
 }
 
 /* The products of an MLP of @width on this rank. */
@@ -521,6 +535,7 @@ add_mlp(RaOpBuilder *b)
 
   if (kind->ffn == RA_FFN_NONE)
     return;
+  add_residual(b, TRUE);
   if (back ? m->n_norms >= 4 : norm)
     add_norm(b, b->sp_tokens, m->hidden);
   if (tp && back)
@@ -541,7 +556,7 @@ add_mlp(RaOpBuilder *b)
     add_leave(b);
   if (back ? norm : m->n_norms >= 4)
     add_norm(b, b->sp_tokens, m->hidden);
-  ra_op_add(b, RA_OP_ADD, b->sp_tokens, m->hidden, 0, 0);
+  add_residual(b, FALSE);
 }
 
 /* Selects the kind of the layers that are added next. */
@@ -703,6 +718,8 @@ add_head(RaOpBuilder *b)
   gboolean back = b->phase == RA_PHASE_BACKWARD;
 
   if (!back) {
+    if (m->n_streams > 0)
+      ra_op_add_streams(b, TRUE);
     add_norm(b, b->sp_tokens, m->hidden);
     if (b->shard->sequence_parallel)
       add_enter(b);
@@ -719,6 +736,8 @@ add_head(RaOpBuilder *b)
     if (m->head != RA_HEAD_VALUE)
       add_enter(b);
     add_norm(b, b->sp_tokens, m->hidden);
+    if (m->n_streams > 0)
+      ra_op_add_streams(b, TRUE);
   }
 }
 
@@ -731,7 +750,8 @@ add_arrival(RaOpBuilder *b, const RaPiece *piece)
                                                  : piece->first_layer == 0;
 
   if (piece->n_layers > 0 && !first && !b->shard->sequence_parallel)
-    ra_op_add_tp(b, RA_OP_ALL_GATHER, activation_bytes(b));
+    ra_op_add_tp(b, RA_OP_ALL_GATHER,
+                 activation_bytes(b) * MAX(b->model->n_streams, 1));
 }
 
 /* @chunks: batch of the mixers, with @steps (nullable) beside them. */

@@ -22,7 +22,7 @@ is_back(const RaOpBuilder *b)
 
 /* A step of a mixer: what is done to the tokens, in order of the forward. */
 typedef enum {
-  LINEAR,  /* n outputs, k inputs, batch 1 */
+  LINEAR,  /* n outputs, k inputs, batch of heads */
   BY_HEAD, /* n outputs, k inputs, heads: a batch in 16 bits */
   NORM,    /* n rows a token, k elements */
   ROPE,    /* n heads, k elements */
@@ -30,6 +30,8 @@ typedef enum {
   GATE,    /* n elements */
   SWAP,    /* n elements: cp ranks exchange tokens for heads */
   PAIRS,   /* attention, of make_pairs() */
+  MATRIX,  /* LINEAR that stays in 16 bits */
+  POOL,    /* n elements, each with a score: entries of compressed attention */
   SCAN     /* of add_scan() */
 } StepKind;
 
@@ -67,8 +69,9 @@ static RaOp
 pairs_op(const RaOpBuilder *b, RaOpKind kind, const RaBatch *batch,
          uint32_t window, const uint64_t *dims)
 {
-  gboolean cached =
-      kind == RA_OP_DECODE_ATTENTION || kind == RA_OP_LATENT_DECODE;
+  gboolean cached = kind == RA_OP_DECODE_ATTENTION ||
+                    kind == RA_OP_LATENT_DECODE ||
+                    (kind == RA_OP_COMPRESSED && !b->shard->loss);
   /* Engines give prompts' kernels the keys and values that they cache. */
   gboolean narrow = b->shard->sampling &&
                     (kind == RA_OP_ATTENTION || kind == RA_OP_LATENT) &&
@@ -91,6 +94,39 @@ pairs_op(const RaOpBuilder *b, RaOpKind kind, const RaBatch *batch,
   return op;
 }
 
+/* Makes @op, of all pairs of @batch, one of a kind with compressed entries: an
+ * indexer scores them, attention sees those that it has chosen, or all, and the
+ * window. */
+static void
+compress(const RaOpBuilder *b, const RaBatch *batch, RaOp *op)
+{
+  const RaLayerKind *k = &b->model->kinds[b->kind];
+  gboolean scores = op->kind == RA_OP_INDEXER;
+  uint32_t top_k = k->indexer && !scores ? b->model->index_top_k : 0;
+
+  op->dim[2] = scores ? 0 : ra_op_kv_tokens(batch, k->window);
+  op->dim[3] = scores ? 0 : ra_op_pairs(batch, k->window);
+  op->flags = k->indexer && !scores ? RA_OP_SPARSE : 0;
+  if (k->compress == 0)
+    return;
+  op->dim[2] += batch->kv_tokens == batch->pairs && top_k > 0
+                    ? MIN(batch->kv_tokens / k->compress,
+                          (uint64_t)batch->n_sequences * top_k)
+                    : batch->kv_tokens / k->compress;
+  op->dim[3] += ra_op_entry_pairs(batch, k->compress, top_k);
+}
+
+static RaOp
+mixer_op(const RaOpBuilder *b, RaOpKind kind, const RaBatch *batch,
+         uint32_t window, const uint64_t *dims)
+{
+  RaOp op = pairs_op(b, kind, batch, window, dims);
+
+  if (b->model->kinds[b->kind].mixer == RA_MIXER_COMPRESSED)
+    compress(b, batch, &op);
+  return op;
+}
+
 void
 ra_op_add_pairs(RaOpBuilder *b, RaOpKind kind, RaOpKind decode_kind,
                 const uint64_t *dims, const uint64_t *decode_dims)
@@ -99,12 +135,12 @@ ra_op_add_pairs(RaOpBuilder *b, RaOpKind kind, RaOpKind decode_kind,
   uint32_t window = decode_kind == RA_OP_INDEXER ? 0 : window_of(b);
 
   g_assert(b->n_ops < RA_OP_LIST_MAX);
-  b->ops[b->n_ops++] = pairs_op(b, decode ? decode_kind : kind, b->mix, window,
+  b->ops[b->n_ops++] = mixer_op(b, decode ? decode_kind : kind, b->mix, window,
                                 decode ? decode_dims : dims);
   if (b->steps && b->steps->n_sequences > 0) {
     g_assert(b->n_late < G_N_ELEMENTS(b->late));
     b->late[b->n_late++] =
-        pairs_op(b, decode_kind, b->steps, window, decode_dims);
+        mixer_op(b, decode_kind, b->steps, window, decode_dims);
   }
 }
 
@@ -167,6 +203,76 @@ add_indexer(RaOpBuilder *b)
   ra_op_add(b, RA_OP_NORM, b->tokens, m->index_dim, 0, 0);
   ra_op_add(b, RA_OP_ROPE, b->tokens, heads + 1, m->rope_dim, 0);
   ra_op_add_pairs(b, RA_OP_INDEXER, RA_OP_INDEXER, dims, dims);
+}
+
+/* The same of compressed entries. */
+static void
+add_entry_indexer(RaOpBuilder *b)
+{
+  const RaModel *m = b->model;
+  const uint64_t dims[] = {ceil_div(m->index_heads, b->cp), m->index_dim,
+                           m->index_top_k};
+  uint64_t heads = m->index_heads;
+
+  if (!m->kinds[b->kind].indexer || is_back(b))
+    return;
+  ra_op_add(b, RA_OP_GEMM, b->tokens, heads * m->index_dim, m->q_rank, 1);
+  ra_op_add(b, RA_OP_ROPE, b->tokens, heads, m->index_dim, 0);
+  ra_op_add_pairs(b, RA_OP_INDEXER, RA_OP_INDEXER, dims, dims);
+}
+
+static void
+add_compressed_pairs(RaOpBuilder *b)
+{
+  const RaModel *m = b->model;
+  uint64_t ratio = m->kinds[b->kind].compress;
+  const uint64_t dims[] = {ceil_div(b->q_heads, b->cp), m->head_dim, ratio};
+  const uint64_t step[] = {b->q_heads, m->head_dim, ratio};
+
+  ra_op_add_pairs(b, is_back(b) ? RA_OP_COMPRESSED_BACKWARD : RA_OP_COMPRESSED,
+                  RA_OP_COMPRESSED, dims, step);
+}
+
+/* Elements that a token gives to compressed entries, and to those of an
+ * indexer, each with a score. */
+static uint64_t
+entry_width(const RaOpBuilder *b)
+{
+  const RaModel *m = b->model;
+  const RaLayerKind *k = &m->kinds[b->kind];
+
+  return k->compress == 0 ? 0
+                          : (uint64_t)ra_model_kind_overlap(m, b->kind) *
+                                (m->head_dim + (k->indexer ? m->index_dim : 0));
+}
+
+/* As vLLM 0.24 runs it (deepseek_v4_attention.py, deepseek_compressor.py): the
+ * first matrices of queries and of keys are one product, those of entries,
+ * their scores and the indexer's weights another in 16 bits, both latents have
+ * one norm, and a kernel norms and rotates heads. */
+static void
+make_compressed(const RaOpBuilder *b, Steps *s)
+{
+  const RaModel *m = b->model;
+  uint64_t width = b->q_heads * m->head_dim, entry = entry_width(b);
+  uint64_t groups = ceil_div(m->o_groups, b->shard->tp);
+  uint64_t weights =
+      m->kinds[b->kind].indexer && !is_back(b) ? m->index_heads : 0;
+
+  add(s, LINEAR, (uint64_t)m->q_rank + m->head_dim, m->hidden, 1);
+  if (entry > 0) {
+    add(s, MATRIX, 2 * entry + weights, m->hidden, 1);
+    add(s, POOL, entry, 0, 0);
+  }
+  add(s, NORM, 1, (uint64_t)m->q_rank + m->head_dim, 0);
+  add(s, LINEAR, width, m->q_rank, 1);
+  add(s, ROPE, b->q_heads + 1, m->head_dim, 0);
+  add(s, SWAP, width + m->head_dim * b->cp, 0, 0);
+  add(s, PAIRS, 0, 0, 0);
+  add(s, SWAP, width, 0, 0);
+  add(s, ROPE, b->q_heads, m->head_dim, 0);
+  add(s, LINEAR, m->o_rank, ceil_div(width, groups), groups);
+  add(s, LINEAR, m->hidden, groups * m->o_rank, 1);
 }
 
 static void
@@ -322,17 +428,26 @@ overlap(RaOpBuilder *b, gboolean may)
     b->ops[b->n_ops - 1].flags |= RA_OP_BEHIND;
 }
 
+/* Makes the GEMMs from op @first on ones of 16 bits, where a model's are 8. */
+static void
+stay_wide(RaOpBuilder *b, guint first)
+{
+  for (guint i = first; i < b->n_ops; i++) {
+    b->ops[i].dtype = (uint8_t)ra_activation_dtype((RaDtype)b->shard->dtype);
+    b->ops[i].flags &= (uint16_t)~RA_OP_BLOCK;
+  }
+}
+
 /* The GEMMs with the absorbed matrices, which engines keep in 16 bits, whatever
  * type those that they are made of have: vLLM (mla_attention.py,
  * process_weights_after_loading()), TensorRT-LLM by the times of its blocks. */
 static void
 add_by_head(RaOpBuilder *b, const Step *s)
 {
-  RaOp *op = &b->ops[b->n_ops];
+  guint first = b->n_ops;
 
   ra_op_add(b, RA_OP_GEMM, b->tokens, s->n, s->k, s->batch);
-  op->dtype = (uint8_t)ra_activation_dtype((RaDtype)op->dtype);
-  op->flags &= (uint16_t)~RA_OP_BLOCK;
+  stay_wide(b, first);
   overlap(b, b->phase == RA_PHASE_DECODE && s->n == b->model->kv_rank);
 }
 
@@ -340,6 +455,7 @@ static void
 add_step(RaOpBuilder *b, const Step *s, gboolean first)
 {
   gboolean back = is_back(b);
+  guint at;
 
   switch (s->kind) {
   case LINEAR:
@@ -362,6 +478,7 @@ add_step(RaOpBuilder *b, const Step *s, gboolean first)
               ceil_div(b->batch->n_sequences, b->cp));
     b->ops[b->n_ops - 1].flags = mixer_flags(b, FALSE);
     break;
+  case POOL:
   case GATE:
     ra_op_add(b, back ? RA_OP_ACTIVATION_BACKWARD : RA_OP_ACTIVATION, b->tokens,
               s->n, 1, 0);
@@ -370,8 +487,18 @@ add_step(RaOpBuilder *b, const Step *s, gboolean first)
     ra_op_add_exchange(b, s->n);
     break;
   case PAIRS:
-    add_indexer(b);
-    add_latent_pairs(b);
+    if (b->model->kinds[b->kind].mixer == RA_MIXER_COMPRESSED) {
+      add_entry_indexer(b);
+      add_compressed_pairs(b);
+    } else {
+      add_indexer(b);
+      add_latent_pairs(b);
+    }
+    break;
+  case MATRIX:
+    at = b->n_ops;
+    ra_op_add_matrix(b, b->tokens, s->n, s->k, s->batch);
+    stay_wide(b, at);
     break;
   case SCAN:
     add_scan(b);
@@ -380,11 +507,28 @@ add_step(RaOpBuilder *b, const Step *s, gboolean first)
 }
 
 void
+ra_op_add_streams(RaOpBuilder *b, gboolean in)
+{
+  uint64_t n = b->model->n_streams, hidden = b->model->hidden;
+  gboolean back = b->phase == RA_PHASE_BACKWARD;
+  uint64_t values =
+      in ? (back ? 3 * n + 1 : n + 1) : (back ? 3 * n + 2 : 2 * n + 1);
+  guint at = b->n_ops;
+
+  if (in)
+    ra_op_add_matrix(b, b->sp_tokens, n * (n + 2), n * hidden, 1);
+  stay_wide(b, at);
+  ra_op_add(b, RA_OP_ADD, b->sp_tokens, ceil_div(values * hidden, 3), 0, 0);
+}
+
+void
 ra_op_add_mixer(RaOpBuilder *b)
 {
   Steps s = {.n = 0};
 
-  if (b->model->kinds[b->kind].mixer == RA_MIXER_LATENT)
+  if (b->model->kinds[b->kind].mixer == RA_MIXER_COMPRESSED)
+    make_compressed(b, &s);
+  else if (b->model->kinds[b->kind].mixer == RA_MIXER_LATENT)
     make_latent(b, &s);
   else
     make_linear(b, &s);

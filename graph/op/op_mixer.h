@@ -21,6 +21,15 @@ void ra_op_add_pairs(RaOpBuilder *b, RaOpKind kind, RaOpKind decode_kind,
  * token, as one message of what a rank gives away; nothing without cp. */
 void ra_op_add_exchange(RaOpBuilder *b, uint64_t width);
 
+/* Adds the passes over the residual streams of a block, those before it (@in)
+ * or behind it (DeepSeek-V4's report, section 2.2; transformers'
+ * DeepseekV4HyperConnection).  Before it, n streams are multiplied by a matrix
+ * of n (n + 2) outputs and are summed to the block's input; behind it they are
+ * mixed, and the block's output is added to each.  Backward all that was read
+ * is read again beside the gradients, and the streams' gradient is added to.
+ * Passes count as sums, of 3 values an element, by what they read and write. */
+void ra_op_add_streams(RaOpBuilder *b, gboolean in);
+
 /* Adds the vision tower over the images of the builder's prompts.  Every whole
  * sequence has those of a prompt.  Chunks of prompts, which a step of
  * continuous batching has, have images as prompts have on average a token, so

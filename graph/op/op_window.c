@@ -50,6 +50,41 @@ ra_op_kv_tokens(const RaBatch *batch, uint32_t window)
              is_decode(batch) ? n * window : n * window + batch->q_tokens);
 }
 
+/* Sum of min(floor(i / m), k) over i = 1 .. n; k 0: no bound. */
+static double
+entry_sum(double n, double m, double k)
+{
+  double bound = k * m, whole, sum;
+
+  whole = (double)(uint64_t)((k > 0 ? MIN(n, bound) : n) / m);
+  sum = m * whole * (whole - 1) / 2;
+  if (k > 0 && n > bound)
+    return sum + k + (n - bound) * k;
+  return sum + whole * (n - whole * m + 1);
+}
+
+uint64_t
+ra_op_entry_pairs(const RaBatch *batch, uint32_t ratio, uint32_t top_k)
+{
+  double q = (double)batch->q_tokens, n = batch->n_sequences, length, sum;
+  double m = MAX(ratio, 1);
+
+  if (q <= 0 || n <= 0)
+    return 0;
+  if (is_decode(batch))
+    return top_k > 0 ? MIN(batch->pairs / (uint64_t)m, batch->q_tokens * top_k)
+                     : batch->pairs / (uint64_t)m;
+  if (batch->q_tokens == batch->kv_tokens) { /* whole sequences */
+    length = 2 * (double)batch->pairs / q - 1;
+    sum = q / length * entry_sum(length, m, top_k);
+  } else {
+    length = (double)batch->kv_tokens / n;
+    sum = n * (entry_sum(length, m, top_k) -
+               entry_sum(MAX(length - q / n, 0), m, top_k));
+  }
+  return (uint64_t)(sum + 0.5);
+}
+
 #define NARROW_MOST 128 /* widest heads of most models, and of most tables */
 
 /* TRUE if a query misses a key before it, on average: less may be rounding of

@@ -54,6 +54,8 @@ heads_divide(const RaModel *model, uint32_t kind, uint32_t tp)
     return TRUE;
   if (mixer == RA_MIXER_CONV)
     return model->hidden % tp == 0;
+  if (mixer == RA_MIXER_COMPRESSED)
+    return heads % tp == 0 && model->o_groups % tp == 0;
   if (mixer != RA_MIXER_ATTENTION && mixer != RA_MIXER_LATENT) {
     heads = model->n_value_heads;
     kv = model->n_key_heads;

@@ -85,6 +85,8 @@ static const Shipped models[] = {
     {"nemotron-nano-12b-v2", FAMILY},
     {"glm-5", FAMILY},
     {"glm-5.2", FAMILY},
+    {"deepseek-v4-flash", FAMILY},
+    {"deepseek-v4-pro", FAMILY},
 };
 /* clang-format on */
 

@@ -314,6 +314,8 @@ static const struct {
     {"kimi-k2", NULL},
     {"glm-4.7-flash", NULL},
     {"glm-5", "an indexer of keys ('index_topk')"},
+    {"deepseek-v4-flash",
+     "compressed attention ('layer_types', 'compress_ratios')"},
     {"qwen3-next-80b-a3b", "gated delta nets ('layer_types')"},
     {"nemotron-nano-9b-v2", "Mamba-2 ('layer_types', "},
     {"gpt-oss-20b", NULL},

@@ -145,6 +145,14 @@ static const struct {
    * A token misses 248 of 256 experts of 3 h 2048 in 75 layers. */
   {"glm-5", 743911199232, 41784709632},
   {"glm-5.2", 743377000704, 41250511104},
+  /* DeepSeek-V4-Flash, "284B" of which 13B are active, h 4096: a layer has
+   * attention of h 1024 + 1024 + 1024 * 64 * 512 + h 512 + 512 + 8192 * 4096 +
+   * h 8192 + 64; 257 experts of 3 h 2048, 256 h, 2 h; 2 (24 * 4 h + 24 + 3) of
+   * residual streams.  20 compress 128 tokens: 2 h 512 + 128 * 512 + 512; 21
+   * compress 4: 2 h 1024 + 4 * 1024 + 512, indexers of 2 h 256 + 4 * 256 + 128
+   * + 1024 * 8192 + 64 h.  Behind them 4 * 4 h + 4 + 1. */
+  {"deepseek-v4-flash", 284332230231, 13799622231},
+  {"deepseek-v4-pro", 1572997179491, 49779058787},
   {"qwen1.5-moe-a2.7b", 14315784192, 2689173504},
   {"minimax-m2", 228689748992, 11030537216},
   {"glm-4.7-flash", 29943390976, 3896763136},

@@ -125,6 +125,84 @@ START_TEST(test_caches)
 }
 END_TEST
 
+#define V4                                                                     \
+  "\"model_type\": \"deepseek_v4\", \"hidden_size\": 64, \"vocab_size\": 100," \
+  " \"num_attention_heads\": 4, \"head_dim\": 16, \"q_lora_rank\": 24,"        \
+  " \"o_groups\": 2, \"o_lora_rank\": 12, \"moe_intermediate_size\": 32,"      \
+  " \"n_routed_experts\": 4, \"num_experts_per_tok\": 2, \"index_n_heads\": "  \
+  "3,"                                                                         \
+  " \"index_head_dim\": 8, \"index_topk\": 5, \"sliding_window\": 6,"          \
+  " \"num_hidden_layers\": 4"
+
+/* Compressed attention.  A token in its window is a head of 16 elements of 2
+ * bytes; an entry as much, and with an indexer 8 + 4 more: 32 / 128 of a token
+ * where 128 are one, 44 / 4 where 4 are.  A sequence keeps keys and scores of
+ * 128 tokens of 16 elements in fp32, 2 * 128 * 16 * 4; with an indexer of 8 of
+ * twice 24, 2 * 8 * 2 * 24 * 4.  All is the same whatever tp. */
+START_TEST(test_compressed_cache)
+{
+  g_autoptr(RaModel) m =
+      parse("{" V4 ", \"compress_ratios\": [0, 4, 128, 4, 0]}");
+  g_autoptr(RaModel) none =
+      parse("{" V4 ", \"compress_ratios\": [0, 0, 0, 0]}");
+  const guint64 states = 2 * (2 * 8 * 2 * 24 * 4) + 2 * 128 * 16 * 4;
+
+  assert_cache(m, 1, 100, 2 * 44 / 4 + 1, 4 * 6 * 32 + states);
+  assert_cache(m, 4, 100, 2 * 44 / 4 + 1, 4 * 6 * 32 + states);
+  assert_cache(m, 1, 3, 2 * 44 / 4 + 1, 4 * 3 * 32 + states);
+  assert_cache(none, 1, 100, 0, 4 * 6 * 32);
+  ck_assert_uint_eq(none->index_top_k, 0);
+  m->kinds[1].indexer = 0; /* the fault */
+  {
+    guint64 token, sequence;
+
+    ra_model_cache_bytes(m, 0, 4, 1, 2, 100, &token, &sequence);
+    ck_assert_uint_ne(token, 2 * 44 / 4 + 1);
+    ck_assert_uint_ne(sequence, 4 * 6 * 32 + states);
+  }
+}
+END_TEST
+
+/* Layers by ratios, of which one too many is of multi-token prediction, by
+ * words, and by the class's default; rates of its own; and tensors, whose sum
+ * is the count that families.tsv shows to be transformers'. */
+START_TEST(test_compressed_layers)
+{
+  g_autoptr(RaModel) ratios =
+      parse("{" V4 ", \"compress_ratios\": [0, 4, 128, 4, 0]}");
+  g_autoptr(RaModel) words =
+      parse("{" V4 ", \"layer_types\": [\"sliding_attention\","
+            " \"compressed_sparse_attention\","
+            " \"heavily_compressed_attention\","
+            " \"compressed_sparse_attention\"],"
+            " \"compress_rates\": {\"heavily_compressed_attention\": 64},"
+            " \"compress_rate_csa\": 2}");
+  g_autoptr(RaModel) other = parse("{" V4 "}");
+  const guint32 by_ratio[] = {0, 4, 128, 4}, by_word[] = {0, 2, 64, 2};
+  const guint32 by_default[] = {128, 128, 128, 4};
+  guint64 n;
+
+  for (guint32 i = 0; i < 4; i++) {
+    const RaLayerKind *k = &ratios->kinds[ra_model_layer_kind(ratios, i)];
+
+    ck_assert_uint_eq(k->mixer, RA_MIXER_COMPRESSED);
+    ck_assert_uint_eq(k->compress, by_ratio[i]);
+    ck_assert_uint_eq(k->indexer, by_ratio[i] == 4);
+    ck_assert_uint_eq(k->window, 6);
+    k = &words->kinds[ra_model_layer_kind(words, i)];
+    ck_assert_uint_eq(k->compress, by_word[i]);
+    k = &other->kinds[ra_model_layer_kind(other, i)];
+    ck_assert_uint_eq(k->compress, by_default[i]);
+  }
+  ck_assert_uint_eq(sum_of_tensors(ratios), ra_model_n_params(ratios));
+  ck_assert_uint_eq(sum_of_tensors(words), ra_model_n_params(words));
+  ck_assert_uint_eq(ra_model_stream_width(ratios), 4 * 64);
+  n = ra_model_n_params(ratios);
+  ratios->n_streams++; /* the fault */
+  ck_assert_uint_ne(sum_of_tensors(ratios), n);
+}
+END_TEST
+
 /* Which layer is what. */
 START_TEST(test_layers)
 {
@@ -217,6 +295,26 @@ static const struct {
      " \"qk_rope_head_dim\": 8, \"v_head_dim\": 8, \"index_n_heads\": 2,"
      " \"index_head_dim\": 8, \"index_topk\": 4}",
      "'q_lora_rank' is null"},
+    {"{" V4 ", \"compress_ratios\": [0, 4, 128]}",
+     "'compress_ratios' has 3 elements, expected at least 4"},
+    {"{" V4 ", \"compress_ratios\": [0, 4, 128, 8]}",
+     "element 3 of 'compress_ratios' is no known ratio"},
+    {"{" V4 ", \"compress_ratios\": [0, 4, 128, 4], \"layer_types\":"
+     " [\"sliding_attention\", \"sliding_attention\", \"sliding_attention\","
+     " \"sliding_attention\"]}",
+     "element 1 of 'compress_ratios' is of a compressed_sparse_attention"},
+    {"{" V4 ", \"layer_types\": [\"full_attention\", \"full_attention\","
+     " \"full_attention\", \"full_attention\"]}",
+     "element 0 of 'layer_types' is no known type"},
+    {"{" V4 ", \"mlp_layer_types\": [\"moe\", \"moe\", \"dense\", \"moe\"]}",
+     "element 2 of 'mlp_layer_types'"},
+    {"{" V4 ", \"num_key_value_heads\": 2}", "'num_key_value_heads' is 2"},
+    {"{" V4 ", \"n_shared_experts\": 2}", "'n_shared_experts' is 2"},
+    {"{\"o_groups\": 3, \"model_type\": \"deepseek_v4\", \"hidden_size\": 64,"
+     " \"vocab_size\": 100, \"num_attention_heads\": 4, \"head_dim\": 16,"
+     " \"num_hidden_layers\": 1, \"moe_intermediate_size\": 32}",
+     "'o_groups' is 3, expected a divisor of 64"},
+    {"{" V4 ", \"mlp_bias\": true}", "'mlp_bias' of a deepseek_v4 is true"},
     {"{\"model_type\": \"jamba\", " SIZES "}", "'model_type' is 'jamba'"},
 };
 
@@ -241,6 +339,8 @@ families_suite(void)
   tcase_add_test(table, test_table);
   tcase_add_test(table, test_caches);
   tcase_add_test(table, test_layers);
+  tcase_add_test(table, test_compressed_cache);
+  tcase_add_test(table, test_compressed_layers);
   tcase_add_loop_test(table, test_bad, 0, G_N_ELEMENTS(bad));
   suite_add_tcase(suite, table);
   return suite;

@@ -22,7 +22,7 @@ from transformers import (CONFIG_MAPPING, AutoModelForCausalLM,
 warnings.filterwarnings("ignore")
 transformers.logging.set_verbosity_error()
 
-TYPES = """deepseek_v2 deepseek_v3 deepseek_v32 glm_moe_dsa glm4_moe_lite youtu
+TYPES = """deepseek_v2 deepseek_v3 deepseek_v32 deepseek_v4 glm_moe_dsa glm4_moe_lite youtu
 minicpm3 sarvam_mla kimi_linear glm4_moe solar_open sarvam_moe hy_v3 qwen2_moe
 qwen3_next qwen3_5_text qwen3_5_moe_text gpt_oss minimax_m2 olmoe flex_olmo
 granitemoe granitemoeshared granitemoe_swa granitemoehybrid phimoe ernie4_5_moe
@@ -39,8 +39,8 @@ ALWAYS = {"glm4_moe": {"head_dim": 128},
           "gemma4_text": {"hidden_size_per_layer_input": 0}}
 
 # Keys that are refused where they are true.
-REFUSED = {"mlp_bias": ("deepseek_v2", "deepseek_v32", "glm_moe_dsa", "hy_v3",
-                        "minicpm3", "nemotron_h"),
+REFUSED = {"mlp_bias": ("deepseek_v2", "deepseek_v32", "deepseek_v4", "glm_moe_dsa",
+                        "hy_v3", "minicpm3", "nemotron_h"),
            "use_bias": ("nemotron_h", "ernie4_5_moe"),
            "use_qk_norm": ("cohere",),
            "tie_word_embeddings": ("kimi_linear", "nemotron_h")}
@@ -49,6 +49,8 @@ VARIANTS = [{}, {"tie_word_embeddings": None}, {"attention_bias": None},
             {"mlp_bias": None}, {"use_bias": None}, {"q_lora_rank": "null"},
             {"use_qk_norm": None}, {"first_k_dense_replace": 5},
             {"attention_k_eq_v": None},
+            {"hc_mult": 2, "o_groups": 4, "num_hidden_layers": 6,
+             "index_head_dim": 64},
             {"enable_moe_block": True, "num_experts": 16, "top_k_experts": 2,
              "moe_intermediate_size": 704}]
 
