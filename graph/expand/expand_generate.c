@@ -83,7 +83,7 @@ ra_expand_inference(RaCallContext *x, const RaNodeEnds *ends)
 RaOp
 ra_token_send(const RaCallContext *x, uint32_t replica)
 {
-  uint64_t bytes = (uint64_t)x->model->hidden *
+  uint64_t bytes = ra_model_stream_width(x->model) *
                    ra_dtype_bytes(ra_activation_dtype(x->dtype));
   RaOp op;
 

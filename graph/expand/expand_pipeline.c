@@ -347,7 +347,8 @@ message_bytes(const RaPipelineState *s, uint32_t micro_batch)
 {
   const RaCallContext *x = s->x;
   uint64_t tokens = s->spec->batches[micro_batch].q_tokens;
-  uint64_t bytes = (tokens + x->plan->cp - 1) / x->plan->cp * x->model->hidden *
+  uint64_t bytes = (tokens + x->plan->cp - 1) / x->plan->cp *
+                   ra_model_stream_width(x->model) *
                    ra_dtype_bytes(ra_activation_dtype(x->dtype));
   return x->plan->sequence_parallel || x->plan->scatter_sends
              ? (bytes + x->plan->tp - 1) / x->plan->tp

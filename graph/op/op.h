@@ -318,9 +318,9 @@ uint64_t ra_op_pairs(const RaBatch *batch, uint32_t window);
 uint64_t ra_op_kv_tokens(const RaBatch *batch, uint32_t window);
 
 /* Query-key pairs of @batch with entries of @ratio tokens each, of which a
- * query sees at most @top_k (0: all) of those that end where it stands, or
- * before: sum min(floor(i / ratio), top_k) over the positions i of a sequence, from 1.
- * Lengths are those of ra_op_pairs(). */
+ * query sees at most @top_k (0: all) of those that end where it stands or
+ * before: sum min(floor(i / ratio), top_k) over the positions i of a sequence,
+ * from 1.  Lengths are those of ra_op_pairs(). */
 uint64_t ra_op_entry_pairs(const RaBatch *batch, uint32_t ratio,
                            uint32_t top_k);
 

@@ -232,13 +232,13 @@ mixing_flop(const RaModel *m, uint32_t kind, const RaBatch *batch)
   }
 }
 
-/* FLOP of the head per row. */
+/* FLOP of the head per row, with the sum of residual streams before it. */
 static double
 head_flop(const RaModel *m)
 {
-  double h = m->hidden;
+  double h = m->hidden, n = m->n_streams;
 
-  return 2 * (m->head == RA_HEAD_VALUE ? h : h * m->vocab);
+  return 2 * (n * n * h + (m->head == RA_HEAD_VALUE ? h : h * m->vocab));
 }
 
 /* Forward FLOP of @batch with the head at @head_rows positions and the images

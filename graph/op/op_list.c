@@ -267,9 +267,10 @@ static void
 add_residual(RaOpBuilder *b, gboolean first)
 {
   gboolean back = b->phase == RA_PHASE_BACKWARD;
+  uint64_t n = b->model->n_streams;
 
-  if (b->model->n_streams > 0)
-    ra_op_add_streams(b, first != back);
+  if (n > 0)
+    ra_op_add_streams(b, first != back ? n * (n + 2) : 0);
   else if (!first)
     ra_op_add(b, RA_OP_ADD, b->sp_tokens, b->model->hidden, 0, 0);
 }
@@ -719,7 +720,7 @@ add_head(RaOpBuilder *b)
 
   if (!back) {
     if (m->n_streams > 0)
-      ra_op_add_streams(b, TRUE);
+      ra_op_add_streams(b, m->n_streams);
     add_norm(b, b->sp_tokens, m->hidden);
     if (b->shard->sequence_parallel)
       add_enter(b);
@@ -737,7 +738,7 @@ add_head(RaOpBuilder *b)
       add_enter(b);
     add_norm(b, b->sp_tokens, m->hidden);
     if (m->n_streams > 0)
-      ra_op_add_streams(b, TRUE);
+      ra_op_add_streams(b, m->n_streams);
   }
 }
 

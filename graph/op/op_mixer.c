@@ -507,17 +507,16 @@ add_step(RaOpBuilder *b, const Step *s, gboolean first)
 }
 
 void
-ra_op_add_streams(RaOpBuilder *b, gboolean in)
+ra_op_add_streams(RaOpBuilder *b, uint64_t outputs)
 {
   uint64_t n = b->model->n_streams, hidden = b->model->hidden;
-  gboolean back = b->phase == RA_PHASE_BACKWARD;
-  uint64_t values =
-      in ? (back ? 3 * n + 1 : n + 1) : (back ? 3 * n + 2 : 2 * n + 1);
-  guint at = b->n_ops;
+  uint64_t values = is_back(b) ? 3 * n + (outputs > 0 ? 1 : 2)
+                               : (outputs > 0 ? n + 1 : 2 * n + 1);
+  guint first = b->n_ops;
 
-  if (in)
-    ra_op_add_matrix(b, b->sp_tokens, n * (n + 2), n * hidden, 1);
-  stay_wide(b, at);
+  if (outputs > 0)
+    ra_op_add_matrix(b, b->sp_tokens, outputs, n * hidden, 1);
+  stay_wide(b, first);
   ra_op_add(b, RA_OP_ADD, b->sp_tokens, ceil_div(values * hidden, 3), 0, 0);
 }
 

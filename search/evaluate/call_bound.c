@@ -64,8 +64,8 @@ ra_bound_sends(const RaBoundSubject *s, double *out_s)
 {
   const RaCallPlan *p = s->plan;
   uint64_t tokens = (s->batch.q_tokens + p->cp - 1) / p->cp;
-  uint64_t bytes =
-      tokens * s->x.model->hidden * ra_dtype_bytes((RaDtype)s->x.dtype);
+  uint64_t bytes = tokens * ra_model_stream_width(s->x.model) *
+                   ra_dtype_bytes((RaDtype)s->x.dtype);
   double sends_s[2] = {0};
 
   if (p->sequence_parallel || p->scatter_sends)
@@ -325,7 +325,7 @@ decode_s(const RaBoundSubject *s, uint32_t n_sequences, uint32_t prompt,
       .n_sequences = share, .prompt = prompts, .response = responses};
   RaOp send = {.kind = RA_OP_SEND,
                .dtype = (uint8_t)s->x.dtype,
-               .dim = {share / n_groups * (uint64_t)s->x.model->hidden *
+               .dim = {share / n_groups * ra_model_stream_width(s->x.model) *
                            ra_dtype_bytes((RaDtype)s->x.dtype),
                        0, s->x.shard_record.tp_ranks_per_node}};
 

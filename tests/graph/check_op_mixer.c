@@ -280,6 +280,147 @@ START_TEST(test_absorbed)
 }
 END_TEST
 
+/* Entries: of 10 tokens those at i see floor(i / 4), 0 0 0 1 1 1 1 2 2 2, which
+ * are 10, or 7 of at most 1 each; the last 3 see 6.  A step of 2 sequences of
+ * 10 sees 20 / 4, or 2 of at most 1 each.  Of 300 tokens 127 see none of 128
+ * to 1, 128 see one, 45 two: 218. */
+START_TEST(test_entries)
+{
+  const RaBatch whole = {2, 20, 20, 110}, step = {2, 2, 20, 20};
+  const RaBatch chunk = {2, 6, 20, 54}, lengthy = {1, 300, 300, 45150};
+
+  ck_assert_uint_eq(ra_op_entry_pairs(&whole, 4, 0), 20);
+  ck_assert_uint_eq(ra_op_entry_pairs(&whole, 4, 1), 14);
+  ck_assert_uint_eq(ra_op_entry_pairs(&chunk, 4, 0), 12);
+  ck_assert_uint_eq(ra_op_entry_pairs(&chunk, 4, 1), 6);
+  ck_assert_uint_eq(ra_op_entry_pairs(&step, 4, 0), 5);
+  ck_assert_uint_eq(ra_op_entry_pairs(&step, 4, 1), 2);
+  ck_assert_uint_eq(ra_op_entry_pairs(&lengthy, 128, 0), 218);
+  ck_assert_uint_ne(ra_op_entry_pairs(&lengthy, 127, 0), 218); /* the fault */
+}
+END_TEST
+
+/* A model of a layer of each type of DeepSeek-V4. */
+static RaModel *
+compressed_model(void)
+{
+  static const char text[] =
+      "{\"model_type\": \"deepseek_v4\", \"hidden_size\": 64,"
+      " \"vocab_size\": 100, \"num_attention_heads\": 4, \"head_dim\": 16,"
+      " \"q_lora_rank\": 24, \"o_groups\": 2, \"o_lora_rank\": 12,"
+      " \"moe_intermediate_size\": 32, \"n_routed_experts\": 4,"
+      " \"num_experts_per_tok\": 2, \"index_n_heads\": 3,"
+      " \"index_head_dim\": 8, \"index_topk\": 2, \"sliding_window\": 6,"
+      " \"num_hidden_layers\": 3, \"compress_ratios\": [0, 4, 128]}";
+  RaModel *m = ra_model_parse("v4.json", text, sizeof text - 1, NULL);
+
+  ck_assert_ptr_nonnull(m);
+  return m;
+}
+
+/* Ops of @m on one of @tp ranks. */
+static guint
+ops_of(const RaModel *m, guint32 tp, RaPiece piece, RaPhase phase,
+       const RaBatch *batch, RaOp *ops)
+{
+  RaShard shard = {.model = m,
+                   .tp = tp,
+                   .tp_ranks_per_node = tp,
+                   .tp_groups_per_node = 1,
+                   .groups_experts = 1,
+                   .loss = phase == RA_PHASE_BACKWARD};
+
+  return ra_op_list(&shard, &piece, phase, batch, ops);
+}
+
+static const RaOp *
+find_op(const RaOp *ops, guint n, RaOpKind kind)
+{
+  for (guint i = 0; i < n; i++)
+    if (ops[i].kind == kind)
+      return &ops[i];
+  return NULL;
+}
+
+static double
+sum_flop(const RaOp *ops, guint n)
+{
+  double sum = 0;
+
+  for (guint i = 0; i < n; i++)
+    sum += ops[i].count * ra_op_flop(&ops[i]);
+  return sum;
+}
+
+/* 2 sequences of 10 tokens.  The window of 6 has 21 + 4 * 6 = 45 pairs each;
+ * entries of 4 tokens 10, as at most 2 are chosen and there are no more.  The
+ * indexer scores 2 of them for each: 10 pairs, 5 entries of all.  A decode step
+ * sees 6 + 2 of a sequence, and at 100 tokens 6 + 2 as well, where the indexer
+ * scores 25.  The ops' FLOP are those that the model is said to have. */
+START_TEST(test_compressed)
+{
+  const RaBatch whole = {2, 20, 20, 110}, step = {2, 2, 200, 200};
+  g_autoptr(RaModel) m = compressed_model();
+  const RaPiece all = {0, 3, TRUE, TRUE}, sparse = {1, 1, FALSE, FALSE};
+  RaOp ops[RA_OP_LIST_MAX];
+  guint n = ops_of(m, 1, sparse, RA_PHASE_FORWARD, &whole, ops);
+  const RaOp *op = find_op(ops, n, RA_OP_COMPRESSED);
+  const RaOp *index = find_op(ops, n, RA_OP_INDEXER);
+  const uint64_t core[] = {2, 20, 25, 110, 4, 16, 4};
+  const uint64_t chosen[] = {2, 20, 5, 20, 3, 8, 2};
+
+  ck_assert_uint_eq(op->flags, RA_OP_SPARSE);
+  for (guint i = 0; i < RA_OP_DIMS; i++) {
+    ck_assert_uint_eq(op->dim[i], core[i]);
+    ck_assert_uint_eq(index->dim[i], chosen[i]);
+  }
+  ck_assert_double_eq(ra_op_flop(op), 4.0 * 110 * 4 * 16);
+  ck_assert_double_eq(ra_op_bytes(op), 2.0 * (2 * 20 * 4 + 25) * 16);
+  n = ops_of(m, 1, sparse, RA_PHASE_BACKWARD, &whole, ops);
+  op = find_op(ops, n, RA_OP_COMPRESSED_BACKWARD);
+  ck_assert_double_eq(ra_op_flop(op), 10.0 * 110 * 4 * 16);
+  ck_assert_double_eq(ra_op_bytes(op), 2.0 * (4 * 20 * 4 + 2 * 25) * 16);
+  ck_assert_ptr_null(find_op(ops, n, RA_OP_INDEXER));
+  n = ops_of(m, 2, sparse, RA_PHASE_DECODE, &step, ops);
+  op = find_op(ops, n, RA_OP_COMPRESSED);
+  ck_assert_uint_eq(op->dim[2], 2 * (6 + 2));
+  ck_assert_uint_eq(op->dim[4], 2);
+  ck_assert_uint_eq(find_op(ops, n, RA_OP_INDEXER)->dim[2], 50);
+  n = ops_of(m, 1, all, RA_PHASE_FORWARD, &whole, ops);
+  ck_assert_double_eq_tol(sum_flop(ops, n), ra_model_forward_flop(m, &whole),
+                          1e-6);
+  m->n_streams++; /* the fault */
+  ck_assert_double_ne(sum_flop(ops, n), ra_model_forward_flop(m, &whole));
+}
+END_TEST
+
+/* Residual streams, 4 of 64: before a block a matrix of 24 outputs and a sum of
+ * 5 values an element, behind it one of 9; backward of 13 and 14. */
+START_TEST(test_streams)
+{
+  const RaBatch whole = {2, 20, 20, 110};
+  g_autoptr(RaModel) m = compressed_model();
+  const RaPiece one = {0, 1, FALSE, FALSE};
+  RaOp ops[RA_OP_LIST_MAX];
+  guint n = ops_of(m, 1, one, RA_PHASE_FORWARD, &whole, ops);
+
+  ck_assert_uint_eq(ops[0].kind, RA_OP_GEMM);
+  ck_assert_uint_eq(ops[0].dim[1], 24);
+  ck_assert_uint_eq(ops[0].dim[2], 256);
+  ck_assert_uint_eq(ops[1].kind, RA_OP_ADD);
+  ck_assert_uint_eq(ops[1].dim[1], (5 * 64 + 2) / 3);
+  ck_assert_uint_eq(ops[n - 1].kind, RA_OP_ADD);
+  ck_assert_uint_eq(ops[n - 1].dim[1], 9 * 64 / 3);
+  n = ops_of(m, 1, one, RA_PHASE_BACKWARD, &whole, ops);
+  ck_assert_uint_eq(ops[0].dim[1], (14 * 64 + 2) / 3);
+  ck_assert_uint_eq(ops[n - 1].dim[1], (13 * 64 + 2) / 3);
+  m->n_streams = 0; /* the fault: a sum */
+  n = ops_of(m, 1, one, RA_PHASE_FORWARD, &whole, ops);
+  ck_assert_uint_eq(ops[0].kind, RA_OP_NORM);
+  ck_assert_uint_eq(ops[n - 1].dim[1], 64);
+}
+END_TEST
+
 static Suite *
 op_mixer_suite(void)
 {
@@ -293,6 +434,9 @@ op_mixer_suite(void)
   tcase_add_test(tcase, test_sparse);
   tcase_add_test(tcase, test_cached_type);
   tcase_add_test(tcase, test_absorbed);
+  tcase_add_test(tcase, test_entries);
+  tcase_add_test(tcase, test_compressed);
+  tcase_add_test(tcase, test_streams);
   suite_add_tcase(suite, tcase);
   return suite;
 }
