@@ -15,6 +15,34 @@ ra_crossing_tokens(uint64_t from_tokens, double rise_s, double slope)
   return from_tokens + (uint64_t)ahead;
 }
 
+/* Tokens of an entry that an indexer chooses. */
+static uint64_t
+entry_tokens(const RaModel *model)
+{
+  for (uint32_t k = 0; k < ra_model_n_kinds(model); k++)
+    if (model->kinds[k].indexer)
+      return MAX(model->kinds[k].compress, 1);
+  return 1;
+}
+
+/* Tokens of its cache that @op sees more of for each that comes to a cache of
+ * @batch. */
+static double
+growth_of(const RaModel *model, const RaBatch *batch, const RaOp *op)
+{
+  uint64_t n = batch->n_sequences, tokens = batch->kv_tokens;
+  uint64_t ratio = op->dim[6];
+  gboolean full =
+      op->flags & RA_OP_SPARSE && tokens >= n * model->index_top_k * ratio;
+
+  if (op->kind == RA_OP_INDEXER) /* of entries, or of all */
+    return (double)op->dim[2] / (double)tokens;
+  if (op->kind == RA_OP_COMPRESSED)
+    return (tokens < n * model->kinds[0].window ? 1 : 0) +
+           (ratio > 0 && !full ? 1 / (double)ratio : 0);
+  return op->dim[2] < tokens ? 0 : 1;
+}
+
 /* The first total of tokens from @kv_tokens on at which the sequences of some
  * layer fill its window. */
 static uint64_t
@@ -23,8 +51,9 @@ until_window(const RaModel *model, const RaBatch *batch)
   uint64_t n = batch->n_sequences, until = UINT64_MAX;
 
   for (uint32_t k = 0; k <= ra_model_n_kinds(model); k++) {
-    uint64_t full = n * (k < ra_model_n_kinds(model) ? model->kinds[k].window
-                                                     : model->index_top_k);
+    uint64_t full = n * (k < ra_model_n_kinds(model)
+                             ? model->kinds[k].window
+                             : model->index_top_k * entry_tokens(model));
 
     if (full >= batch->kv_tokens && full > 0)
       until = MIN(until, full);
@@ -36,25 +65,31 @@ until_window(const RaModel *model, const RaBatch *batch)
  * the nearest op, and up to which token; 0 if it sees no more of them, as its
  * window is full. */
 static double
-op_line(const RaEstimator *estimator, const RaOp *op, uint64_t kv_tokens,
-        uint64_t *out_until)
+op_line(const RaEstimator *estimator, const RaModel *model,
+        const RaBatch *batch, const RaOp *op, uint64_t *out_until)
 {
   const RaRoofLaw *roof =
       ra_roof_has_line(op)
           ? ra_estimator_roof(estimator, op, estimator->system.kernels)
           : NULL;
+  double growth = growth_of(model, batch, op), slope;
+  uint64_t until;
   RaOp near = *op;
 
   *out_until = UINT64_MAX;
   if (!roof)
     ra_op_nearest(op, &near);
-  if ((!roof && near.kind != RA_OP_DECODE_ATTENTION) || near.dim[2] < kv_tokens)
+  if ((!roof && near.kind != RA_OP_DECODE_ATTENTION) || growth <= 0)
     return 0;
-  return near.count *
-         (roof ? ra_roof_line(roof, &near, out_until)
+  slope = roof ? ra_roof_line(roof, &near, &until)
                : ra_decode_attention_line(
                      ra_estimator_decode_attention(estimator, &near), &near,
-                     out_until));
+                     &until);
+  *out_until = growth < 1 || growth > 1
+                   ? ra_crossing_tokens(batch->kv_tokens,
+                                        (double)(until - op->dim[2]), growth)
+                   : until;
+  return near.count * slope * growth;
 }
 
 double
@@ -68,7 +103,7 @@ ra_estimator_device_line(const RaEstimator *estimator, const RaModel *model,
   for (guint i = 0; i < n_ops; i++) {
     uint64_t until;
 
-    slope += op_line(estimator, &ops[i], batch->kv_tokens, &until);
+    slope += op_line(estimator, model, batch, &ops[i], &until);
     *out_until_tokens = MIN(*out_until_tokens, until);
   }
   return slope;

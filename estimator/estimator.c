@@ -199,6 +199,8 @@ ra_estimator_renew(RaEstimator *e, const RaProfile *profile,
     ok = ra_experts_laws_init(&e->experts, profile, device, NULL);
   } else if (g_str_has_prefix(law, "latent-") ||
              g_str_has_prefix(law, "indexer") ||
+             g_str_has_prefix(law, "entry-indexer") ||
+             g_str_has_prefix(law, "compressed") ||
              g_str_has_prefix(law, "scan") || g_str_has_prefix(law, "conv")) {
     ok = ra_roof_laws_init(e->roofs, profile, device, NULL);
   } else if (g_str_has_prefix(law, "memory.")) {

@@ -36,6 +36,8 @@ table_of(const RaEstimator *e, const RaOp *op)
   case RA_OP_LATENT_BACKWARD:
   case RA_OP_LATENT_DECODE:
   case RA_OP_INDEXER:
+  case RA_OP_COMPRESSED:
+  case RA_OP_COMPRESSED_BACKWARD:
   case RA_OP_SCAN:
   case RA_OP_SCAN_BACKWARD:
     return NULL;

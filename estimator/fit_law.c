@@ -132,6 +132,14 @@ static const RaFitAxes sparse_tables[] = {
     {RA_FEATURE_LENGTH, RA_FEATURE_SEQUENCES, RA_N_FEATURES},
     {RA_FEATURE_LENGTH, RA_FEATURE_SEQUENCES, RA_FEATURE_Q_HEADS,
      RA_N_FEATURES}};
+static const RaFitAxes entry_step_tables[] = {
+    {RA_FEATURE_SPAN, RA_FEATURE_SEQUENCES, RA_N_FEATURES},
+    {RA_FEATURE_SPAN, RA_FEATURE_SEQUENCES, RA_FEATURE_Q_HEADS, RA_N_FEATURES}};
+static const RaFitAxes entry_tables[] = {
+    {RA_FEATURE_QUERIES, RA_FEATURE_SEQUENCES, RA_N_FEATURES},
+    {RA_FEATURE_QUERIES, RA_FEATURE_SEQUENCES, RA_FEATURE_Q_HEADS,
+     RA_N_FEATURES},
+    {RA_FEATURE_QUERIES, RA_FEATURE_SPAN, RA_FEATURE_SEQUENCES, RA_N_FEATURES}};
 static const RaFitAxes gemm_tables[] = {
     {RA_FEATURE_M, RA_FEATURE_N, RA_FEATURE_K, RA_N_FEATURES}};
 /* Axes by what one kernel schedules, or what the launch distinguishes: heads of
@@ -177,6 +185,7 @@ static const RaFitAxes cast_tables[] = {
     .n_tables = G_N_ELEMENTS(with), .text = what, .range = where,              \
     .held_out = held                                                           \
   }
+#define OF_V4 "whole blocks of DeepSeek-V4 of vLLM less their other ops"
 #define BY_HEADS "each number of heads left out in turn"
 #define BY_QUERY_HEADS "each number of query heads left out in turn"
 #define BY_SHAPE "each shape of heads left out in turn"
@@ -419,6 +428,15 @@ static const RaFitLaw laws[] = {
     KERNEL("indexer-step", scan, N_SCAN_DECODE, 1, sparse_tables,
            "whole blocks of TensorRT-LLM less their other ops",
            "batch 1..1024; length 2..131072; 2048 keys chosen", BY_SHAPE),
+    KERNEL("compressed", roof, G_N_ELEMENTS(roof), 1, entry_tables, OF_V4,
+           "batch 1..1024; 2..65536 tokens behind up to 65535; 8..128 heads",
+           BY_SHAPE),
+    KERNEL("compressed-step", roof, N_ROOF_DECODE, 1, entry_step_tables, OF_V4,
+           "batch 1..1024; length 2..65537; 8..128 heads", BY_SHAPE),
+    KERNEL("entry-indexer", roof, G_N_ELEMENTS(roof), 1, entry_tables, OF_V4,
+           "batch 1..1024; 2..65536 tokens behind up to 65535", BY_SHAPE),
+    KERNEL("entry-indexer-step", roof, N_ROOF_DECODE, 1, entry_step_tables,
+           OF_V4, "batch 1..1024; length 2..65537", BY_SHAPE),
 };
 
 /* Coefficients of which only traces have rows. */

@@ -85,7 +85,8 @@ ra_fit_law_of(const RaOp *op)
     return "memory.add";
   if (op->kind == RA_OP_SCAN || op->kind == RA_OP_SCAN_STEP ||
       op->kind == RA_OP_CONV || op->kind == RA_OP_INDEXER ||
-      op->kind == RA_OP_LATENT || op->kind == RA_OP_LATENT_DECODE)
+      op->kind == RA_OP_LATENT || op->kind == RA_OP_LATENT_DECODE ||
+      op->kind == RA_OP_COMPRESSED)
     return ra_roof_of(op) < RA_N_ROOFS ? ra_roof_name(ra_roof_of(op)) : NULL;
   if (op->kind == RA_OP_ATTENTION && op->flags & RA_OP_NONCAUSAL)
     return "encoder-attention";

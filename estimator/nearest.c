@@ -45,6 +45,12 @@ ra_op_nearest(const RaOp *op, RaOp *out_op)
   case RA_OP_LATENT_DECODE:
     set_attention(out_op, step, d[4], 1, (d[5] + d[6]) / 2);
     return TRUE;
+  case RA_OP_COMPRESSED:
+    set_attention(out_op, step, d[4], 1, d[5]);
+    return TRUE;
+  case RA_OP_COMPRESSED_BACKWARD:
+    set_attention(out_op, RA_OP_ATTENTION_BACKWARD, d[4], 1, d[5]);
+    return TRUE;
   case RA_OP_INDEXER:
     set_attention(out_op, step, d[4], 1, MAX(d[5] / 2, 1));
     return TRUE;

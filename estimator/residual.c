@@ -36,6 +36,8 @@ static const char *const names[RA_N_FEATURES] = {
     [RA_FEATURE_EXPERTS] = "experts",
     [RA_FEATURE_READS] = "reads",
     [RA_FEATURE_BLOCKS] = "blocks",
+    [RA_FEATURE_QUERIES] = "queries",
+    [RA_FEATURE_SPAN] = "span",
 };
 
 const char *
@@ -47,7 +49,8 @@ ra_feature_name(RaFeature feature)
 gboolean
 ra_feature_is_coarse(RaFeature feature)
 {
-  return feature >= RA_FEATURE_LOAD && feature <= RA_FEATURE_AREA;
+  return feature == RA_FEATURE_SPAN ||
+         (feature >= RA_FEATURE_LOAD && feature <= RA_FEATURE_AREA);
 }
 
 /* The same of a scan: heads of values, each with a state. */
@@ -129,6 +132,7 @@ ra_feature(RaFeature feature, const RaOp *op)
   case RA_FEATURE_REUSE:
     return (double)d[RA_OP_REUSE_DIM];
   case RA_FEATURE_LENGTH:
+  case RA_FEATURE_SPAN:
     return d[0] > 0 ? (double)d[2] / (double)d[0] : 0;
   case RA_FEATURE_SEQUENCES:
   case RA_FEATURE_TOKENS:
@@ -163,6 +167,8 @@ ra_feature(RaFeature feature, const RaOp *op)
     return d[6] > 0 && d[6] != RA_OP_SKEW_DEALT ? 2 : 1;
   case RA_FEATURE_BLOCKS:
     return (double)d[0] * ceil((double)d[4] / (double)RA_LATENT_BLOCK_HEADS);
+  case RA_FEATURE_QUERIES:
+    return d[0] > 0 ? (double)d[1] / (double)d[0] : 0;
   case RA_FEATURE_READS:
   case RA_N_FEATURES:
     break;

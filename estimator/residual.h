@@ -43,6 +43,8 @@ typedef enum {
   RA_FEATURE_READS,     /* "reads": passes over what is cast */
   RA_FEATURE_BLOCKS,    /* "blocks": of a latent decode step, of all sequences,
                            see RA_LATENT_BLOCK_HEADS */
+  RA_FEATURE_QUERIES,   /* "queries": tokens of a sequence that attend */
+  RA_FEATURE_SPAN,      /* "span": "length", in octaves */
   RA_N_FEATURES
 } RaFeature;
 

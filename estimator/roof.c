@@ -16,6 +16,10 @@ static const char *const names[RA_N_ROOFS] = {"latent-attention",
                                               "latent-absorbed.fp8",
                                               "latent-backward",
                                               "latent-sparse",
+                                              "compressed",
+                                              "compressed-step",
+                                              "entry-indexer",
+                                              "entry-indexer-step",
                                               "scan",
                                               "scan-step",
                                               "conv",
@@ -98,7 +102,13 @@ ra_roof_of(const RaOp *op)
     return op->flags & RA_OP_SPARSE ? RA_ROOF_LATENT_SPARSE
            : fp8                    ? RA_ROOF_LATENT_ABSORBED_FP8
                                     : RA_ROOF_LATENT_ABSORBED;
+  case RA_OP_COMPRESSED:
+    return is_step(op) ? RA_ROOF_COMPRESSED_STEP : RA_ROOF_COMPRESSED;
+  case RA_OP_COMPRESSED_BACKWARD:
+    return RA_ROOF_COMPRESSED;
   case RA_OP_INDEXER:
+    if (op->flags & RA_OP_SPARSE)
+      return is_step(op) ? RA_ROOF_ENTRY_INDEXER_STEP : RA_ROOF_ENTRY_INDEXER;
     return is_step(op) ? RA_ROOF_INDEXER_STEP : RA_N_ROOFS;
   case RA_OP_SCAN:
   case RA_OP_SCAN_BACKWARD:
@@ -122,6 +132,8 @@ ra_roof_stand_in(RaRoof roof)
   case RA_ROOF_LATENT_DECODE_FP8:
   case RA_ROOF_LATENT_ABSORBED:
   case RA_ROOF_LATENT_SPARSE:
+  case RA_ROOF_COMPRESSED:
+  case RA_ROOF_COMPRESSED_STEP:
     return RA_ROOF_LATENT_DECODE;
   case RA_ROOF_SCAN_KDA:
     return RA_ROOF_SCAN;
@@ -145,8 +157,17 @@ ra_roof_name(RaRoof roof)
 gboolean
 ra_roof_is_backward(const RaOp *op)
 {
-  return op->kind == RA_OP_LATENT_BACKWARD || op->kind == RA_OP_SCAN_BACKWARD ||
-         op->kind == RA_OP_CONV_BACKWARD;
+  return op->kind == RA_OP_LATENT_BACKWARD ||
+         op->kind == RA_OP_COMPRESSED_BACKWARD ||
+         op->kind == RA_OP_SCAN_BACKWARD || op->kind == RA_OP_CONV_BACKWARD;
+}
+
+/* TRUE if the kernels of @roof take tiles of a query, with keys of its own. */
+static gboolean
+has_tiles(RaRoof roof)
+{
+  return roof == RA_ROOF_LATENT_SPARSE || roof == RA_ROOF_COMPRESSED ||
+         roof == RA_ROOF_ENTRY_INDEXER;
 }
 
 /* TRUE if the kernels of @roof take blocks of keys of a prompt after each
@@ -192,8 +213,8 @@ law_init(RaRoofLaw *law, const RaProfile *profile, const RaDevice *device,
          RaRoof roof, const char *name, GError **error)
 {
   gboolean engine = is_decode(roof) && strcmp(name, names[roof]) != 0;
-  gboolean steps = has_blocks(roof) || roof == RA_ROOF_LATENT_SPARSE ||
-                   has_chunks(roof) || engine;
+  gboolean steps =
+      has_blocks(roof) || has_tiles(roof) || has_chunks(roof) || engine;
   RaResolver r;
 
   *law = (RaRoofLaw){
@@ -271,7 +292,7 @@ steps_of(const RaRoofLaw *law, const RaOp *op)
 
   if (has_blocks(law->roof))
     return (double)((op->dim[KV_TOKENS] / n + KEY_BLOCK - 1) / KEY_BLOCK);
-  if (law->roof == RA_ROOF_LATENT_SPARSE)
+  if (has_tiles(law->roof))
     return tiles_of(op);
   if (is_decode(law->roof))
     return law->step_s > 0 ? blocks_of(law, op) : 0;
@@ -286,8 +307,9 @@ flop_of(const RaRoofLaw *law, const RaOp *op)
 {
   RaOp full = *op;
 
-  if (op->kind == RA_OP_LATENT_DECODE &&
-      (is_step(op) || op->flags & RA_OP_SPARSE))
+  if ((op->kind == RA_OP_LATENT_DECODE &&
+       (is_step(op) || op->flags & RA_OP_SPARSE)) ||
+      op->kind == RA_OP_COMPRESSED)
     full.dim[HEADS] = whole_heads(op, law->block_heads);
   return ra_op_flop(&full);
 }
@@ -336,7 +358,9 @@ decode_s(const RaRoofLaw *law, const RaOp *op, uint64_t tokens)
 
   at.dim[KV_TOKENS] = at.dim[PAIRS] = tokens;
   s = smooth_s(law, &at);
-  return op->flags & RA_OP_SPARSE ? MAX(s, law->tile_s * tiles_of(op)) : s;
+  return op->flags & RA_OP_SPARSE && op->kind == RA_OP_LATENT_DECODE
+             ? MAX(s, law->tile_s * tiles_of(op))
+             : s;
 }
 
 /* A latent decode step within a quarter of an octave of tokens. */
@@ -368,7 +392,8 @@ line_of(const RaRoofLaw *law, const RaOp *op)
 gboolean
 ra_roof_has_line(const RaOp *op)
 {
-  return (op->kind == RA_OP_LATENT_DECODE || op->kind == RA_OP_INDEXER) &&
+  return (op->kind == RA_OP_LATENT_DECODE || op->kind == RA_OP_INDEXER ||
+          op->kind == RA_OP_COMPRESSED) &&
          is_step(op);
 }
 

@@ -25,17 +25,24 @@ typedef enum {
                                 without it the law of decode steps */
   RA_ROOF_LATENT_ABSORBED_FP8, /* "latent-absorbed.fp8"; without it the law
                                   before */
-  RA_ROOF_LATENT_BACKWARD,  /* "latent-backward"; without it a multiple of the
+  RA_ROOF_LATENT_BACKWARD, /* "latent-backward"; without it a multiple of the
                               first */
-  RA_ROOF_LATENT_SPARSE,    /* "latent-sparse": prompts on the latent cache,
+  RA_ROOF_LATENT_SPARSE,   /* "latent-sparse": prompts on the latent cache,
                                 to chosen keys; without it the law of decode
                                 steps */
-  RA_ROOF_SCAN,             /* "scan" */
-  RA_ROOF_SCAN_STEP,        /* "scan-step" */
-  RA_ROOF_CONV,             /* "conv" */
-  RA_ROOF_LATENT_MATRICES,  /* "latent-matrices": the products of every head
+  RA_ROOF_COMPRESSED,      /* "compressed": prompts' attention to a window and
+                                 to compressed entries; as the next, without it
+                                 the law of latent decode */
+  RA_ROOF_COMPRESSED_STEP, /* "compressed-step" */
+  RA_ROOF_ENTRY_INDEXER,   /* "entry-indexer": choice of prompts' entries; as
+                                 the next, without it the nearest attention */
+  RA_ROOF_ENTRY_INDEXER_STEP, /* "entry-indexer-step" */
+  RA_ROOF_SCAN,               /* "scan" */
+  RA_ROOF_SCAN_STEP,          /* "scan-step" */
+  RA_ROOF_CONV,               /* "conv" */
+  RA_ROOF_LATENT_MATRICES,    /* "latent-matrices": the products of every head
                                 beside it; without it those of the GEMMs */
-  RA_ROOF_INDEXER_STEP,     /* "indexer-step": the choice of a decode step's
+  RA_ROOF_INDEXER_STEP,       /* "indexer-step": the choice of a decode step's
                                 keys; without it the nearest attention */
   RA_ROOF_SCAN_KDA,         /* "scan.kda": of Kimi delta attention, as the next
                                three; without them RA_ROOF_SCAN and so on */
@@ -94,7 +101,8 @@ gboolean ra_roof_laws_init(RaRoofLaw laws[RA_N_KERNELS][RA_N_ROOFS],
  *     compute = FLOP / (peak_flop_per_s peak_frac), the cache's type's peak
  *     memory  = bytes / (memory_bytes_per_s bandwidth_frac)
  *     steps   = key blocks of 128 of a prompt; chunks of a sequence; of
- *               prompts' sparse attention, tiles: 64 heads of a token
+ *               prompts' sparse or compressed attention, tiles: 64 heads of a
+ *               token
  *     law     = floor + steps step_s + max(compute, memory)
  *               + serial_frac min(compute, memory)
  *     t       = law exp(r),  r from the table

@@ -37,6 +37,7 @@ typedef struct {
   guint8 model; /* counted from 1; 0: the row is of the op alone */
   guint8 gemm_dtype, kv_dtype; /* RaDtype of GEMMs and of the cache */
   guint8 is_step;              /* 1: a decode step */
+  guint16 compress;            /* tokens of a compressed entry; 0: none */
   guint32 heads;               /* of attention, on the GPU */
   RaBatch batch;
 } RaMeasuredBlock;

@@ -6,6 +6,16 @@
 
 #include "traces/measured_impl.h"
 
+#define V4(name_, width, rank, chosen)                                         \
+  {                                                                            \
+    name_,                                                                     \
+    {                                                                          \
+      .hidden = (width), .q_rank = (rank), .head_dim = 512, .rope_dim = 64,    \
+      .o_rank = 1024, .index_heads = 64, .index_dim = 128,                     \
+      .index_top_k = (chosen)                                                  \
+    }                                                                          \
+  }
+
 /* Models of the rows: config.json of each, as published. */
 static const struct {
   const char *name;
@@ -38,7 +48,12 @@ static const struct {
       .nope_dim = 128,
       .rope_dim = 64,
       .value_dim = 128}},
+    V4("sgl-project/DeepSeek-V4-Flash-FP8", 4096, 1024, 512),
+    V4("sgl-project/DeepSeek-V4-Pro-FP8", 7168, 1536, 1024),
+    V4("deepseek-ai/DeepSeek-V4-Pro", 7168, 1536, 1024),
 };
+
+#define GROUP_HEADS 8 /* of the outputs of both models of V4 */
 
 /* TRUE if @op is of the layer around the block: the norm before it and the sum
  * after it. */
@@ -47,6 +62,29 @@ is_around(const RaModel *model, const RaOp *op)
 {
   return op->kind == RA_OP_ADD ||
          (op->kind == RA_OP_NORM && op->dim[1] == model->hidden);
+}
+
+/* The layer of @block that was measured, with the sizes of @model that depend
+ * on it. */
+static RaLayerKind
+kind_of(const RaMeasuredBlock *block, RaModel *model)
+{
+  model->n_layers = model->n_kinds = 1;
+  model->n_heads = model->n_kv_heads = block->heads;
+  model->position = RA_POSITION_ROTARY;
+  if (model->kv_rank > 0) {
+    model->head_dim = model->nope_dim + model->rope_dim;
+    return (RaLayerKind){.mixer = RA_MIXER_LATENT,
+                         .ffn = RA_FFN_NONE,
+                         .indexer = model->index_top_k > 0};
+  }
+  model->n_kv_heads = 1;
+  model->o_groups = MAX(block->heads / GROUP_HEADS, 1);
+  return (RaLayerKind){.mixer = RA_MIXER_COMPRESSED,
+                       .ffn = RA_FFN_NONE,
+                       .indexer = block->compress == 4,
+                       .window = 128,
+                       .compress = block->compress};
 }
 
 guint
@@ -62,17 +100,11 @@ ra_measured_block(const RaMeasured *row, RaOp *out_ops)
                    .kv_dtype = (uint8_t)(1 + b->kv_dtype),
                    .by_block = b->gemm_dtype == RA_DTYPE_FP8,
                    .sampling = 1,
-                   .second_stream = 1};
+                   .second_stream = b->compress == 0}; /* TensorRT-LLM */
   RaPiece piece = {.n_layers = 1};
   guint n, kept = 0;
 
-  model.n_layers = model.n_kinds = 1;
-  model.n_heads = model.n_kv_heads = b->heads;
-  model.head_dim = model.nope_dim + model.rope_dim;
-  model.position = RA_POSITION_ROTARY;
-  model.kinds[0] = (RaLayerKind){.mixer = RA_MIXER_LATENT,
-                                 .ffn = RA_FFN_NONE,
-                                 .indexer = model.index_top_k > 0};
+  model.kinds[0] = kind_of(b, &model);
   n = ra_op_list(&shard, &piece,
                  b->is_step ? RA_PHASE_DECODE : RA_PHASE_FORWARD, &b->batch,
                  out_ops);
@@ -99,14 +131,25 @@ batch_of(uint64_t n, uint64_t prefix, uint64_t q)
                    .pairs = n * (q * prefix + q * (q + 1) / 2)};
 }
 
-/* The op that the law of a source's rows is of: attention, but of a sparse
- * decode step the indexer. */
-static RaOpKind
-kind_of(gboolean sparse, gboolean step)
+/* Tokens of an entry in the rows of @source; 0: they have none. */
+static uint16_t
+compress_of(const char *source)
 {
-  return !sparse ? step ? RA_OP_LATENT_DECODE : RA_OP_LATENT
-         : step  ? RA_OP_INDEXER
-                 : RA_OP_LATENT_DECODE;
+  return g_str_has_prefix(source, "entry-indexer") ? 4
+         : g_str_has_prefix(source, "compressed")  ? 128
+                                                   : 0;
+}
+
+/* The op that the law of a source's rows is of: attention, but of a sparse
+ * decode step, and of entries, the indexer. */
+static RaOpKind
+own_of(gboolean sparse, gboolean step, uint16_t compress)
+{
+  if (!sparse)
+    return step ? RA_OP_LATENT_DECODE : RA_OP_LATENT;
+  if (compress > 4)
+    return RA_OP_COMPRESSED;
+  return step || compress > 0 ? RA_OP_INDEXER : RA_OP_LATENT_DECODE;
 }
 
 /* The block's time, at that op. */
@@ -116,7 +159,9 @@ read_block(const RaCsvLine *line, gpointer data, GError **error)
   RaMeasuredReader *r = data;
   gboolean step = g_str_has_suffix(r->source, "step");
   gboolean sparse = !g_str_has_prefix(r->source, "latent-block");
-  RaMeasured row = {.block = {.is_step = step}};
+  RaMeasured row = {
+      .block = {.is_step = step, .compress = compress_of(r->source)}};
+  RaOpKind own = own_of(sparse, step, row.block.compress);
   RaOp ops[RA_OP_LIST_MAX];
   double v[4], q[1] = {1};
   guint n;
@@ -143,7 +188,7 @@ read_block(const RaCsvLine *line, gpointer data, GError **error)
                ra_measured_whole(q[0]));
   n = ra_measured_block(&row, ops);
   for (guint i = 0; i < n; i++)
-    if (ops[i].kind == kind_of(sparse, step)) {
+    if (ops[i].kind == own && ops[i].dim[2] > 0) {
       guint at = r->rows->len;
 
       ra_measured_add(r, ops[i], v[3], row.block.model * 1000 + row.block.heads,
@@ -159,6 +204,9 @@ ra_measured_sparse(RaMeasuredReader *r, const char *const *data, GError **error)
   const char *folder, *start, *unused;
   g_autofree char *prefix = NULL;
 
+  /* The RTX PRO 6000's rows of V4 are of a reference kernel. */
+  if (compress_of(r->source) > 0 && g_str_equal(r->gpu, "rtxpro6000"))
+    return TRUE;
   ra_measured_place(r->source, &folder, &start, &unused);
   prefix = g_strdup_printf("%s%s_bf16", start, r->gpu);
   return ra_measured_files(

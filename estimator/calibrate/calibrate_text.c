@@ -169,6 +169,10 @@ static const struct {
 } kinds[] = {
     {"latent-sparse", "kernels_dsa/dsaprefill_", "_bf16*.csv"},
     {"indexer-step", "kernels_dsa/dsadecode_", "_bf16*.csv"},
+    {"entry-indexer", "kernels_dsa/dsv4csaprefill_", "_bf16*.csv"},
+    {"entry-indexer-step", "kernels_dsa/dsv4csadecode_", "_bf16*.csv"},
+    {"compressed", "kernels_dsa/dsv4hcaprefill_", "_bf16*.csv"},
+    {"compressed-step", "kernels_dsa/dsv4hcadecode_", "_bf16*.csv"},
     {"latent-matrices", "kernels_mla/mlabmm_", "_bf16*.csv"},
     {"attention", "kernels_attention/prefill_", "_bf16*.csv"},
     {"attention.wide", "kernels_attention_wide/prefill_", "_bf16*.csv"},

@@ -140,7 +140,8 @@ typedef enum {
                           decay is by channel */
   RA_OP_MAMBA = 16384,    /* convolution of Mamba-2 */
   RA_OP_SPARSE = 32768    /* attention to the keys, or compressed entries, that
-                          an indexer chose for each query */
+                          an indexer chose for each query; an indexer of
+                          compressed entries */
 } RaOpFlags;
 
 typedef struct {

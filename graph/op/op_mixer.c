@@ -106,7 +106,7 @@ compress(const RaOpBuilder *b, const RaBatch *batch, RaOp *op)
 
   op->dim[2] = scores ? 0 : ra_op_kv_tokens(batch, k->window);
   op->dim[3] = scores ? 0 : ra_op_pairs(batch, k->window);
-  op->flags = k->indexer && !scores ? RA_OP_SPARSE : 0;
+  op->flags = k->indexer ? RA_OP_SPARSE : 0;
   if (k->compress == 0)
     return;
   op->dim[2] += batch->kv_tokens == batch->pairs && top_k > 0

@@ -21,14 +21,13 @@ void ra_op_add_pairs(RaOpBuilder *b, RaOpKind kind, RaOpKind decode_kind,
  * token, as one message of what a rank gives away; nothing without cp. */
 void ra_op_add_exchange(RaOpBuilder *b, uint64_t width);
 
-/* Adds the passes over the residual streams of a block, n of them (section 2.2
- * of DeepSeek-V4's report; transformers' DeepseekV4HyperConnection).  Before the
- * block, a matrix of @outputs > 0, n (n + 2) of a layer's block and n of the
- * head, gives the weights by which they are summed to its input.  Behind it
- * (@outputs 0) they are mixed, and its output is added to each.  Backward all
- * that was read is read again beside the gradients, and to the streams' gradient
- * is added.  Passes count as sums, of 3 values an element, by what they read
- * and write. */
+/* Adds the passes over the residual streams of a block, n of them (DeepSeek-V4,
+ * section 2.2; transformers' DeepseekV4HyperConnection).  Before the block, a
+ * matrix of @outputs > 0, n (n + 2) of a layer's block and n of the head, gives
+ * the weights by which they are summed to its input.  Behind it (@outputs 0)
+ * they are mixed, and its output is added to each.  Backward all that was read
+ * is read again beside the gradients, and the streams' gradient is added to.
+ * Passes count as sums, of 3 values an element, by what they read and write. */
 void ra_op_add_streams(RaOpBuilder *b, uint64_t outputs);
 
 /* Adds the vision tower over the images of the builder's prompts.  Every whole

@@ -82,6 +82,10 @@ static const RaValidateOps mamba2 = {
     .line_name = {"shape"}};
 OF_LINE(sparse, "latent-sparse", "shape");
 OF_LINE(sparse_decode, "indexer-step", "shape");
+OF_LINE(csa, "entry-indexer", "shape");
+OF_LINE(csa_decode, "entry-indexer-step", "shape");
+OF_LINE(hca, "compressed", "shape");
+OF_LINE(hca_decode, "compressed-step", "shape");
 OF_LINE(casts, "memory.cast", "k");
 static const RaValidateOps gemm_random = {.laws = {"gemm.bf16", "gemm.fp8"},
                                           .line_name = {"fold"}};
@@ -222,6 +226,13 @@ static const RaValidateTransfers gpu_other = {
     .modes = RA_VALIDATE_BOTH, BARS(median, p90),                              \
     .convention = "folds: each " fold, OPS(ops)                                \
   }
+/* Prompts and decode steps of a kind of sparse attention, with their bars. */
+#define SPARSE(name, what, ops, median, p90, step_median, step_p90)            \
+  MIXER(name "-attention", what ", whole blocks of prompts", "dsa", median,    \
+        p90, "number of heads of each model", ops),                            \
+      MIXER(name "-decode", what ", whole blocks of decode steps", "dsa",      \
+            step_median, step_p90, "number of heads of each model",            \
+            ops##_decode)
 /* Rows that no law is fitted to, of law @law's op. */
 #define SHIPPED(name, what, engine, median, p90, law_name, rows)               \
   {                                                                            \
@@ -353,10 +364,9 @@ static const RaValidateLevel levels[] = {
           kda),
     MIXER("mamba2", "Mamba-2", "linear", 0.25, 1.94,
           "shape of heads, each number of channels", mamba2),
-    MIXER("sparse-attention", "Sparse attention, whole blocks of prompts",
-          "dsa", 0.16, 0.50, "number of heads of each model", sparse),
-    MIXER("sparse-decode", "Sparse attention, whole blocks of decode steps",
-          "dsa", 0.070, 0.23, "number of heads of each model", sparse_decode),
+    SPARSE("sparse", "Sparse attention", sparse, 0.16, 0.50, 0.070, 0.23),
+    SPARSE("csa", "Compressed sparse attention", csa, 0.15, 0.51, 0.058, 0.18),
+    SPARSE("hca", "Heavily compressed attention", hca, 0.13, 0.66, 0.099, 0.28),
     {.id = "casts",
      .title = "Casts to fp8",
      .source = "kernels_quantize",

@@ -435,6 +435,54 @@ START_TEST(test_rollouts)
 }
 END_TEST
 
+/* Compressed attention.  Prompts: 2 sequences of 10 tokens on 65 heads of 512,
+ * 40 tiles; 54 pairs of two blocks of heads are 4 * 54 * 128 * 512 FLOP at 1e12
+ * a second, bytes (2 * 2 * 20 * 65 + 25) * 512 at 1e9 of an 8-bit cache.  A
+ * step has no tiles, and of 16 bits 2 (2 * 3 * 8 + 40) 512 bytes.  An indexer
+ * of entries has a tile a token; one of keys (the fault) has another law, as
+ * an indexer of a step has. */
+START_TEST(test_compressed)
+{
+  g_autoptr(Bench) b = bench_new(profile_text_load(
+      "compressed.floor-s=0.1", "compressed.step-s=0.3",
+      "compressed.serial-frac=0.25", "compressed-step.floor-s=0.7",
+      "entry-indexer.floor-s=0.2", "entry-indexer.step-s=0.4",
+      "entry-indexer-step.floor-s=0.9", "indexer-step.floor-s=0.6", NULL));
+  RaOp op = {.kind = RA_OP_COMPRESSED,
+             .dtype = RA_DTYPE_FP8,
+             .count = 1,
+             .dim = {2, 20, 25, 54, 65, 512, 4}};
+  RaOp index = {.kind = RA_OP_INDEXER,
+                .dtype = RA_DTYPE_BF16,
+                .flags = RA_OP_SPARSE,
+                .count = 1,
+                .dim = {2, 20, 5, 20, 64, 128, 512}};
+  double compute = 4.0 * 54 * 128 * 512 / 1e12;
+  double memory = (2.0 * 2 * 20 * 65 + 25) * 512 / 1e9, forward;
+
+  forward = 0.1 + 40 * 0.3 + memory + 0.25 * compute;
+  bench_check(ra_estimator_op_s(b->estimator, &op), forward);
+  bench_check_differs(ra_estimator_op_s(b->estimator, &op), forward - 20 * 0.3);
+  bench_check(ra_estimator_op_s(b->estimator, &index),
+              0.2 + 20 * 0.4 + ra_op_bytes(&index) / 1e9);
+  op.kind = RA_OP_COMPRESSED_BACKWARD;
+  op.dtype = RA_DTYPE_BF16;
+  ck_assert_double_gt(ra_estimator_op_s(b->estimator, &op), forward);
+  op = (RaOp){.kind = RA_OP_COMPRESSED,
+              .dtype = RA_DTYPE_BF16,
+              .count = 1,
+              .dim = {3, 3, 40, 40, 8, 512, 128}};
+  bench_check(ra_estimator_op_s(b->estimator, &op),
+              0.7 + 2.0 * (2 * 3 * 8 + 40) * 512 / 1e9);
+  index.dim[0] = index.dim[1];
+  bench_check(ra_estimator_op_s(b->estimator, &index),
+              0.9 + ra_op_bytes(&index) / 1e9);
+  index.flags = 0;
+  bench_check(ra_estimator_op_s(b->estimator, &index),
+              0.6 + ra_op_bytes(&index) / 1e9);
+}
+END_TEST
+
 static Suite *
 roof_suite(void)
 {
@@ -448,6 +496,7 @@ roof_suite(void)
   tcase_add_test(tcase, test_conv);
   tcase_add_test(tcase, test_mixers);
   tcase_add_test(tcase, test_sparse);
+  tcase_add_test(tcase, test_compressed);
   tcase_add_test(tcase, test_stand_in);
   tcase_add_test(tcase, test_decode_fp8);
   tcase_add_test(tcase, test_matrices);
