@@ -49,6 +49,7 @@ dist_models_DATA += %D%/models/llama-33b.json
 dist_models_DATA += %D%/models/llama-65b.json
 dist_models_DATA += %D%/models/llama-7b.json
 dist_models_DATA += %D%/models/minimax-m2.json
+dist_models_DATA += %D%/models/minimax-m3.json
 dist_models_DATA += %D%/models/mistral-7b.json
 dist_models_DATA += %D%/models/mixtral-8x7b.json
 dist_models_DATA += %D%/models/moonlight-16b-a3b.json

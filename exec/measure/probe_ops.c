@@ -17,6 +17,8 @@ ra_probe_has(RaOpKind kind, gboolean on_host)
   case RA_OP_ATTENTION_CORE_BACKWARD:
   case RA_OP_HOST:
   case RA_OP_INDEXER: /* no back end runs the mixers of these models */
+  case RA_OP_COMPRESSED:
+  case RA_OP_COMPRESSED_BACKWARD:
   case RA_OP_CONV:
   case RA_OP_CONV_BACKWARD:
   case RA_OP_SCAN:

@@ -19,7 +19,9 @@ foreign_kind(const RaModel *m, const RaLayerKind *k)
           "compressed attention ('layer_types', 'compress_ratios')",
       [RA_MIXER_NONE] = "layers without a mixer ('layer_types')"};
 
-  return k->indexer         ? "an indexer of keys ('index_topk')"
+  return k->indexer && m->index_block > 0
+             ? "an indexer of blocks ('layer_types', 'sparse_attention_config')"
+         : k->indexer       ? "an indexer of keys ('index_topk')"
          : mixers[k->mixer] ? mixers[k->mixer]
          : m->kv_rank > 0 && k->mixer != RA_MIXER_LATENT
              ? "latent attention in some layers ('kv_lora_rank')"

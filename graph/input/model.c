@@ -136,7 +136,8 @@ ra_model_kind_text(const RaModel *model, guint32 kind)
   if (k->nope)
     g_string_append(text, " without positions");
   if (k->indexer)
-    g_string_append_printf(text, ", indexer of %u", model->index_top_k);
+    g_string_append_printf(text, ", indexer of %u%s", model->index_top_k,
+                           model->index_block > 0 ? " in blocks" : "");
   if (text->len > 0 && k->ffn != RA_FFN_NONE)
     g_string_append(text, " + ");
   if (k->ffn == RA_FFN_DENSE)
@@ -315,6 +316,24 @@ ra_model_final_norm_n_params(const RaModel *model)
          (streams > 0 ? streams * streams * model->hidden + streams + 1 : 0);
 }
 
+guint32
+ra_model_kind_window(const RaModel *model, guint32 kind)
+{
+  const RaLayerKind *k = &model->kinds[kind];
+  gboolean chosen = k->mixer == RA_MIXER_ATTENTION && k->indexer;
+
+  return chosen || (k->mixer == RA_MIXER_LATENT && model->index_top_k > 0)
+             ? model->index_top_k
+             : k->window;
+}
+
+gboolean
+ra_model_kind_has_ring(const RaModel *model, guint32 kind)
+{
+  return model->kinds[kind].mixer == RA_MIXER_ATTENTION &&
+         ra_model_kind_window(model, kind) == 0;
+}
+
 guint64
 ra_model_stream_width(const RaModel *model)
 {
@@ -396,8 +415,10 @@ ceil_div(guint64 a, guint64 b)
 
 /* Key of an indexer of layers of kind @k. */
 static guint64
-index_bytes(const RaModel *model, const RaLayerKind *k)
+index_bytes(const RaModel *model, const RaLayerKind *k, guint element_bytes)
 {
+  if (k->indexer && model->index_block > 0)
+    return (guint64)model->index_dim * MAX(element_bytes, 2);
   return k->indexer ? model->index_dim +
                           INDEX_SCALE_BYTES *
                               ceil_div(model->index_dim, INDEX_SCALE_ELEMENTS)
@@ -421,7 +442,7 @@ kv_layer_bytes(const RaModel *model, guint32 kind, guint32 tp,
         ra_model_kind_head_dim(model, kind) * element_bytes;
   if (k->mixer == RA_MIXER_LATENT)
     n = ((guint64)model->kv_rank + model->rope_dim) * element_bytes;
-  return n + index_bytes(model, k);
+  return n + index_bytes(model, k, element_bytes);
 }
 
 guint64
@@ -480,7 +501,8 @@ ra_model_cache_bytes(const RaModel *model, guint32 first_layer,
     *out_token += kind->window == 0 ? token : 0;
     if (kind->compress > 0)
       *out_token +=
-          ceil_div(token + n_of[k] * index_bytes(model, kind), kind->compress);
+          ceil_div(token + n_of[k] * index_bytes(model, kind, element_bytes),
+                   kind->compress);
     *out_sequence +=
         kept * token + n_of[k] * state_layer_bytes(model, k, tp, element_bytes);
   }

@@ -201,6 +201,8 @@ typedef struct {
   guint32 index_heads; /* heads of the indexer */
   guint32 index_dim;   /* elements of one */
   guint32 index_top_k; /* keys, or compressed entries, that a query keeps */
+  guint32 index_block; /* keys of a block, of which an indexer of attention
+                          chooses whole ones; 0: it chooses keys */
   guint32 o_groups;    /* groups of heads of compressed attention's outputs */
   guint32 o_rank;      /* width of a group between its two matrices */
   guint32 n_streams;   /* residual streams (hyper-connections, arXiv
@@ -510,7 +512,9 @@ guint64 ra_model_kind_n_weights(const RaModel *model, guint32 kind);
  *                 `compress` tokens, on every rank
  *     an indexer  index_dim + 4 ceil(index_dim / 128) more, of every token or
  *                 compressed entry: fp8 with a scale for every 128 elements
- *                 (vLLM, DeepseekV32IndexerCache)
+ *                 (vLLM, DeepseekV32IndexerCache); of blocks of keys index_dim
+ *                 elements of 16 bits or more (TensorRT-LLM,
+ *                 MiniMaxM3SparseAttentionConfig)
  *
  * A state in a layer:
  *
@@ -533,6 +537,14 @@ void ra_model_cache_bytes(const RaModel *model, guint32 first_layer,
                           guint32 n_layers, guint32 tp, guint element_bytes,
                           guint64 n_tokens, guint64 *out_token,
                           guint64 *out_sequence);
+
+/* Keys that a query of a layer of kind @kind attends to at most, in its window
+ * or by the choice of an indexer; 0: all. */
+guint32 ra_model_kind_window(const RaModel *model, guint32 kind);
+
+/* TRUE if kind @kind is attention of all heads to all keys, which the ranks of
+ * context parallelism can pass round. */
+gboolean ra_model_kind_has_ring(const RaModel *model, guint32 kind);
 
 /* Elements that the layers pass on for a token: of all residual streams. */
 guint64 ra_model_stream_width(const RaModel *model);

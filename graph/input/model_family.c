@@ -505,6 +505,132 @@ ra_model_read_compressed(RaConfigReader *reader, RaModel *m)
   note_tables(reader, m);
 }
 
+/* ---- minimax_m3: attention to blocks of keys ------------------------- */
+
+gboolean
+ra_model_is_minimax_m3(const char *type)
+{
+  return g_str_equal(type, "minimax_m3_vl_text") ||
+         g_str_equal(type, "minimax_m3");
+}
+
+/* How layers are told apart: a word of transformers, or a number, 0 or 1, of
+ * published files. */
+typedef struct {
+  const char *key, *sparse,
+      *other;                 /* words: of the sparse type, of the other */
+  const char *older;          /* key of numbers */
+  JsonArray *words, *numbers; /* nullable */
+  gboolean fallback;
+} SparseLayers;
+
+/* TRUE if layer @i is of the sparse type. */
+static gboolean
+is_sparse_layer(RaConfigReader *reader, const SparseLayers *l, guint32 i)
+{
+  const char *word = l->words ? ra_model_word_at(l->words, i) : NULL;
+  JsonNode *node = l->numbers ? json_array_get_element(l->numbers, i) : NULL;
+  gint64 number = node && JSON_NODE_HOLDS_VALUE(node) &&
+                          json_node_get_value_type(node) == G_TYPE_INT64
+                      ? json_node_get_int(node)
+                      : -1;
+
+  if (l->words && g_strcmp0(word, l->sparse) != 0 &&
+      g_strcmp0(word, l->other) != 0)
+    ra_config_reader_fail(reader, l->key,
+                          "element %u of '%s' is no known type of layer, "
+                          "expected %s or %s",
+                          i, l->key, l->other, l->sparse);
+  else if (l->numbers && number != 0 && number != 1)
+    ra_config_reader_fail(reader, l->older,
+                          "element %u of '%s' is no type of layer, expected 0 "
+                          "or 1",
+                          i, l->older);
+  else if (l->words && l->numbers && g_str_equal(word, l->sparse) != number)
+    ra_config_reader_fail(reader, l->older,
+                          "element %u of '%s' contradicts '%s', which is %s", i,
+                          l->older, l->key, word);
+  return l->words     ? g_strcmp0(word, l->sparse) == 0
+         : l->numbers ? number == 1
+                      : l->fallback;
+}
+
+/* Sizes of the indexer: keys of sparse_attention_config, which win, or of the
+ * file. */
+static void
+read_block_indexer(RaConfigReader *reader, RaModel *m)
+{
+  RaConfigReader saved;
+  guint32 blocks;
+  gboolean inner;
+
+  m->index_heads = ra_config_reader_size_or(reader, "index_n_heads", 1,
+                                            RA_MODEL_MAX_HIDDEN, 4);
+  m->index_dim = ra_config_reader_size_or(reader, "index_head_dim", 1,
+                                          RA_MODEL_MAX_HIDDEN, 128);
+  m->index_block =
+      ra_config_reader_size_or(reader, "index_block_size", 1, 65536, 128);
+  blocks = ra_config_reader_size_or(reader, "index_topk_blocks", 1, 16384, 16);
+  inner = ra_config_reader_enter(reader, "sparse_attention_config", &saved);
+  if (inner) {
+    m->index_heads =
+        ra_config_reader_size_or(reader, "sparse_num_index_heads", 1,
+                                 RA_MODEL_MAX_HIDDEN, m->index_heads);
+    m->index_dim = ra_config_reader_size_or(reader, "sparse_index_dim", 1,
+                                            RA_MODEL_MAX_HIDDEN, m->index_dim);
+    m->index_block = ra_config_reader_size_or(reader, "sparse_block_size", 1,
+                                              65536, m->index_block);
+    blocks = ra_config_reader_size_or(reader, "sparse_topk_blocks", 1, 16384,
+                                      blocks);
+    ra_config_reader_leave(reader, &saved);
+  }
+  m->index_top_k = blocks * m->index_block;
+  if (!reader->failed && m->n_heads % m->index_heads != 0)
+    ra_config_reader_fail(reader, "index_n_heads|sparse_attention_config",
+                          "%u heads of the indexer, expected a divisor of %u, "
+                          "'num_attention_heads'",
+                          m->index_heads, m->n_heads);
+}
+
+void
+ra_model_read_minimax_m3(RaConfigReader *reader, RaModel *m)
+{
+  SparseLayers mixers = {"layer_types",
+                         "minimax_m3_sparse",
+                         "full_attention",
+                         "sparse_attention_freq",
+                         NULL,
+                         NULL,
+                         FALSE};
+  SparseLayers ffns = {
+      "mlp_layer_types", "sparse", "dense", "moe_layer_freq", NULL, NULL, TRUE};
+  RaConfigReader saved;
+  gboolean any = FALSE;
+
+  mixers.words = ra_model_layers_of(reader, m, mixers.key);
+  ffns.words = ra_model_layers_of(reader, m, ffns.key);
+  ffns.numbers = ra_model_layers_of(reader, m, ffns.older);
+  if (ra_config_reader_enter(reader, "sparse_attention_config", &saved)) {
+    mixers.numbers = ra_model_layers_of(reader, m, mixers.older);
+    ra_config_reader_leave(reader, &saved);
+  }
+  m->ffn = ra_config_reader_size_or(reader, "dense_intermediate_size", 1,
+                                    RA_MODEL_MAX_INNER, 12288);
+  m->shared_ffn = ra_config_reader_size_or(reader, "shared_intermediate_size",
+                                           1, RA_MODEL_MAX_INNER, 3072);
+  for (guint32 i = 0; i < m->n_layers && !reader->failed; i++) {
+    RaLayerKind kind = {.mixer = RA_MIXER_ATTENTION};
+
+    kind.indexer = (guint8)is_sparse_layer(reader, &mixers, i);
+    kind.ffn =
+        is_sparse_layer(reader, &ffns, i) ? RA_FFN_EXPERTS : RA_FFN_DENSE;
+    any |= kind.indexer;
+    ra_model_set_layer(m, i, &kind);
+  }
+  if (any)
+    read_block_indexer(reader, m);
+}
+
 /* ---- gpt2, bloom, mpt ------------------------------------------------ */
 
 /* LayerNorm and biases everywhere, as many kv heads as heads, tied. */

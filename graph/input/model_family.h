@@ -92,6 +92,13 @@ gboolean ra_model_is_compressed(const char *type);
  * DeepseekV4Config's. */
 void ra_model_read_compressed(RaConfigReader *reader, RaModel *model);
 
+/* TRUE if @type is MiniMax-M3's, whose layers choose blocks of keys. */
+gboolean ra_model_is_minimax_m3(const char *type);
+
+/* Fills in its layers and indexers in the same way; defaults are
+ * MiniMaxM3VLTextConfig's. */
+void ra_model_read_minimax_m3(RaConfigReader *reader, RaModel *model);
+
 /* Row of @type, static; NULL: the table has none. */
 const Other *ra_model_other(const char *type);
 

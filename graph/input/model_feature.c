@@ -33,6 +33,8 @@ static const Other others[] = {
   {"gpt_oss", MOE | BIAS | BIAS_ON | SINKS | ROUTER_BIAS | EXPERT_BIAS, 8, 64,
    2, 0, 128, 4},
   {"minimax_m2", MOE | QK_WIDE, 8, 128, 0, 0, 256, 8},
+  {"minimax_m3_vl_text", MOE | QK_HEAD, 4, 128, 0, 0, 128, 4},
+  {"minimax_m3", MOE | QK_HEAD, 4, 128, 0, 0, 128, 4},
   {"olmoe", MOE | BIAS | QK_WIDE, 0, 0, 0, 0, 64, 8},
   {"flex_olmo", MOE | BIAS | QK_WIDE, 0, 0, 0, 0, 7, 5},
   {"granitemoe", MOE | BIAS, 0, 0, 0, 0, 8, 2},

@@ -771,6 +771,8 @@ ra_model_read_other(RaConfigReader *reader, const char *type, RaModel *m)
     read_experts(reader, o, m);
   if (!reader->failed && ra_model_is_compressed(o->type))
     ra_model_read_compressed(reader, m);
+  else if (!reader->failed && ra_model_is_minimax_m3(o->type))
+    ra_model_read_minimax_m3(reader, m);
   else if (!reader->failed)
     read_layers(reader, o, m);
   if (!reader->failed && ra_model_n_moe_layers(m) == 0)

@@ -37,7 +37,8 @@ typedef enum {
   WHEN_LATENT,         /* latent attention */
   WHEN_LATENT_Q,       /* with latent queries */
   WHEN_WHOLE_Q,        /* without */
-  WHEN_INDEXER,        /* layer with an indexer */
+  WHEN_INDEXER,        /* latent attention with an indexer */
+  WHEN_BLOCKS,         /* attention with an indexer of blocks */
   WHEN_DELTA,          /* gated delta net */
   WHEN_KIMI,           /* Kimi delta attention */
   WHEN_MAMBA,          /* Mamba-2 */
@@ -123,6 +124,7 @@ typedef enum {
   SIZE_INDEX_K,
   SIZE_INDEX_NORM,
   SIZE_INDEX_WEIGHTS,
+  SIZE_INDEX_Q_IN,
   SIZE_Q_HEADS_UP,
   SIZE_KEY_IN,
   SIZE_GROUPS_OUT,

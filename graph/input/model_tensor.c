@@ -30,6 +30,7 @@ static const struct {
     [SIZE_INDEX_K] = {INDEX_DIM, HIDDEN, RA_SPLIT_NONE, ONE},
     [SIZE_INDEX_NORM] = {INDEX_DIM, ONE, RA_SPLIT_NONE, ONE},
     [SIZE_INDEX_WEIGHTS] = {INDEX_HEADS, HIDDEN, RA_SPLIT_NONE, ONE},
+    [SIZE_INDEX_Q_IN] = {INDEX_ALL, HIDDEN, RA_SPLIT_COLUMN, INDEX_DIM},
     [SIZE_Q_HEADS_UP] = {Q_WIDTH, Q_RANK, RA_SPLIT_COLUMN, HEAD_DIM},
     [SIZE_KEY_IN] = {HEAD_DIM, HIDDEN, RA_SPLIT_NONE, ONE},
     [SIZE_GROUPS_OUT] = {O_ALL, GROUP_WIDTH, RA_SPLIT_COLUMN, O_RANK},
@@ -112,11 +113,15 @@ has_bias(const RaModel *model, const Row *row)
   }
 }
 
-/* The same of a row that only DeepSeek-V4 has. */
+/* The same of a row of compressed attention, streams or an indexer. */
 static gboolean
 compressed_has(const RaModel *model, const Row *row, const RaLayerKind *k)
 {
   switch (row->when) {
+  case WHEN_INDEXER:
+    return k->indexer && k->mixer == RA_MIXER_LATENT;
+  case WHEN_BLOCKS:
+    return k->indexer && k->mixer == RA_MIXER_ATTENTION;
   case WHEN_COMPRESSED:
     return k->mixer == RA_MIXER_COMPRESSED;
   case WHEN_COMPRESSOR:
@@ -176,7 +181,8 @@ layer_has(const RaModel *model, const Row *row, const RaLayerKind *k)
   case WHEN_WHOLE_Q:
     return latent && model->q_rank == 0;
   case WHEN_INDEXER:
-    return k->indexer && k->mixer == RA_MIXER_LATENT;
+  case WHEN_BLOCKS:
+    return compressed_has(model, row, k);
   case WHEN_DELTA:
     return k->mixer == RA_MIXER_DELTA;
   case WHEN_KIMI:

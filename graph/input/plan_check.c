@@ -239,8 +239,7 @@ check_kinds(const Subject *subject, GError **error)
     uint32_t heads = exchanged_heads(model, k);
     g_autofree char *text = NULL;
 
-    if ((model->kinds[k].mixer == RA_MIXER_ATTENTION &&
-         model->kinds[k].window == 0) ||
+    if (ra_model_kind_has_ring(model, k) ||
         (!core && heads % ((uint64_t)plan->tp * plan->cp) == 0))
       continue;
     text = ra_model_kind_text(model, k);

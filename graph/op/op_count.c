@@ -206,8 +206,9 @@ mixing_flop(const RaModel *m, uint32_t kind, const RaBatch *batch)
 
   switch ((RaMixer)k->mixer) {
   case RA_MIXER_ATTENTION:
-    pairs = (double)ra_op_pairs(batch, k->window);
-    return 4 * heads * ra_model_kind_head_dim(m, kind) * pairs;
+    pairs = (double)ra_op_pairs(batch, ra_model_kind_window(m, kind));
+    return 4 * heads * ra_model_kind_head_dim(m, kind) * pairs +
+           (k->indexer ? 2 * (double)m->index_heads * m->index_dim * all : 0);
   case RA_MIXER_LATENT:
     pairs = (double)ra_op_pairs(batch, m->index_top_k);
     return 2 * heads * ((double)m->nope_dim + m->rope_dim + m->value_dim) *

@@ -103,6 +103,7 @@ add_attention_whole(RaOpBuilder *b)
 
   ra_op_add_pairs(b, attention_kind(b), RA_OP_DECODE_ATTENTION, dims, dims);
   set_heads(b, &b->ops[b->n_ops - 1]);
+  ra_op_set_blocks(b, &b->ops[b->n_ops - 1]);
   if (b->n_late > n_late)
     set_heads(b, &b->late[n_late]);
 }
@@ -166,10 +167,10 @@ add_attention_core(RaOpBuilder *b)
 {
   if (b->cp == 1)
     add_attention_whole(b);
-  else if (b->model->kinds[b->kind].window > 0)
-    add_window_exchange(b);
-  else
+  else if (ra_model_kind_has_ring(b->model, b->kind))
     add_ring(b);
+  else
+    add_window_exchange(b);
 }
 
 /* Norms on queries and keys.  Those over all heads together need the sums of
@@ -243,9 +244,10 @@ add_heads(RaOpBuilder *b)
 
   qkv += m->attention_gate == 1 ? q : m->attention_gate == 2 ? b->q_heads : 0;
   if (b->phase != RA_PHASE_BACKWARD) {
-    ra_op_add_linear(b, b->tokens, qkv, m->hidden, 1);
+    ra_op_add_linear(b, b->tokens, qkv + ra_op_index_width(b), m->hidden, 1);
     ra_op_add_adapters(b, &in);
     add_positions(b);
+    ra_op_add_block_indexer(b);
     add_attention_core(b);
     add_gate(b, q);
     ra_op_add_linear(b, b->tokens, m->hidden, q, 1);

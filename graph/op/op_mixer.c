@@ -54,17 +54,6 @@ add(Steps *s, StepKind kind, uint64_t n, uint64_t k, uint64_t batch)
   s->steps[s->n++] = (Step){kind, n, k, batch};
 }
 
-/* Keys that a query of the builder's kind attends to; 0: all. */
-static uint32_t
-window_of(const RaOpBuilder *b)
-{
-  const RaModel *m = b->model;
-  const RaLayerKind *kind = &m->kinds[b->kind];
-
-  return kind->mixer == RA_MIXER_LATENT && m->index_top_k > 0 ? m->index_top_k
-                                                              : kind->window;
-}
-
 static RaOp
 pairs_op(const RaOpBuilder *b, RaOpKind kind, const RaBatch *batch,
          uint32_t window, const uint64_t *dims)
@@ -79,7 +68,9 @@ pairs_op(const RaOpBuilder *b, RaOpKind kind, const RaBatch *batch,
   RaOp op = {.kind = (uint8_t)kind,
              .dtype = cached || narrow ? ra_shard_kv_dtype(b->shard)
                                        : ra_op_dtype(kind, b->shard->dtype),
-             .flags = cached && b->model->index_top_k > 0 ? RA_OP_SPARSE : 0,
+             .flags = kind == RA_OP_LATENT_DECODE && b->model->index_top_k > 0
+                          ? RA_OP_SPARSE
+                          : 0,
              .count = b->count,
              .dim = {batch->n_sequences, batch->q_tokens,
                      ra_op_kv_tokens(batch, window),
@@ -132,7 +123,9 @@ ra_op_add_pairs(RaOpBuilder *b, RaOpKind kind, RaOpKind decode_kind,
                 const uint64_t *dims, const uint64_t *decode_dims)
 {
   gboolean decode = b->phase == RA_PHASE_DECODE;
-  uint32_t window = decode_kind == RA_OP_INDEXER ? 0 : window_of(b);
+  uint32_t window = decode_kind == RA_OP_INDEXER
+                        ? 0
+                        : ra_model_kind_window(b->model, b->kind);
 
   g_assert(b->n_ops < RA_OP_LIST_MAX);
   b->ops[b->n_ops++] = mixer_op(b, decode ? decode_kind : kind, b->mix, window,
@@ -203,6 +196,58 @@ add_indexer(RaOpBuilder *b)
   ra_op_add(b, RA_OP_NORM, b->tokens, m->index_dim, 0, 0);
   ra_op_add(b, RA_OP_ROPE, b->tokens, heads + 1, m->rope_dim, 0);
   ra_op_add_pairs(b, RA_OP_INDEXER, RA_OP_INDEXER, dims, dims);
+}
+
+/* TRUE if the builder's layers choose blocks of keys. */
+static gboolean
+chooses_blocks(const RaOpBuilder *b)
+{
+  const RaLayerKind *k = &b->model->kinds[b->kind];
+
+  return k->indexer && k->mixer == RA_MIXER_ATTENTION;
+}
+
+/* Heads of an indexer of blocks on one tp rank: one a group of query heads. */
+static uint64_t
+block_heads(const RaOpBuilder *b)
+{
+  return ceil_div(b->model->index_heads, b->shard->tp);
+}
+
+uint64_t
+ra_op_index_width(const RaOpBuilder *b)
+{
+  return chooses_blocks(b) && !is_back(b)
+             ? (block_heads(b) + 1) * b->model->index_dim
+             : 0;
+}
+
+void
+ra_op_add_block_indexer(RaOpBuilder *b)
+{
+  const RaModel *m = b->model;
+  uint64_t heads = block_heads(b);
+  const uint64_t dims[] = {ceil_div(heads, b->cp), m->index_dim,
+                           m->index_top_k};
+  guint first = b->n_ops, n_late = b->n_late;
+
+  if (ra_op_index_width(b) == 0)
+    return;
+  ra_op_add(b, RA_OP_NORM, b->tokens * (heads + 1), m->index_dim, 0, 0);
+  ra_op_add(b, RA_OP_ROPE, b->tokens, heads + 1, m->index_dim, 0);
+  ra_op_add_pairs(b, RA_OP_INDEXER, RA_OP_INDEXER, dims, dims);
+  for (guint i = first; i < b->n_ops; i++)
+    if (b->ops[i].kind == RA_OP_INDEXER)
+      b->ops[i].flags |= RA_OP_BLOCK;
+  if (b->n_late > n_late)
+    b->late[n_late].flags |= RA_OP_BLOCK;
+}
+
+void
+ra_op_set_blocks(const RaOpBuilder *b, RaOp *op)
+{
+  if (op->kind == RA_OP_ATTENTION && chooses_blocks(b) && !b->shard->loss)
+    op->flags |= RA_OP_SPARSE;
 }
 
 /* The same of compressed entries. */

@@ -9,6 +9,17 @@
  * of its output; backward in reverse. */
 void ra_op_add_mixer(RaOpBuilder *b);
 
+/* Outputs of the first matrix of attention that an indexer of blocks reads, on
+ * this rank; 0: the kind has none, or the phase is backward. */
+uint64_t ra_op_index_width(const RaOpBuilder *b);
+
+/* Adds the choice of blocks of keys, if the kind has it: no gradient. */
+void ra_op_add_block_indexer(RaOpBuilder *b);
+
+/* Marks @op, attention of the kind, if its queries have blocks of their own:
+ * without gradients, as engines run it. */
+void ra_op_set_blocks(const RaOpBuilder *b, RaOp *op);
+
 /* Adds an op of attention of @kind over @pairs, of the builder's chunks; in
  * decode, or apart for the sequences that decode, one of @decode_kind. */
 void ra_op_add_pairs(RaOpBuilder *b, RaOpKind kind, RaOpKind decode_kind,

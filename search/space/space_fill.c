@@ -125,8 +125,7 @@ static gboolean
 has_rings(const RaModel *model)
 {
   for (uint32_t k = 0; k < ra_model_n_kinds(model); k++)
-    if (model->kinds[k].mixer != RA_MIXER_ATTENTION ||
-        model->kinds[k].window > 0)
+    if (!ra_model_kind_has_ring(model, k))
       return FALSE;
   return TRUE;
 }

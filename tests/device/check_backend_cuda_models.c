@@ -86,6 +86,7 @@ static const Shipped models[] = {
     {"glm-5", FAMILY},
     {"glm-5.2", FAMILY},
     {"deepseek-v4-flash", FAMILY},
+    {"minimax-m3", FAMILY},
     {"deepseek-v4-pro", FAMILY},
 };
 /* clang-format on */

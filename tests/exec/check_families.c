@@ -321,6 +321,7 @@ static const struct {
     {"gpt-oss-20b", NULL},
     {"gemma-3-1b", "layers of a family for plans alone ('model_type')"},
     {"minimax-m2", "layers of a family for plans alone ('model_type')"},
+    {"minimax-m3", "an indexer of blocks ('layer_types', "},
     {"pythia-1b", "layers of a family for plans alone ('model_type')"},
     {"nemotron-4-15b", "norms whose scale is stored less one"},
 };

@@ -155,6 +155,11 @@ static const struct {
   {"deepseek-v4-pro", 1572997179491, 49779058787},
   {"qwen1.5-moe-a2.7b", 14315784192, 2689173504},
   {"minimax-m2", 228689748992, 11030537216},
+  /* MiniMax-M3's text model, h 6144; "428B total, 23B active" with its tower.
+   * 60 layers of h (64 + 4 + 4) 128 + 64 * 128 h + 256 and 2 h, 3 MLPs of 3 h
+   * 12288, 57 of 129 experts of 3 h 3072 and 128 h, and indexers of 5 * 128 h +
+   * 256; 2 * 200064 h + h.  A token misses 124 of 128 experts. */
+  {"minimax-m3", 426174565632, 25962466560},
   {"glm-4.7-flash", 29943390976, 3896763136},
   {"glm-4-9b-0414", 9400279040, 0},
   /* published headers; of gemma-3-27b without the vision tower */

@@ -203,6 +203,48 @@ START_TEST(test_compressed_layers)
 }
 END_TEST
 
+#define M3                                                                     \
+  "\"model_type\": \"minimax_m3_vl_text\", \"hidden_size\": 64,"               \
+  " \"vocab_size\": 100, \"num_attention_heads\": 8,"                          \
+  " \"num_key_value_heads\": 2, \"head_dim\": 16, \"intermediate_size\": 32,"  \
+  " \"dense_intermediate_size\": 48, \"shared_intermediate_size\": 24,"        \
+  " \"num_local_experts\": 4, \"num_experts_per_tok\": 2,"                     \
+  " \"num_hidden_layers\": 3"
+
+#define BLOCKS                                                                 \
+  "\"sparse_attention_config\": {\"sparse_num_index_heads\": 2,"               \
+  " \"sparse_index_dim\": 8, \"sparse_block_size\": 4,"                        \
+  " \"sparse_topk_blocks\": 3, \"sparse_attention_freq\": [0, 1, 1]}"
+
+/* MiniMax-M3 as published files write it: the second and third layer choose
+ * blocks of 4 keys, 12 in all, the first has no experts.  A token has 2 * 2 *
+ * 16 elements of 2 bytes in each layer, and 8 more where blocks are chosen. */
+START_TEST(test_blocks)
+{
+  g_autoptr(RaModel) m =
+      parse("{" M3 ", \"moe_layer_freq\": [0, 1, 1], " BLOCKS "}");
+  g_autoptr(RaModel) plain = parse("{" M3 "}");
+
+  ck_assert_uint_eq(m->index_top_k, 12);
+  ck_assert_uint_eq(m->ffn, 48);
+  ck_assert_uint_eq(m->expert_ffn, 32);
+  ck_assert_uint_eq(m->shared_ffn, 24);
+  ck_assert_uint_eq(ra_model_n_kinds(m), 2);
+  ck_assert_uint_eq(ra_model_n_moe_layers(m), 2);
+  ck_assert_uint_eq(ra_model_kind_window(m, 0), 0);
+  ck_assert_uint_eq(ra_model_kind_window(m, 1), 12);
+  ck_assert(ra_model_kind_has_ring(m, 0) && !ra_model_kind_has_ring(m, 1));
+  assert_cache(m, 1, 100, 3 * 128 + 2 * 16, 0);
+  assert_cache(m, 2, 100, 3 * 64 + 2 * 16, 0);
+  assert_cache(plain, 1, 100, 3 * 128, 0); /* without them */
+  ck_assert_uint_eq(sum_of_tensors(m), ra_model_n_params(m));
+  /* An indexer is 2 heads of 8 of 64, a key of 8, and two norms of 8. */
+  ck_assert_uint_eq(ra_model_kind_n_params(m, 1, RA_PART_MIXER, 1) -
+                        ra_model_kind_n_params(m, 0, RA_PART_MIXER, 1),
+                    16 * 64 + 8 * 64 + 2 * 8);
+}
+END_TEST
+
 /* Which layer is what. */
 START_TEST(test_layers)
 {
@@ -315,6 +357,16 @@ static const struct {
      " \"num_hidden_layers\": 1, \"moe_intermediate_size\": 32}",
      "'o_groups' is 3, expected a divisor of 64"},
     {"{" V4 ", \"mlp_bias\": true}", "'mlp_bias' of a deepseek_v4 is true"},
+    {"{" M3 ", \"layer_types\": [\"full_attention\", \"full_attention\","
+     " \"full_attention\"], " BLOCKS "}",
+     "element 1 of 'sparse_attention_freq' contradicts 'layer_types'"},
+    {"{" M3 ", \"moe_layer_freq\": [0, 2, 1]}",
+     "element 1 of 'moe_layer_freq' is no type of layer"},
+    {"{" M3 ", \"mlp_layer_types\": [\"moe\", \"dense\", \"sparse\"]}",
+     "element 0 of 'mlp_layer_types'"},
+    {"{" M3 ", \"layer_types\": [\"minimax_m3_sparse\", \"full_attention\","
+     " \"full_attention\"], \"index_n_heads\": 3}",
+     "3 heads of the indexer, expected a divisor of 8"},
     {"{\"model_type\": \"jamba\", " SIZES "}", "'model_type' is 'jamba'"},
 };
 
@@ -341,6 +393,7 @@ families_suite(void)
   tcase_add_test(table, test_layers);
   tcase_add_test(table, test_compressed_cache);
   tcase_add_test(table, test_compressed_layers);
+  tcase_add_test(table, test_blocks);
   tcase_add_loop_test(table, test_bad, 0, G_N_ELEMENTS(bad));
   suite_add_tcase(suite, table);
   return suite;

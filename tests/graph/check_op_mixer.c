@@ -421,6 +421,47 @@ START_TEST(test_streams)
 }
 END_TEST
 
+/* MiniMax-M3: 2 sequences of 10 tokens, of which a query keeps 2 blocks of 2
+ * keys: 1 + 2 + 3 + 4 * 7 = 34 pairs each; the indexer scores all 55.  Its
+ * queries and key are in the first product: (4 + 2 + 2) 16 + (2 + 1) 8 outputs.
+ * With a loss (the fault) there are the same pairs, but no kernel of blocks. */
+START_TEST(test_blocks)
+{
+  static const char text[] =
+      "{\"model_type\": \"minimax_m3_vl_text\", \"hidden_size\": 64,"
+      " \"vocab_size\": 100, \"num_attention_heads\": 4,"
+      " \"num_key_value_heads\": 2, \"head_dim\": 16, \"intermediate_size\":"
+      " 32, \"num_local_experts\": 4, \"num_experts_per_tok\": 2,"
+      " \"num_hidden_layers\": 1, \"index_n_heads\": 2, \"index_head_dim\": 8,"
+      " \"index_block_size\": 2, \"index_topk_blocks\": 2,"
+      " \"layer_types\": [\"minimax_m3_sparse\"]}";
+  const RaBatch whole = {2, 20, 20, 110}, step = {2, 2, 20, 20};
+  g_autoptr(RaModel) m = ra_model_parse("m3.json", text, sizeof text - 1, NULL);
+  const RaPiece all = {0, 1, TRUE, TRUE}, layer = {0, 1, FALSE, FALSE};
+  RaOp ops[RA_OP_LIST_MAX];
+  guint n;
+
+  ck_assert_ptr_nonnull(m);
+  n = ops_of(m, 1, layer, RA_PHASE_FORWARD, &whole, ops);
+  ck_assert_uint_eq(find_op(ops, n, RA_OP_ATTENTION)->dim[3], 68);
+  ck_assert_uint_eq(find_op(ops, n, RA_OP_ATTENTION)->flags, RA_OP_SPARSE);
+  ck_assert_uint_eq(find_op(ops, n, RA_OP_INDEXER)->dim[3], 110);
+  ck_assert_uint_eq(find_op(ops, n, RA_OP_INDEXER)->flags, RA_OP_BLOCK);
+  ck_assert_uint_eq(find_op(ops, n, RA_OP_GEMM)->dim[1], 8 * 16 + 3 * 8);
+  n = ops_of(m, 1, layer, RA_PHASE_BACKWARD, &whole, ops);
+  ck_assert_uint_eq(find_op(ops, n, RA_OP_ATTENTION_BACKWARD)->dim[3], 68);
+  ck_assert_uint_eq(find_op(ops, n, RA_OP_ATTENTION_BACKWARD)->flags, 0);
+  ck_assert_ptr_null(find_op(ops, n, RA_OP_INDEXER));
+  n = ops_of(m, 2, layer, RA_PHASE_DECODE, &step, ops);
+  ck_assert_uint_eq(find_op(ops, n, RA_OP_DECODE_ATTENTION)->dim[2], 8);
+  ck_assert_uint_eq(find_op(ops, n, RA_OP_INDEXER)->dim[2], 20);
+  ck_assert_uint_eq(find_op(ops, n, RA_OP_INDEXER)->dim[4], 1);
+  n = ops_of(m, 1, all, RA_PHASE_FORWARD, &whole, ops);
+  ck_assert_double_eq_tol(sum_flop(ops, n), ra_model_forward_flop(m, &whole),
+                          1e-6);
+}
+END_TEST
+
 static Suite *
 op_mixer_suite(void)
 {
@@ -437,6 +478,7 @@ op_mixer_suite(void)
   tcase_add_test(tcase, test_entries);
   tcase_add_test(tcase, test_compressed);
   tcase_add_test(tcase, test_streams);
+  tcase_add_test(tcase, test_blocks);
   suite_add_tcase(suite, tcase);
   return suite;
 }

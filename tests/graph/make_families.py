@@ -24,7 +24,7 @@ transformers.logging.set_verbosity_error()
 
 TYPES = """deepseek_v2 deepseek_v3 deepseek_v32 deepseek_v4 glm_moe_dsa glm4_moe_lite youtu
 minicpm3 sarvam_mla kimi_linear glm4_moe solar_open sarvam_moe hy_v3 qwen2_moe
-qwen3_next qwen3_5_text qwen3_5_moe_text gpt_oss minimax_m2 olmoe flex_olmo
+qwen3_next qwen3_5_text qwen3_5_moe_text gpt_oss minimax_m2 minimax_m3_vl_text olmoe flex_olmo
 granitemoe granitemoeshared granitemoe_swa granitemoehybrid phimoe ernie4_5_moe
 exaone_moe afmoe llama4_text cohere2_moe nemotron_h bamba lfm2 gemma gemma2
 vaultgemma gemma3_text gemma4_text olmo2 olmo3 cohere cohere2 phi ernie4_5 arcee glm glm4
@@ -32,7 +32,7 @@ exaone exaone4 starcoder2 stablelm gpt_neox persimmon internlm3 helium cwm
 iquestcoder olmo_hybrid granite_swa llama mistral mixtral qwen2 qwen3 qwen3_moe
 gpt2 bloom mpt seed_oss smollm3 granite phi3 ministral3 gemma3 qwen3_5
 qwen3_5_moe qwen3_vl qwen3_vl_moe qwen2_vl qwen2_5_vl llama4 mistral3 glm4v internvl llava
-kimi_k25""".split()
+kimi_k25 minimax_m3_vl""".split()
 
 # What the defaults of some classes leave out, as published files have it.
 ALWAYS = {"glm4_moe": {"head_dim": 128},
@@ -51,6 +51,10 @@ VARIANTS = [{}, {"tie_word_embeddings": None}, {"attention_bias": None},
             {"attention_k_eq_v": None},
             {"hc_mult": 2, "o_groups": 4, "num_hidden_layers": 6,
              "index_head_dim": 64},
+            {"num_hidden_layers": 3, "index_n_heads": 2, "layer_types":
+             ["full_attention", "minimax_m3_sparse", "minimax_m3_sparse"],
+             "mlp_layer_types": ["dense", "dense", "sparse"],
+             "dense_intermediate_size": 4096},
             {"enable_moe_block": True, "num_experts": 16, "top_k_experts": 2,
              "moe_intermediate_size": 704}]
 
