@@ -79,7 +79,9 @@ op_line(const RaEstimator *estimator, const RaModel *model,
   *out_until = UINT64_MAX;
   if (!roof)
     ra_op_nearest(op, &near);
-  if ((!roof && near.kind != RA_OP_DECODE_ATTENTION) || growth <= 0)
+  if ((!roof && near.kind != RA_OP_DECODE_ATTENTION) || growth <= 0 ||
+      (!roof && op->flags & RA_OP_SPARSE &&
+       op->kind == RA_OP_DECODE_ATTENTION && near.dim[2] < batch->kv_tokens))
     return 0;
   slope = roof ? ra_roof_line(roof, &near, &until)
                : ra_decode_attention_line(

@@ -201,7 +201,8 @@ ra_estimator_renew(RaEstimator *e, const RaProfile *profile,
              g_str_has_prefix(law, "indexer") ||
              g_str_has_prefix(law, "entry-indexer") ||
              g_str_has_prefix(law, "compressed") ||
-             g_str_has_prefix(law, "scan") || g_str_has_prefix(law, "conv")) {
+             g_str_has_prefix(law, "block-") || g_str_has_prefix(law, "scan") ||
+             g_str_has_prefix(law, "conv")) {
     ok = ra_roof_laws_init(e->roofs, profile, device, NULL);
   } else if (g_str_has_prefix(law, "memory.")) {
     ok = memory_init(e, profile, device, NULL);
@@ -480,6 +481,29 @@ expert_layer_s(const RaEstimator *estimator, const RaOp *op, RaKernels kernels)
              : parts_s(estimator, op, kernels);
 }
 
+static double
+attention_s(const RaEstimator *estimator, const RaOp *op, RaKernels kernels)
+{
+  const RaRoofLaw *roof = ra_estimator_roof(estimator, op, kernels);
+
+  return roof ? ra_roof_s(roof, op)
+              : ra_attention_s(ra_estimator_attention(estimator, op), op);
+}
+
+static double
+decode_attention_s(const RaEstimator *estimator, const RaOp *op,
+                   RaKernels kernels)
+{
+  const RaRoofLaw *roof = ra_estimator_roof(estimator, op, kernels);
+  RaOp near = *op;
+
+  if (roof)
+    return ra_roof_s(roof, op);
+  ra_op_nearest(op, &near);
+  return ra_decode_attention_s(ra_estimator_decode_attention(estimator, &near),
+                               &near);
+}
+
 /* ra_estimator_op_s(), by the laws. */
 static double
 law_s(const RaEstimator *estimator, const RaOp *op, RaKernels kernels)
@@ -493,7 +517,7 @@ law_s(const RaEstimator *estimator, const RaOp *op, RaKernels kernels)
   case RA_OP_EXPERTS_BACKWARD:
     return expert_layer_s(estimator, op, kernels);
   case RA_OP_ATTENTION:
-    return ra_attention_s(ra_estimator_attention(estimator, op), op);
+    return attention_s(estimator, op, kernels);
   case RA_OP_ATTENTION_BACKWARD:
     return ra_attention_backward_s(ra_estimator_attention(estimator, op), op);
   case RA_OP_ATTENTION_CORE:
@@ -501,8 +525,7 @@ law_s(const RaEstimator *estimator, const RaOp *op, RaKernels kernels)
     return ra_attention_core_s(&estimator->gemm,
                                &estimator->memory[RA_MEMORY_ADD], op);
   case RA_OP_DECODE_ATTENTION:
-    return ra_decode_attention_s(ra_estimator_decode_attention(estimator, op),
-                                 op);
+    return decode_attention_s(estimator, op, kernels);
   case RA_OP_NORM:
   case RA_OP_NORM_BACKWARD:
   case RA_OP_ROPE:

@@ -86,7 +86,8 @@ ra_fit_law_of(const RaOp *op)
   if (op->kind == RA_OP_SCAN || op->kind == RA_OP_SCAN_STEP ||
       op->kind == RA_OP_CONV || op->kind == RA_OP_INDEXER ||
       op->kind == RA_OP_LATENT || op->kind == RA_OP_LATENT_DECODE ||
-      op->kind == RA_OP_COMPRESSED)
+      op->kind == RA_OP_COMPRESSED || ra_roof_of(op) == RA_ROOF_BLOCK_SPARSE ||
+      ra_roof_of(op) == RA_ROOF_BLOCK_SPARSE_STEP)
     return ra_roof_of(op) < RA_N_ROOFS ? ra_roof_name(ra_roof_of(op)) : NULL;
   if (op->kind == RA_OP_ATTENTION && op->flags & RA_OP_NONCAUSAL)
     return "encoder-attention";
@@ -114,7 +115,7 @@ stand_in(const RaProfile *profile, const char *name)
   if (strcmp(name, "inter-node.all-to-all") == 0)
     return "inter-node";
   if (strcmp(name, "encoder-attention") == 0 ||
-      g_str_has_prefix(name, "attention."))
+      strcmp(name, "block-sparse") == 0 || g_str_has_prefix(name, "attention."))
     return "attention";
   for (RaRoof roof = 0; roof < RA_N_ROOFS; roof++) {
     RaRoof near = ra_roof_stand_in(roof);
@@ -127,6 +128,7 @@ stand_in(const RaProfile *profile, const char *name)
   if (strcmp(name, "latent-attention") == 0)
     return "attention";
   if (g_str_has_prefix(name, "latent-decode") ||
+      strcmp(name, "block-sparse-step") == 0 ||
       g_str_has_prefix(name, "decode-attention."))
     return "decode-attention";
   if (strcmp(name, "memory.cast") == 0)

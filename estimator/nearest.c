@@ -8,6 +8,7 @@ set_attention(RaOp *op, RaOpKind kind, uint64_t q_heads, uint64_t kv_heads,
               uint64_t head_dim)
 {
   op->kind = (uint8_t)kind;
+  op->flags &= (uint16_t)~RA_OP_SPARSE; /* to keys as they come */
   op->dim[4] = q_heads;
   op->dim[5] = kv_heads;
   op->dim[6] = head_dim;
@@ -44,6 +45,12 @@ ra_op_nearest(const RaOp *op, RaOp *out_op)
     return TRUE;
   case RA_OP_LATENT_DECODE:
     set_attention(out_op, step, d[4], 1, (d[5] + d[6]) / 2);
+    return TRUE;
+  case RA_OP_DECODE_ATTENTION:
+    if (!(op->flags & RA_OP_SPARSE))
+      return FALSE;
+    set_attention(out_op, RA_OP_DECODE_ATTENTION, d[4], d[5], d[6]);
+    out_op->dim[2] = d[3]; /* without the choice */
     return TRUE;
   case RA_OP_COMPRESSED:
     set_attention(out_op, step, d[4], 1, d[5]);

@@ -18,6 +18,8 @@ static const char *const names[RA_N_ROOFS] = {"latent-attention",
                                               "latent-sparse",
                                               "compressed",
                                               "compressed-step",
+                                              "block-sparse",
+                                              "block-sparse-step",
                                               "entry-indexer",
                                               "entry-indexer-step",
                                               "scan",
@@ -32,8 +34,18 @@ static const char *const names[RA_N_ROOFS] = {"latent-attention",
                                               "conv.mamba2",
                                               "conv-step.mamba2"};
 
-/* Names of dim[]: of latent attention, and of scans. */
-enum { SEQUENCES, TOKENS, KV_TOKENS, PAIRS, HEADS, RANK, ROPE, CHUNK = 6 };
+/* Names of dim[]: of latent attention, of attention, and of scans. */
+enum {
+  SEQUENCES,
+  TOKENS,
+  KV_TOKENS,
+  PAIRS,
+  HEADS,
+  RANK,
+  ROPE,
+  KV_HEADS = 5,
+  CHUNK = 6
+};
 
 /* Heads that a block of Triton's decode kernel takes (BLOCK_H of SGLang's and
  * of vLLM's decode_attention.py). */
@@ -92,6 +104,10 @@ ra_roof_of(const RaOp *op)
   switch ((RaOpKind)op->kind) {
   case RA_OP_GEMM:
     return is_by_head(op) ? RA_ROOF_LATENT_MATRICES : RA_N_ROOFS;
+  case RA_OP_ATTENTION:
+    return op->flags & RA_OP_SPARSE ? RA_ROOF_BLOCK_SPARSE : RA_N_ROOFS;
+  case RA_OP_DECODE_ATTENTION:
+    return op->flags & RA_OP_SPARSE ? RA_ROOF_BLOCK_SPARSE_STEP : RA_N_ROOFS;
   case RA_OP_LATENT:
     return fp8 ? RA_ROOF_LATENT_FP8 : RA_ROOF_LATENT;
   case RA_OP_LATENT_BACKWARD:
@@ -167,7 +183,7 @@ static gboolean
 has_tiles(RaRoof roof)
 {
   return roof == RA_ROOF_LATENT_SPARSE || roof == RA_ROOF_COMPRESSED ||
-         roof == RA_ROOF_ENTRY_INDEXER;
+         roof == RA_ROOF_ENTRY_INDEXER || roof == RA_ROOF_BLOCK_SPARSE;
 }
 
 /* TRUE if the kernels of @roof take blocks of keys of a prompt after each
@@ -280,6 +296,8 @@ blocks_of(const RaRoofLaw *law, const RaOp *op)
 static double
 tiles_of(const RaOp *op)
 {
+  if (op->kind == RA_OP_ATTENTION) /* heads that share keys */
+    return (double)op->dim[TOKENS] * (double)op->dim[KV_HEADS];
   return (double)op->dim[TOKENS] *
          (double)whole_heads(op, RA_LATENT_BLOCK_HEADS) / RA_LATENT_BLOCK_HEADS;
 }
@@ -357,6 +375,8 @@ decode_s(const RaRoofLaw *law, const RaOp *op, uint64_t tokens)
   double s;
 
   at.dim[KV_TOKENS] = at.dim[PAIRS] = tokens;
+  if (op->dim[PAIRS] < op->dim[KV_TOKENS]) /* all that an indexer keeps */
+    at.dim[PAIRS] = MIN(op->dim[PAIRS], tokens);
   s = smooth_s(law, &at);
   return op->flags & RA_OP_SPARSE && op->kind == RA_OP_LATENT_DECODE
              ? MAX(s, law->tile_s * tiles_of(op))
@@ -392,9 +412,16 @@ line_of(const RaRoofLaw *law, const RaOp *op)
 gboolean
 ra_roof_has_line(const RaOp *op)
 {
-  return (op->kind == RA_OP_LATENT_DECODE || op->kind == RA_OP_INDEXER ||
-          op->kind == RA_OP_COMPRESSED) &&
-         is_step(op);
+  switch ((RaOpKind)op->kind) {
+  case RA_OP_LATENT_DECODE:
+  case RA_OP_INDEXER:
+  case RA_OP_COMPRESSED:
+    return is_step(op);
+  case RA_OP_DECODE_ATTENTION:
+    return ra_roof_of(op) < RA_N_ROOFS;
+  default:
+    return FALSE;
+  }
 }
 
 double

@@ -25,16 +25,20 @@ typedef enum {
                                 without it the law of decode steps */
   RA_ROOF_LATENT_ABSORBED_FP8, /* "latent-absorbed.fp8"; without it the law
                                   before */
-  RA_ROOF_LATENT_BACKWARD, /* "latent-backward"; without it a multiple of the
+  RA_ROOF_LATENT_BACKWARD,   /* "latent-backward"; without it a multiple of the
                               first */
-  RA_ROOF_LATENT_SPARSE,   /* "latent-sparse": prompts on the latent cache,
+  RA_ROOF_LATENT_SPARSE,     /* "latent-sparse": prompts on the latent cache,
                                 to chosen keys; without it the law of decode
                                 steps */
-  RA_ROOF_COMPRESSED,      /* "compressed": prompts' attention to a window and
+  RA_ROOF_COMPRESSED,        /* "compressed": prompts' attention to a window and
                                  to compressed entries; as the next, without it
                                  the law of latent decode */
-  RA_ROOF_COMPRESSED_STEP, /* "compressed-step" */
-  RA_ROOF_ENTRY_INDEXER,   /* "entry-indexer": choice of prompts' entries; as
+  RA_ROOF_COMPRESSED_STEP,   /* "compressed-step" */
+  RA_ROOF_BLOCK_SPARSE,      /* "block-sparse": prompts' attention to blocks of
+                                 keys; without it attention's */
+  RA_ROOF_BLOCK_SPARSE_STEP, /* "block-sparse-step": the same of a decode step
+                                 */
+  RA_ROOF_ENTRY_INDEXER,     /* "entry-indexer": choice of prompts' entries; as
                                  the next, without it the nearest attention */
   RA_ROOF_ENTRY_INDEXER_STEP, /* "entry-indexer-step" */
   RA_ROOF_SCAN,               /* "scan" */
@@ -102,7 +106,7 @@ gboolean ra_roof_laws_init(RaRoofLaw laws[RA_N_KERNELS][RA_N_ROOFS],
  *     memory  = bytes / (memory_bytes_per_s bandwidth_frac)
  *     steps   = key blocks of 128 of a prompt; chunks of a sequence; of
  *               prompts' sparse or compressed attention, tiles: 64 heads of a
- *               token
+ *               token; of blocks of keys, those that share keys
  *     law     = floor + steps step_s + max(compute, memory)
  *               + serial_frac min(compute, memory)
  *     t       = law exp(r),  r from the table

@@ -283,6 +283,11 @@ static const RaLawSpec laws[] = {
    "default: latent-decode, as of the next"},
   {"compressed-step", TRUE, NULL, roof, N_ROOF_DECODE,
    "ra_roof_s", "its decode step"},
+  {"block-sparse", TRUE, NULL, COEFFICIENTS(roof),
+   "ra_roof_s", "prompts' attention to blocks of keys that an indexer chose; "
+   "default: attention"},
+  {"block-sparse-step", TRUE, NULL, roof, N_ROOF_DECODE,
+   "ra_roof_s", "its decode step; default: decode-attention"},
   {"entry-indexer", TRUE, NULL, COEFFICIENTS(roof),
    "ra_roof_s", "choice of the compressed entries of prompts"},
   {"entry-indexer-step", TRUE, NULL, roof, N_ROOF_DECODE,

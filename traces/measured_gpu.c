@@ -25,6 +25,8 @@ static const struct {
     {"conv", "kernels_linear", "gdn_", NULL},
     {"indexer-step", "kernels_dsa", "dsadecode_", NULL},
     {"latent-sparse", "kernels_dsa", "dsaprefill_", NULL},
+    {"block-sparse-step", "kernels_dsa", "msadecode_", NULL},
+    {"block-sparse", "kernels_dsa", "msaprefill_", NULL},
     {"entry-indexer-step", "kernels_dsa", "dsv4csadecode_", NULL},
     {"entry-indexer", "kernels_dsa", "dsv4csaprefill_", NULL},
     {"compressed-step", "kernels_dsa", "dsv4hcadecode_", NULL},

@@ -48,12 +48,20 @@ static const struct {
       .nope_dim = 128,
       .rope_dim = 64,
       .value_dim = 128}},
+    {"MiniMaxAI/MiniMax-M3",
+     {.hidden = 6144,
+      .head_dim = 128,
+      .qk_norm = RA_QK_NORM_HEAD,
+      .index_dim = 128,
+      .index_block = 128,
+      .index_top_k = 2048}},
     V4("sgl-project/DeepSeek-V4-Flash-FP8", 4096, 1024, 512),
     V4("sgl-project/DeepSeek-V4-Pro-FP8", 7168, 1536, 1024),
     V4("deepseek-ai/DeepSeek-V4-Pro", 7168, 1536, 1024),
 };
 
 #define GROUP_HEADS 8 /* of the outputs of both models of V4 */
+#define M3_HEADS 16   /* that share a head of keys and one of the indexer */
 
 /* TRUE if @op is of the layer around the block: the norm before it and the sum
  * after it. */
@@ -78,6 +86,11 @@ kind_of(const RaMeasuredBlock *block, RaModel *model)
                          .ffn = RA_FFN_NONE,
                          .indexer = model->index_top_k > 0};
   }
+  if (model->index_block > 0) {
+    model->n_kv_heads = model->index_heads = MAX(block->heads / M3_HEADS, 1);
+    return (RaLayerKind){
+        .mixer = RA_MIXER_ATTENTION, .ffn = RA_FFN_NONE, .indexer = 1};
+  }
   model->n_kv_heads = 1;
   model->o_groups = MAX(block->heads / GROUP_HEADS, 1);
   return (RaLayerKind){.mixer = RA_MIXER_COMPRESSED,
@@ -100,7 +113,7 @@ ra_measured_block(const RaMeasured *row, RaOp *out_ops)
                    .kv_dtype = (uint8_t)(1 + b->kv_dtype),
                    .by_block = b->gemm_dtype == RA_DTYPE_FP8,
                    .sampling = 1,
-                   .second_stream = b->compress == 0}; /* TensorRT-LLM */
+                   .second_stream = model.kv_rank > 0}; /* TensorRT-LLM */
   RaPiece piece = {.n_layers = 1};
   guint n, kept = 0;
 
@@ -140,28 +153,37 @@ compress_of(const char *source)
                                                    : 0;
 }
 
-/* The op that the law of a source's rows is of: attention, but of a sparse
- * decode step, and of entries, the indexer. */
+/* The op of a block that the law of @source is of. */
 static RaOpKind
-own_of(gboolean sparse, gboolean step, uint16_t compress)
+own_op(const char *source)
 {
-  if (!sparse)
-    return step ? RA_OP_LATENT_DECODE : RA_OP_LATENT;
-  if (compress > 4)
-    return RA_OP_COMPRESSED;
-  return step || compress > 0 ? RA_OP_INDEXER : RA_OP_LATENT_DECODE;
+  static const struct {
+    const char *start;
+    RaOpKind kind;
+  } ops[] = {{"compressed", RA_OP_COMPRESSED},
+             {"entry-indexer", RA_OP_INDEXER},
+             {"indexer-step", RA_OP_INDEXER},
+             {"latent-block-step", RA_OP_LATENT_DECODE},
+             {"latent-block", RA_OP_LATENT},
+             {"block-sparse-step", RA_OP_DECODE_ATTENTION},
+             {"block-sparse", RA_OP_ATTENTION}};
+
+  for (guint i = 0; i < G_N_ELEMENTS(ops); i++)
+    if (g_str_has_prefix(source, ops[i].start))
+      return ops[i].kind;
+  return RA_OP_LATENT_DECODE;
 }
 
-/* The block's time, at that op. */
+/* The block's time, at the op that the law is of: prompts' attention, a decode
+ * step's indexer, attention of both to entries or blocks. */
 static gboolean
 read_block(const RaCsvLine *line, gpointer data, GError **error)
 {
   RaMeasuredReader *r = data;
   gboolean step = g_str_has_suffix(r->source, "step");
-  gboolean sparse = !g_str_has_prefix(r->source, "latent-block");
   RaMeasured row = {
       .block = {.is_step = step, .compress = compress_of(r->source)}};
-  RaOpKind own = own_of(sparse, step, row.block.compress);
+  RaOpKind own = own_op(r->source);
   RaOp ops[RA_OP_LIST_MAX];
   double v[4], q[1] = {1};
   guint n;

@@ -173,6 +173,8 @@ static const struct {
     {"entry-indexer-step", "kernels_dsa/dsv4csadecode_", "_bf16*.csv"},
     {"compressed", "kernels_dsa/dsv4hcaprefill_", "_bf16*.csv"},
     {"compressed-step", "kernels_dsa/dsv4hcadecode_", "_bf16*.csv"},
+    {"block-sparse", "kernels_dsa/msaprefill_", "_bf16*.csv"},
+    {"block-sparse-step", "kernels_dsa/msadecode_", "_bf16*.csv"},
     {"latent-matrices", "kernels_mla/mlabmm_", "_bf16*.csv"},
     {"attention", "kernels_attention/prefill_", "_bf16*.csv"},
     {"attention.wide", "kernels_attention_wide/prefill_", "_bf16*.csv"},

@@ -496,6 +496,21 @@ product_bytes(const RaOp *op)
           (double)d[2] * (in * (double)d[0] + weight * (double)d[1]));
 }
 
+/* Bytes of a decode step.  On blocks of keys: queries and outputs, the keys and
+ * values that are seen, and a key of 16 bits, as wide as a head's, of each
+ * token that is scored. */
+static double
+step_bytes(const RaOp *op)
+{
+  RaOp seen = *op;
+
+  if (!(op->flags & RA_OP_SPARSE))
+    return ra_dtype_bytes((RaDtype)op->dtype) * attention_elements(op, 2, 2);
+  seen.dim[2] = op->dim[3];
+  return ra_dtype_bytes((RaDtype)op->dtype) * attention_elements(&seen, 2, 2) +
+         2 * (double)op->dim[2] * (double)op->dim[6];
+}
+
 double
 ra_op_bytes(const RaOp *op)
 {
@@ -506,8 +521,9 @@ ra_op_bytes(const RaOp *op)
   switch (op->kind) {
   case RA_OP_GEMM:
     return product_bytes(op);
-  case RA_OP_ATTENTION:
   case RA_OP_DECODE_ATTENTION:
+    return step_bytes(op);
+  case RA_OP_ATTENTION:
     return e * attention_elements(op, 2, 2); /* q, out; k, v */
   case RA_OP_ATTENTION_BACKWARD:
     return e *

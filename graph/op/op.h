@@ -31,7 +31,9 @@ typedef enum {
   RA_OP_ATTENTION_BACKWARD,      /* the same */
   RA_OP_ATTENTION_CORE,          /* the same: scores in memory, not in tiles */
   RA_OP_ATTENTION_CORE_BACKWARD, /* the same */
-  RA_OP_DECODE_ATTENTION,        /* the same; one query token per sequence */
+  RA_OP_DECODE_ATTENTION,        /* the same; one query token per sequence; if
+                                    sparse, the choice of blocks too: kv_tokens
+                                    are scored, of which pairs are seen */
   RA_OP_NORM,                    /* tokens, width */
   RA_OP_NORM_BACKWARD,           /* tokens, width */
   RA_OP_ROPE,                    /* tokens, heads, head_dim */
@@ -127,7 +129,7 @@ typedef enum {
   RA_OP_DELTA = 64,     /* scan by a delta rule; else Mamba-2's */
   RA_OP_ON_CPU = 128,   /* optimizer whose state and step are the host's */
   RA_OP_BLOCK = 256,    /* fp8 with a scale a block: 1 x 128 of the operand, 128
-                           x 128 of the weight; an indexer of blocks of keys */
+                           x 128 of the weight */
   RA_OP_NARROW = 512,   /* 4 bits in place of 8 (NVFP4); with 16-bit tokens, or
                            beside RA_OP_BLOCK, of weights alone (MXFP4) */
   RA_OP_PLAIN = 1024,   /* experts of two matrices: not gated */

@@ -104,8 +104,10 @@ add_attention_whole(RaOpBuilder *b)
   ra_op_add_pairs(b, attention_kind(b), RA_OP_DECODE_ATTENTION, dims, dims);
   set_heads(b, &b->ops[b->n_ops - 1]);
   ra_op_set_blocks(b, &b->ops[b->n_ops - 1]);
-  if (b->n_late > n_late)
-    set_heads(b, &b->late[n_late]);
+  if (b->n_late == n_late)
+    return;
+  set_heads(b, &b->late[n_late]);
+  ra_op_set_blocks(b, &b->late[n_late]);
 }
 
 /* A message to the next rank of the ring. */
@@ -192,7 +194,9 @@ add_qk_norms(RaOpBuilder *b)
     add_norm(b, b->tokens * (b->q_heads + 2 * b->kv_heads), dim);
     return;
   default:
-    add_norm(b, b->tokens * (b->q_heads + b->kv_heads), dim);
+    add_norm(
+        b, b->tokens * (b->q_heads + b->kv_heads + ra_op_index_width(b) / dim),
+        dim);
   }
 }
 
@@ -200,11 +204,13 @@ add_qk_norms(RaOpBuilder *b)
 static void
 add_positions(RaOpBuilder *b)
 {
+  uint64_t dim = ra_model_kind_head_dim(b->model, b->kind);
+
   add_qk_norms(b);
   if (b->model->position == RA_POSITION_ROTARY &&
       !b->model->kinds[b->kind].nope)
-    ra_op_add(b, RA_OP_ROPE, b->tokens, b->q_heads + b->kv_heads,
-              ra_model_kind_head_dim(b->model, b->kind), 0);
+    ra_op_add(b, RA_OP_ROPE, b->tokens,
+              b->q_heads + b->kv_heads + ra_op_index_width(b) / dim, dim, 0);
 }
 
 static void

@@ -226,28 +226,27 @@ void
 ra_op_add_block_indexer(RaOpBuilder *b)
 {
   const RaModel *m = b->model;
+  const RaBatch *steps = b->steps;
   uint64_t heads = block_heads(b);
   const uint64_t dims[] = {ceil_div(heads, b->cp), m->index_dim,
                            m->index_top_k};
-  guint first = b->n_ops, n_late = b->n_late;
 
-  if (ra_op_index_width(b) == 0)
+  if (ra_op_index_width(b) == 0 || b->phase == RA_PHASE_DECODE)
     return;
-  ra_op_add(b, RA_OP_NORM, b->tokens * (heads + 1), m->index_dim, 0, 0);
-  ra_op_add(b, RA_OP_ROPE, b->tokens, heads + 1, m->index_dim, 0);
+
+  b->steps = NULL;
   ra_op_add_pairs(b, RA_OP_INDEXER, RA_OP_INDEXER, dims, dims);
-  for (guint i = first; i < b->n_ops; i++)
-    if (b->ops[i].kind == RA_OP_INDEXER)
-      b->ops[i].flags |= RA_OP_BLOCK;
-  if (b->n_late > n_late)
-    b->late[n_late].flags |= RA_OP_BLOCK;
+  b->steps = steps;
 }
 
 void
 ra_op_set_blocks(const RaOpBuilder *b, RaOp *op)
 {
-  if (op->kind == RA_OP_ATTENTION && chooses_blocks(b) && !b->shard->loss)
-    op->flags |= RA_OP_SPARSE;
+  if (!chooses_blocks(b) || is_back(b) || b->shard->loss)
+    return;
+  op->flags |= RA_OP_SPARSE;
+  if (op->kind == RA_OP_DECODE_ATTENTION)
+    op->dim[2] = (b->phase == RA_PHASE_DECODE ? b->mix : b->steps)->kv_tokens;
 }
 
 /* The same of compressed entries. */

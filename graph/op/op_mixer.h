@@ -10,10 +10,12 @@
 void ra_op_add_mixer(RaOpBuilder *b);
 
 /* Outputs of the first matrix of attention that an indexer of blocks reads, on
- * this rank; 0: the kind has none, or the phase is backward. */
+ * this rank, normed and rotated with the others; 0: the kind has none, or the
+ * phase is backward. */
 uint64_t ra_op_index_width(const RaOpBuilder *b);
 
-/* Adds the choice of blocks of keys, if the kind has it: no gradient. */
+/* Adds the choice of blocks of keys, if the kind has it: no gradient.  That of
+ * a decode step is its attention's. */
 void ra_op_add_block_indexer(RaOpBuilder *b);
 
 /* Marks @op, attention of the kind, if its queries have blocks of their own:

@@ -84,6 +84,8 @@ OF_LINE(sparse, "latent-sparse", "shape");
 OF_LINE(sparse_decode, "indexer-step", "shape");
 OF_LINE(csa, "entry-indexer", "shape");
 OF_LINE(csa_decode, "entry-indexer-step", "shape");
+OF_LINE(msa, "block-sparse", "shape");
+OF_LINE(msa_decode, "block-sparse-step", "shape");
 OF_LINE(hca, "compressed", "shape");
 OF_LINE(hca_decode, "compressed-step", "shape");
 OF_LINE(casts, "memory.cast", "k");
@@ -366,6 +368,7 @@ static const RaValidateLevel levels[] = {
           "shape of heads, each number of channels", mamba2),
     SPARSE("sparse", "Sparse attention", sparse, 0.16, 0.50, 0.070, 0.23),
     SPARSE("csa", "Compressed sparse attention", csa, 0.15, 0.51, 0.058, 0.18),
+    SPARSE("msa", "Block-sparse attention", msa, 0.23, 0.77, 0.13, 0.54),
     SPARSE("hca", "Heavily compressed attention", hca, 0.13, 0.66, 0.099, 0.28),
     {.id = "casts",
      .title = "Casts to fp8",

@@ -129,6 +129,7 @@ network_value(const char *law, const char *name)
       {"latent-decode.fp8.sglang", "convert-bytes", 8},
       {"latent-sparse", "step-s", 1e-7},
       {"compressed", "step-s", 2e-7},
+      {"block-sparse", "step-s", 4e-7},
       {"entry-indexer", "step-s", 3e-7},
       {"scan", "step-s", 2e-6},
       {"scan.kda", "step-s", 3e-6},
@@ -333,7 +334,8 @@ add_mixers(GArray *ops, uint64_t shift)
       }
 }
 
-/* Compressed attention of @s sequences of @l tokens, and its indexer; steps of
+/* Attention of @s sequences of @l tokens to entries and blocks, and an indexer;
+ * steps of
  * many heads, as FLOP of few are too few to bind. */
 static void
 add_entries(GArray *ops, uint64_t s, uint64_t l, uint64_t heads)
@@ -342,6 +344,12 @@ add_entries(GArray *ops, uint64_t s, uint64_t l, uint64_t heads)
 
   add(ops, (RaOp){.kind = RA_OP_COMPRESSED,
                   .dim = {s, tokens, tokens, pairs, heads, 512, 128}});
+  add(ops, (RaOp){.kind = RA_OP_ATTENTION,
+                  .flags = RA_OP_SPARSE,
+                  .dim = {s, tokens, tokens, pairs, heads, 2, 128}});
+  add(ops, (RaOp){.kind = RA_OP_DECODE_ATTENTION,
+                  .flags = RA_OP_SPARSE,
+                  .dim = {s, s, tokens, tokens, 16 * heads, 1, 128}});
   add(ops, (RaOp){.kind = RA_OP_COMPRESSED,
                   .dim = {s, s, tokens, tokens, 4 * heads, 512, 128}});
   add(ops, (RaOp){.kind = RA_OP_INDEXER,
@@ -581,7 +589,7 @@ START_TEST(test_back)
     ck_assert_uint_gt(ra_profile_law(found, name)->n_rows, 5);
     ck_assert_str_eq(ra_profile_law(found, name)->outliers, "0");
   }
-  ck_assert_uint_eq(n_fitted, 57);
+  ck_assert_uint_eq(n_fitted, 59);
   for (guint kind = 0; kind < RA_N_OPS; kind++) {
     if (!(distance(truth, base, others, kind) > 0))
       continue;

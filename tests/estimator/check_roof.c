@@ -483,6 +483,48 @@ START_TEST(test_compressed)
 }
 END_TEST
 
+/* Attention to blocks of keys.  Prompts: 2 sequences of 10 tokens, 4 heads of
+ * keys: 80 tiles, 54 pairs of 64 heads of 128, 4 * 54 * 64 * 128 FLOP at 1e12.
+ * A step of 3 sequences that keeps 12 of 96 keys reads those 12 and a key of
+ * each of the 96.  Without its law, and if keys come as they are (the faults),
+ * it is the step of a cache of 12, or of 96. */
+START_TEST(test_blocks)
+{
+  g_autoptr(Bench) b = bench_new(profile_text_load(
+      "block-sparse.floor-s=0.1", "block-sparse.step-s=0.3",
+      "block-sparse-step.floor-s=0.7", "decode-attention.floor-s=0.2", NULL));
+  g_autoptr(Bench) bare =
+      bench_new(profile_text_load("decode-attention.floor-s=0.2", NULL));
+  RaOp op = {.kind = RA_OP_ATTENTION,
+             .dtype = RA_DTYPE_BF16,
+             .flags = RA_OP_SPARSE,
+             .count = 1,
+             .dim = {2, 20, 20, 54, 64, 4, 128}};
+  RaOp step = {.kind = RA_OP_DECODE_ATTENTION,
+               .dtype = RA_DTYPE_BF16,
+               .flags = RA_OP_SPARSE,
+               .count = 1,
+               .dim = {3, 3, 96, 12, 64, 4, 128}};
+  RaOp seen = step;
+  double s = ra_estimator_op_s(b->estimator, &op);
+
+  bench_check(s, 0.1 + 80 * 0.3 + ra_op_bytes(&op) / 1e9);
+  op.flags = 0;
+  bench_check_differs(ra_estimator_op_s(b->estimator, &op), s);
+  bench_check(ra_estimator_op_s(b->estimator, &step),
+              0.7 +
+                  (2.0 * 128 * (2 * 3 * 64 + 2 * 12 * 4) + 2 * 96 * 128) / 1e9);
+  seen.flags = 0;
+  seen.dim[2] = 12;
+  if (!ra_profile_law(bare->profile, "block-sparse-step"))
+    bench_check(ra_estimator_op_s(bare->estimator, &step),
+                ra_estimator_op_s(bare->estimator, &seen));
+  seen.dim[2] = 96;
+  bench_check_differs(ra_estimator_op_s(b->estimator, &step),
+                      ra_estimator_op_s(b->estimator, &seen));
+}
+END_TEST
+
 static Suite *
 roof_suite(void)
 {
@@ -497,6 +539,7 @@ roof_suite(void)
   tcase_add_test(tcase, test_mixers);
   tcase_add_test(tcase, test_sparse);
   tcase_add_test(tcase, test_compressed);
+  tcase_add_test(tcase, test_blocks);
   tcase_add_test(tcase, test_stand_in);
   tcase_add_test(tcase, test_decode_fp8);
   tcase_add_test(tcase, test_matrices);

@@ -446,16 +446,19 @@ START_TEST(test_blocks)
   ck_assert_uint_eq(find_op(ops, n, RA_OP_ATTENTION)->dim[3], 68);
   ck_assert_uint_eq(find_op(ops, n, RA_OP_ATTENTION)->flags, RA_OP_SPARSE);
   ck_assert_uint_eq(find_op(ops, n, RA_OP_INDEXER)->dim[3], 110);
-  ck_assert_uint_eq(find_op(ops, n, RA_OP_INDEXER)->flags, RA_OP_BLOCK);
   ck_assert_uint_eq(find_op(ops, n, RA_OP_GEMM)->dim[1], 8 * 16 + 3 * 8);
   n = ops_of(m, 1, layer, RA_PHASE_BACKWARD, &whole, ops);
   ck_assert_uint_eq(find_op(ops, n, RA_OP_ATTENTION_BACKWARD)->dim[3], 68);
   ck_assert_uint_eq(find_op(ops, n, RA_OP_ATTENTION_BACKWARD)->flags, 0);
   ck_assert_ptr_null(find_op(ops, n, RA_OP_INDEXER));
   n = ops_of(m, 2, layer, RA_PHASE_DECODE, &step, ops);
-  ck_assert_uint_eq(find_op(ops, n, RA_OP_DECODE_ATTENTION)->dim[2], 8);
-  ck_assert_uint_eq(find_op(ops, n, RA_OP_INDEXER)->dim[2], 20);
-  ck_assert_uint_eq(find_op(ops, n, RA_OP_INDEXER)->dim[4], 1);
+  ck_assert_uint_eq(find_op(ops, n, RA_OP_DECODE_ATTENTION)->dim[2], 20);
+  ck_assert_uint_eq(find_op(ops, n, RA_OP_DECODE_ATTENTION)->dim[3], 8);
+  ck_assert_double_eq(ra_op_bytes(find_op(ops, n, RA_OP_DECODE_ATTENTION)),
+                      2.0 * 16 * (2 * 2 * 2 + 2 * 8) + 2 * 20 * 16);
+  ck_assert_ptr_null(find_op(ops, n, RA_OP_INDEXER));
+  ck_assert_uint_eq(find_op(ops, n, RA_OP_DECODE_ATTENTION)->flags,
+                    RA_OP_SPARSE);
   n = ops_of(m, 1, all, RA_PHASE_FORWARD, &whole, ops);
   ck_assert_double_eq_tol(sum_flop(ops, n), ra_model_forward_flop(m, &whole),
                           1e-6);
