@@ -103,7 +103,9 @@ ra_estimator_extrapolation(const RaEstimator *estimator, const RaOp *op,
 gboolean
 ra_estimator_has_law(const RaEstimator *estimator, const RaOp *op)
 {
-  gboolean mixer = op->kind >= RA_OP_LATENT && op->kind <= RA_OP_SCAN_STEP;
+  gboolean mixer = (op->kind >= RA_OP_LATENT && op->kind <= RA_OP_SCAN_STEP) ||
+                   op->kind == RA_OP_COMPRESSED ||
+                   op->kind == RA_OP_COMPRESSED_BACKWARD;
   const RaRoofLaw *roof =
       ra_estimator_roof(estimator, op, estimator->system.kernels);
 

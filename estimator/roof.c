@@ -306,7 +306,7 @@ tiles_of(const RaOp *op)
 static double
 steps_of(const RaRoofLaw *law, const RaOp *op)
 {
-  uint64_t n = MAX(op->dim[SEQUENCES], 1);
+  uint64_t n = MAX(op->dim[SEQUENCES], 1), chunk = MAX(op->dim[CHUNK], 1);
 
   if (has_blocks(law->roof))
     return (double)((op->dim[KV_TOKENS] / n + KEY_BLOCK - 1) / KEY_BLOCK);
@@ -315,8 +315,7 @@ steps_of(const RaRoofLaw *law, const RaOp *op)
   if (is_decode(law->roof))
     return law->step_s > 0 ? blocks_of(law, op) : 0;
   if (has_chunks(law->roof))
-    return (double)((op->dim[TOKENS] / n + op->dim[CHUNK] - 1) /
-                    MAX(op->dim[CHUNK], 1));
+    return (double)((op->dim[TOKENS] / n + chunk - 1) / chunk);
   return 0;
 }
 

@@ -72,14 +72,9 @@ typedef enum {
   RA_OP_LATENT_DECODE,   /* on the latent cache itself, by absorbed matrices:
                             sequences, q_tokens, kv_tokens, pairs, heads, rank,
                             rope_dim */
-  RA_OP_INDEXER,    /* scores of an indexer and its choice: sequences, q_tokens,
+  RA_OP_INDEXER, /* scores of an indexer and its choice: sequences, q_tokens,
                     kv_tokens, pairs, heads, head_dim, chosen */
-  RA_OP_COMPRESSED, /* attention to a window and to compressed entries, whose
-                       one head is keys and values, prompts' or a step's:
-                       sequences, q_tokens, kv_tokens, pairs, heads, head_dim,
-                       ratio: tokens of an entry, 0: the window alone */
-  RA_OP_COMPRESSED_BACKWARD, /* the same */
-  RA_OP_CONV,          /* causal convolution of channels: tokens, width, taps,
+  RA_OP_CONV,    /* causal convolution of channels: tokens, width, taps,
                     sequences, whose last taps are read and written */
   RA_OP_CONV_BACKWARD, /* the same */
   RA_OP_SCAN, /* linear attention in chunks: sequences, tokens, key_heads,
@@ -98,6 +93,11 @@ typedef enum {
                  reads: passes over them; copies: as they are, and transposed;
                  block: values that share a scale of 4 bytes, 0: all; width:
                  elements of a row, 0: not known */
+  RA_OP_COMPRESSED, /* attention to a window and to compressed entries, whose
+                       one head is keys and values, prompts' or a step's:
+                       sequences, q_tokens, kv_tokens, pairs, heads, head_dim,
+                       ratio: tokens of an entry, 0: the window alone */
+  RA_OP_COMPRESSED_BACKWARD, /* the same */
   RA_N_OPS
 } RaOpKind;
 
