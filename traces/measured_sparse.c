@@ -201,7 +201,7 @@ read_block(const RaCsvLine *line, gpointer data, GError **error)
   if (strcmp(line->field[5], "fp8") == 0)
     row.block.kv_dtype = RA_DTYPE_FP8;
   if (row.block.model == 0 || v[0] < 1 || v[2] < 1 || v[3] <= 0 ||
-      (step ? v[1] < 1 : q[0] < (sparse ? 2 : 1)))
+      (step ? v[1] < 1 : q[0] < (own == RA_OP_LATENT ? 1 : 2)))
     return TRUE; /* not published; or a sparse prompt of a token, a step */
   row.block.heads = (guint32)MIN(v[2], UINT32_MAX);
   row.block.batch =
