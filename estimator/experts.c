@@ -110,6 +110,14 @@ ra_experts_laws_init(RaExpertsLaws *laws, const RaProfile *profile,
   return !laws->any || exchanged_init(laws, profile, device, error);
 }
 
+void
+ra_experts_laws_replay(RaExpertsLaws *laws, double cache_bytes)
+{
+  for (guint n = 0; n < RA_N_KERNELS * RA_N_EXPERTS_LAWS; n++)
+    laws->by_type[n / RA_N_EXPERTS_LAWS][n % RA_N_EXPERTS_LAWS].cache_bytes =
+        cache_bytes;
+}
+
 const RaExpertsLaw *
 ra_experts_law(const RaExpertsLaws *laws, const RaOp *op, RaKernels kernels)
 {
@@ -222,7 +230,7 @@ ra_experts_s(const RaExpertsLaw *law, const RaOp *op)
 {
   double t = (double)op->dim[TOKENS], e = (double)op->dim[EXPERTS];
   double k = MIN((double)op->dim[CHOSEN], e), ep, visited, rows, area;
-  double compute_s, memory_s, law_s;
+  double compute_s, memory_s, law_s, bytes;
   gboolean both =
       op->kind == RA_OP_EXPERTS_BACKWARD && !(op->flags & RA_OP_FROZEN);
 
@@ -234,7 +242,10 @@ ra_experts_s(const RaExpertsLaw *law, const RaOp *op)
          (op->flags & RA_OP_PLAIN ? 2 : 3) * (both ? 2 : 1);
   compute_s =
       (rows + visited * law->tile_rows / 2) * area * 2 * law->s_per_flop;
-  memory_s = visited * area * law->weight_bytes * law->s_per_byte;
+  bytes = visited * area * law->weight_bytes;
+  memory_s = bytes * law->s_per_byte;
+  if (law->cache_bytes > 0)
+    memory_s *= CLAMP(2 * bytes / law->cache_bytes - 1, 0, 1);
   law_s = law->floor_s + visited * law->expert_s +
           rows * (double)op->dim[HIDDEN] * law->s_per_row +
           (op->flags & RA_OP_ROUTED ? t / ep : t) * (double)op->dim[HIDDEN] *

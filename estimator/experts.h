@@ -29,6 +29,7 @@ typedef struct {
   double serial_frac;  /* share of the lesser part that is not hidden */
   double skew_frac;    /* effect of uneven loads */
   double weight_bytes; /* an element of a weight */
+  double cache_bytes;  /* in which weights of the last run may be; 0: none */
   RaResidual residual;
 } RaExpertsLaw;
 
@@ -45,6 +46,11 @@ typedef struct {
  * @error: %RA_ERROR_INPUT: a law lacks a coefficient. */
 gboolean ra_experts_laws_init(RaExpertsLaws *laws, const RaProfile *profile,
                               const RaDevice *device, GError **error);
+
+/* From now on @laws are of replays of one layer alone, as tables are: it finds
+ * its weights in the @cache_bytes of the last-level cache.  Rows of exchanges
+ * do not show it. */
+void ra_experts_laws_replay(RaExpertsLaws *laws, double cache_bytes);
 
 /* The law of @op, an %RA_OP_EXPERTS or its backward, by @kernels. */
 const RaExpertsLaw *ra_experts_law(const RaExpertsLaws *laws, const RaOp *op,
@@ -69,8 +75,9 @@ const RaExpertsLaw *ra_experts_law(const RaExpertsLaws *laws, const RaOp *op,
  *               x with half a row of load, that is x >= I1 / I0 / (2 load)
  *     compute = (rows + visited tile_rows / 2) hidden width matrices 2
  *               / (peak_flop_per_s peak_frac)
- *     memory  = visited hidden width matrices bytes
- *               / (memory_bytes_per_s bandwidth_frac)
+ *     weights = visited hidden width matrices bytes
+ *     memory  = weights / (memory_bytes_per_s bandwidth_frac); of a replay none
+ *               up to half of the cache, all from the whole of it
  *     law     = floor + visited expert_s
  *               + (rows row_bytes + tokens token_bytes) hidden
  *               / memory_bytes_per_s

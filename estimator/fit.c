@@ -57,7 +57,8 @@ cluster_of(const RaProfile *profile, const RaMeasured *row)
 static gboolean
 is_same_node(const RaMeasured *a, const RaMeasured *b)
 {
-  return a->kernels == b->kernels && a->gpus_per_node == b->gpus_per_node &&
+  return a->kernels == b->kernels && a->replayed == b->replayed &&
+         a->gpus_per_node == b->gpus_per_node &&
          a->nics_per_node == b->nics_per_node &&
          !(a->nic_latency_s < b->nic_latency_s) &&
          !(a->nic_latency_s > b->nic_latency_s) &&
@@ -74,6 +75,10 @@ new_estimator(const RaProfile *profile, const RaMeasured *row)
   g_assert(estimator != NULL); /* the profile has every law */
   estimator->system.kernels = row->kernels;
   estimator->wall_per_cpu = 1; /* rows are of cores' own seconds */
+  if (row->replayed)
+    ra_experts_laws_replay(
+        &estimator->experts,
+        estimator->decode_attention[RA_DECODE_NARROW].cache_bytes);
   return estimator;
 }
 

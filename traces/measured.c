@@ -88,6 +88,7 @@ ra_measured_add(RaMeasuredReader *r, RaOp op, double us, uint64_t line,
   RaMeasured row = {.op = op,
                     .measured_s = us * 1e-6,
                     .kernels = r->kernels,
+                    .replayed = TRUE,
                     .line = {line, other_line}};
 
   if (r->line) {

@@ -62,6 +62,7 @@ typedef struct {
   double wall_per_cpu;   /* measured in the row's run; 0: not known */
   gboolean of_run;       /* from the run of a plan: its repeats are one sample
                             of the variation between runs */
+  gboolean replayed;     /* alone, again and again: a row of a table */
   RaMeasuredBlock block; /* what was measured, if more than the op */
   double beside_s;       /* predicted of the block's other ops; 0: none */
 } RaMeasured;
