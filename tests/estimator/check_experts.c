@@ -95,10 +95,11 @@ START_TEST(test_experts)
 }
 END_TEST
 
-/* A system that names an engine's kernels has their laws in calls that generate;
- * a type that was not measured of the engine, and training, the common law.  Rows of an exchange have their own,
- * SGLang's of up to 128 tokens a rank another.  Rows of a fit are of their own
- * engine: 8 even tokens of an ideal layer take what the floor adds. */
+/* A system that names an engine's kernels has their laws in calls that
+ * generate; a type that was not measured of the engine, and training, the
+ * common law.  Rows of an exchange have their own, SGLang's of up to 128 tokens
+ * a rank another.  Rows of a fit are of their own engine: 8 even tokens of an
+ * ideal layer take what the floor adds. */
 START_TEST(test_experts_of_an_engine)
 {
   g_autofree char *text = profile_text((const char *const[]){
