@@ -404,6 +404,7 @@ shell_tests += %D%/cli/cli_goals.sh
 shell_tests += %D%/cli/cli_pairs.sh
 shell_tests += %D%/cli/cli_import.sh
 shell_tests += %D%/cli/cli_json.sh
+shell_tests += %D%/cli/cli_mixers.sh
 shell_tests += %D%/cli/cli_models.sh
 EXTRA_DIST += %D%/data/import
 shell_tests += %D%/cli/cli_nemo_rl.sh

@@ -477,6 +477,11 @@ refuse_compressed(RaConfigReader *reader, const RaModel *m)
                           "'n_shared_experts' is %u, expected 1: a layer has "
                           "one shared expert",
                           shared);
+  if (!reader->failed && (guint64)m->o_groups * m->o_rank > RA_MODEL_MAX_INNER)
+    ra_config_reader_fail(reader, "o_lora_rank",
+                          "'o_lora_rank' is %u, of %u 'o_groups' together "
+                          "expected at most %u",
+                          m->o_rank, m->o_groups, RA_MODEL_MAX_INNER);
   if (!reader->failed && width % m->o_groups != 0)
     ra_config_reader_fail(reader, "o_groups",
                           "'o_groups' is %u, expected a divisor of %" //

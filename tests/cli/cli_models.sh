@@ -35,20 +35,6 @@ sed 's/^tp = .*/tp = 8/; s/^dp = .*/dp = 1/' mine.plan >wide.plan
 fails "expected a divisor of 16 and 3420, the heads and the MLP width of the vision tower" \
   simulate wide.plan
 
-# DeepSeek-V4: kinds of layers, and 21 layers that cache 1024 + 132 bytes of 4
-# tokens and 20 of 1024 of 128: 6229 a token beyond the window.
-works inspect deepseek-ai/DeepSeek-V4-Flash --format=tsv
-grep -q '^compressed attention to 128 tokens and 4 to 1, indexer of 512 + 256 experts and shared ones	21	2	6595558646	289	' out &&
-  awk -F'\t' '$1 == 8192 { near = $3 } $1 == 32768 { far = $3 }
-    END { exit far - near != 6229 * (32768 - 8192) }' out
-result $? "compressed attention is counted"
-works new v4 --model=deepseek-ai/DeepSeek-V4-Flash --gpu=h200-sxm --nodes=16
-works simulate v4.plan -n 1
-works simulate v4.plan -n 1 --set 'call actor_generate.dtype=fp8'
-works plan --strategy=real --workload=v4.workload --cluster=v4.cluster
-fails "'tp' is 16, expected a divisor of 8, the groups of attention outputs" \
-  simulate v4.plan --set 'call actor_train.tp=16' --set 'call actor_train.pp=4'
-
 # A script's names.
 script=$srcdir/tests/data/import/verl-grpo-qwen2-7b.sh
 import() { # PATH ARGUMENT...: imports x/run.sh, whose model is PATH

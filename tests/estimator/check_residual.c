@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "estimator/calibrate/calibrate_impl.h"
+#include "estimator/estimator_impl.h"
 #include "estimator/extrapolation.h"
 #include "estimator/fit.h"
 #include "estimator/robust.h"
@@ -251,24 +252,40 @@ START_TEST(test_refused)
 }
 END_TEST
 
-/* Rows of decode steps of DeepSeek-V3.2's attention, whole blocks. */
+/* Laws of whole blocks: models of traces/measured_sparse.c, DeepSeek-V3.2,
+ * MiniMax-M3 and DeepSeek-V4's layers of 128 to 1, each with the op of its law.
+ */
+static const struct {
+  const char *law;
+  RaOpKind kind;
+  guint8 model;
+  guint16 compress;
+} of_blocks[] = {
+    {"indexer-step", RA_OP_INDEXER, 1, 0},
+    {"block-sparse-step", RA_OP_DECODE_ATTENTION, 3, 0},
+    {"compressed-step", RA_OP_COMPRESSED, 4, 128},
+};
+
+/* Rows of decode steps of attention, whole blocks. */
 static GArray *
-blocks(void)
+blocks(guint which)
 {
   GArray *rows = g_array_new(FALSE, FALSE, sizeof(RaMeasured));
 
   for (uint32_t n = 1; n <= 256; n *= 4)
     for (uint64_t length = 1024; length <= 65536; length *= 4) {
-      RaMeasured row = {.block = {.model = 1,
+      RaMeasured row = {.block = {.model = of_blocks[which].model,
                                   .is_step = 1,
+                                  .compress = of_blocks[which].compress,
                                   .heads = 8,
                                   .batch = {n, n, n * length, n * length}}};
       RaOp ops[RA_OP_LIST_MAX];
       guint n_ops = ra_measured_block(&row, ops);
 
       for (guint i = 0; i < n_ops; i++)
-        if (ops[i].kind == RA_OP_INDEXER)
+        if (ops[i].kind == of_blocks[which].kind)
           row.op = ops[i];
+      ck_assert_uint_eq(row.op.count, 1);
       g_array_append_val(rows, row);
     }
   return rows;
@@ -281,12 +298,14 @@ START_TEST(test_block)
 {
   static const char *const of[] = {"floor-s", "bandwidth-frac"};
   static const double truth[] = {1e-3, 0.5};
-  g_autoptr(RaProfile) profile = profile_text_load(
-      "indexer-step.floor-s=0.001", "indexer-step.bandwidth-frac=0.5", NULL);
-  g_autoptr(GArray) rows = blocks();
+  const char *name = of_blocks[_i].law;
+  g_autofree char *floor_s = g_strdup_printf("%s.floor-s=0.001", name);
+  g_autofree char *rate = g_strdup_printf("%s.bandwidth-frac=0.5", name);
+  g_autoptr(RaProfile) profile = profile_text_load(floor_s, rate, NULL);
+  g_autoptr(GArray) rows = blocks((guint)_i);
   g_autofree double *s = g_new(double, rows->len);
   g_autoptr(GArray) of_law =
-      ra_calibrate_rows_of(rows, ra_fit_law("indexer-step"), profile);
+      ra_calibrate_rows_of(rows, ra_fit_law(name), profile);
 
   ck_assert(ra_robust_init(NULL));
   ra_fit_beside(profile, rows);
@@ -309,13 +328,13 @@ START_TEST(test_block)
 
     for (guint i = 0; fault && i < rows->len; i++)
       g_array_index(rows, RaMeasured, i).beside_s = 0;
-    ra_fit_coefficients(ra_fit_law("indexer-step"), profile, rows, &result);
-    law = ra_profile_law(profile, "indexer-step");
+    ra_fit_coefficients(ra_fit_law(name), profile, rows, &result);
+    law = ra_profile_law(profile, name);
     for (guint c = 0; c < G_N_ELEMENTS(of); c++)
       for (guint i = 0; i < law->n_coefficients; i++)
         if (strcmp(law->coefficients[i].name, of[c]) == 0)
           same &= fabs(law->coefficients[i].value / truth[c] - 1) < 1e-2;
-    ck_assert_msg(same == !fault, "%u", fault);
+    ck_assert_msg(same == !fault, "%s %u", name, fault);
   }
 }
 END_TEST
@@ -362,7 +381,7 @@ residual_suite(void)
   tcase_add_test(tcase, test_outside);
   tcase_add_test(tcase, test_outside_memory);
   tcase_add_test(tcase, test_refused);
-  tcase_add_test(tcase, test_block);
+  tcase_add_loop_test(tcase, test_block, 0, G_N_ELEMENTS(of_blocks));
   tcase_add_test(tcase, test_block_overlap);
   suite_add_tcase(suite, tcase);
   return suite;
