@@ -262,8 +262,8 @@ static const struct {
   guint16 compress;
 } of_blocks[] = {
     {"indexer-step", RA_OP_INDEXER, 1, 0},
-    {"block-sparse-step", RA_OP_DECODE_ATTENTION, 3, 0},
-    {"compressed-step", RA_OP_COMPRESSED, 4, 128},
+    {"block-sparse-step", RA_OP_DECODE_ATTENTION, 4, 0},
+    {"compressed-step", RA_OP_COMPRESSED, 5, 128},
 };
 
 /* Rows of decode steps of attention, whole blocks. */
@@ -347,7 +347,7 @@ START_TEST(test_block_overlap)
 
   for (guint g = 0; g < G_N_ELEMENTS(gpus); g++) {
     g_autoptr(Bench) b = bench_new(profile_text_shipped(gpus[g]));
-    g_autoptr(GArray) rows = blocks();
+    g_autoptr(GArray) rows = blocks(0);
     g_autofree double *s = g_new(double, rows->len);
 
     ra_fit_beside(b->profile, rows);
