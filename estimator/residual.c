@@ -169,11 +169,9 @@ ra_feature(RaFeature feature, const RaOp *op)
     return (double)d[0] * ceil((double)d[4] / (double)RA_LATENT_BLOCK_HEADS);
   case RA_FEATURE_QUERIES:
     return d[0] > 0 ? (double)d[1] / (double)d[0] : 0;
-  case RA_FEATURE_READS:
-  case RA_N_FEATURES:
-    break;
+  default:
+    return 0;
   }
-  return 0;
 }
 
 gboolean

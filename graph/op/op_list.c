@@ -672,32 +672,22 @@ add_embedding(RaOpBuilder *b)
 static void
 add_logits(RaOpBuilder *b, uint64_t rows)
 {
-  guint first = b->n_ops;
+  guint i = b->n_ops;
 
   ra_op_add_matrix(b, rows, b->vocab, b->model->hidden, 1);
-  if (b->vocab % 8 == 0 || b->shard->sampling)
-    return;
-  for (guint i = first; i < b->n_ops; i++)
-    b->ops[i].flags |= RA_OP_RAGGED;
+  while (b->vocab % 8 != 0 && !b->shard->sampling && i < b->n_ops)
+    b->ops[i++].flags |= RA_OP_RAGGED;
 }
 
-/* Positions of a sequence that a list of decode computes. */
-static uint32_t
-positions(const RaOpBuilder *b)
-{
-  return b->phase == RA_PHASE_DECODE ? ra_shard_positions(b->shard) : 1;
-}
-
-/* The lm head of a generate call looks at one position a sequence, or at all
- * that a pass verifies, and gathers the ranks' logits to sample; elsewhere the
- * vocabulary-parallel cross-entropy sums three fp32 values a token over the
- * ranks: maximum, sum of exponentials, the target's logit (arXiv 1909.08053,
- * section 3). */
+/* The lm head of a generate call looks at the positions that a pass verifies,
+ * one without drafts, and gathers the ranks' logits to sample; elsewhere the
+ * vocabulary-parallel cross-entropy sums three fp32 values a token over ranks:
+ * maximum, sum of exponentials, its logit (arXiv 1909.08053, section 3). */
 static void
 add_lm_head(RaOpBuilder *b)
 {
   uint64_t rows =
-      b->shard->sampling ? b->batch->n_sequences * positions(b) : b->tokens;
+      b->shard->sampling ? b->batch->n_sequences * b->positions : b->tokens;
   uint16_t unfused =
       b->shard->cross_entropy == RA_CROSS_ENTROPY_UNFUSED ? RA_OP_UNFUSED : 0;
 
@@ -777,6 +767,7 @@ make_list(const RaShard *shard, const RaPiece *piece, RaPhase phase,
       .mix = chunks,
       .steps = steps,
       .phase = phase,
+      .positions = phase == RA_PHASE_DECODE ? ra_shard_positions(shard) : 1,
       .cp = MAX(shard->cp, 1u),
       .ep = MAX(shard->ep, 1u),
       .expert_tp = MAX(shard->expert_tp > 0 ? shard->expert_tp : shard->tp, 1u),
@@ -787,7 +778,7 @@ make_list(const RaShard *shard, const RaPiece *piece, RaPhase phase,
       .ops = out_ops};
 
   g_return_val_if_fail(phase < RA_N_PHASES, 0);
-  b.tokens = ceil_div(batch->q_tokens * positions(&b), b.cp);
+  b.tokens = ceil_div(batch->q_tokens * b.positions, b.cp);
   b.sp_tokens =
       shard->sequence_parallel ? ceil_div(b.tokens, shard->tp) : b.tokens;
   b.vocab = ceil_div(m->vocab, shard->tp);

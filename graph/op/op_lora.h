@@ -14,6 +14,7 @@ typedef struct {
   const RaModel *model;
   const RaBatch *batch;
   RaPhase phase;
+  uint32_t positions;   /* of a sequence: more than one with drafts */
   uint32_t cp;          /* ranks that share a sequence, >= 1 */
   uint32_t ep;          /* ranks that share experts, >= 1 */
   uint32_t expert_tp;   /* ranks that cut an expert, >= 1 */
