@@ -11,52 +11,6 @@ ceil_div(uint64_t a, uint64_t b)
   return (a + b - 1) / b;
 }
 
-static uint64_t
-activation_bytes(const RaOpBuilder *b)
-{
-  return b->tokens * b->model->hidden * b->element_bytes;
-}
-
-/* Before a column-parallel layer: sequence parallelism gathers its input
- * (forward) and scatters its input's gradient (backward); plain tensor
- * parallelism only sums that gradient (arXiv 2205.05198, figure 5).  The
- * gather of the input that Megatron repeats for the weight gradient runs
- * behind the GEMM of the input gradient and is left out. */
-static void
-add_enter(RaOpBuilder *b)
-{
-  if (b->phase != RA_PHASE_BACKWARD) {
-    if (b->shard->sequence_parallel)
-      ra_op_add_tp(b, RA_OP_ALL_GATHER, activation_bytes(b));
-  } else {
-    ra_op_add_tp(b,
-                 b->shard->sequence_parallel ? RA_OP_REDUCE_SCATTER
-                                             : RA_OP_ALL_REDUCE,
-                 activation_bytes(b));
-  }
-}
-
-/* After a row-parallel layer: the sum of its parts, scattered or not; backward
- * under sequence parallelism the gather of its output's gradient. */
-static void
-add_leave(RaOpBuilder *b)
-{
-  if (b->phase != RA_PHASE_BACKWARD)
-    ra_op_add_tp(b,
-                 b->shard->sequence_parallel ? RA_OP_REDUCE_SCATTER
-                                             : RA_OP_ALL_REDUCE,
-                 activation_bytes(b));
-  else if (b->shard->sequence_parallel)
-    ra_op_add_tp(b, RA_OP_ALL_GATHER, activation_bytes(b));
-}
-
-static void
-add_norm(RaOpBuilder *b, uint64_t tokens, uint64_t width)
-{
-  ra_op_add(b, b->phase == RA_PHASE_BACKWARD ? RA_OP_NORM_BACKWARD : RA_OP_NORM,
-            tokens, width, 0, 0);
-}
-
 /* Gives the last op of attention its heads, and its flags. */
 static void
 set_heads(RaOpBuilder *b, RaOp *op)
@@ -186,15 +140,15 @@ add_qk_norms(RaOpBuilder *b)
   case RA_QK_NORM_NONE:
     return;
   case RA_QK_NORM_WIDE:
-    add_norm(b, b->tokens, b->q_heads * dim);
-    add_norm(b, b->tokens, b->kv_heads * dim);
+    ra_op_add_norm(b, b->tokens, b->q_heads * dim);
+    ra_op_add_norm(b, b->tokens, b->kv_heads * dim);
     ra_op_add_tp(b, RA_OP_ALL_REDUCE, b->tokens * 2 * 4);
     return;
   case RA_QK_NORM_VALUES:
-    add_norm(b, b->tokens * (b->q_heads + 2 * b->kv_heads), dim);
+    ra_op_add_norm(b, b->tokens * (b->q_heads + 2 * b->kv_heads), dim);
     return;
   default:
-    add_norm(
+    ra_op_add_norm(
         b, b->tokens * (b->q_heads + b->kv_heads + ra_op_index_width(b) / dim),
         dim);
   }
@@ -295,23 +249,23 @@ add_attention(RaOpBuilder *b)
     return;
   add_residual(b, TRUE);
   if (!back)
-    add_norm(b, b->sp_tokens, m->hidden);
+    ra_op_add_norm(b, b->sp_tokens, m->hidden);
   else if (behind)
-    add_norm(b, b->sp_tokens, m->hidden);
+    ra_op_add_norm(b, b->sp_tokens, m->hidden);
   if (back)
-    add_leave(b);
+    ra_op_leave(b);
   else
-    add_enter(b);
+    ra_op_enter(b);
   if (m->kinds[b->kind].mixer == RA_MIXER_ATTENTION)
     add_heads(b);
   else
     ra_op_add_mixer(b);
   if (back)
-    add_enter(b);
+    ra_op_enter(b);
   else
-    add_leave(b);
+    ra_op_leave(b);
   if (back || behind)
-    add_norm(b, b->sp_tokens, m->hidden);
+    ra_op_add_norm(b, b->sp_tokens, m->hidden);
   add_residual(b, FALSE);
 }
 
@@ -436,9 +390,9 @@ add_shared(RaOpBuilder *b)
   if (m->shared_ffn == 0)
     return;
   if (apart && back)
-    add_leave(b);
+    ra_op_leave(b);
   else if (apart)
-    add_enter(b);
+    ra_op_enter(b);
   add_mlp_core(b, ceil_div(m->shared_ffn, b->shard->tp));
   if (m->shared_gate) {
     ra_op_add_matrix(b, b->tokens, 1, m->hidden, 1);
@@ -446,9 +400,9 @@ add_shared(RaOpBuilder *b)
   }
   ra_op_add(b, RA_OP_ADD, b->tokens, m->hidden, 0, 0);
   if (apart && back)
-    add_enter(b);
+    ra_op_enter(b);
   else if (apart)
-    add_leave(b);
+    ra_op_leave(b);
 }
 
 /* Weights of 4 bits: of NVFP4 tokens have as many; of MXFP4 they have those of
@@ -528,7 +482,7 @@ add_experts(RaOpBuilder *b)
   add_latent_experts(b, rows, TRUE);
   /* The share was cut from tokens that all tp ranks have, and need again. */
   if (sends_share(b) && !b->shard->sequence_parallel)
-    ra_op_add_tp(b, RA_OP_ALL_GATHER, activation_bytes(b));
+    ra_op_add_tp(b, RA_OP_ALL_GATHER, ra_op_activation_bytes(b));
 }
 
 /* The feed-forward block with its residual sum. */
@@ -546,25 +500,25 @@ add_mlp(RaOpBuilder *b)
     return;
   add_residual(b, TRUE);
   if (back ? m->n_norms >= 4 : norm)
-    add_norm(b, b->sp_tokens, m->hidden);
+    ra_op_add_norm(b, b->sp_tokens, m->hidden);
   if (tp && back)
-    add_leave(b);
+    ra_op_leave(b);
   else if (tp)
-    add_enter(b);
+    ra_op_enter(b);
   if (moe) {
     add_experts(b);
     add_shared(b);
     for (int i = 4; i < m->n_norms; i++)
-      add_norm(b, b->sp_tokens, m->hidden);
+      ra_op_add_norm(b, b->sp_tokens, m->hidden);
   } else {
     add_mlp_core(b, ceil_div(m->ffn, b->shard->tp));
   }
   if (tp && back)
-    add_enter(b);
+    ra_op_enter(b);
   else if (tp)
-    add_leave(b);
+    ra_op_leave(b);
   if (back ? norm : m->n_norms >= 4)
-    add_norm(b, b->sp_tokens, m->hidden);
+    ra_op_add_norm(b, b->sp_tokens, m->hidden);
   add_residual(b, FALSE);
 }
 
@@ -643,103 +597,6 @@ add_kinds(RaOpBuilder *b, const RaPiece *piece)
   }
 }
 
-static void
-add_embedding(RaOpBuilder *b)
-{
-  const RaModel *m = b->model;
-  gboolean back = b->phase == RA_PHASE_BACKWARD;
-
-  if (back && m->lora_rank > 0)
-    return; /* frozen, and nothing stands before it */
-  if (back) {
-    if (m->embedding_norm)
-      add_norm(b, b->sp_tokens, m->hidden);
-    add_leave(b);
-    ra_op_add(b, RA_OP_EMBEDDING_BACKWARD, b->tokens, m->hidden, b->vocab, 0);
-    ra_op_add_tower(b);
-    return;
-  }
-  ra_op_add_tower(b);
-  ra_op_add(b, RA_OP_EMBEDDING, b->tokens, m->hidden, b->vocab, 0);
-  add_leave(b);
-  if (m->position == RA_POSITION_LEARNED)
-    ra_op_add(b, RA_OP_ADD, b->sp_tokens, m->hidden, 0, 0);
-  if (m->embedding_norm)
-    add_norm(b, b->sp_tokens, m->hidden);
-}
-
-/* Logits of training and inference: inference engines pad their tables. */
-static void
-add_logits(RaOpBuilder *b, uint64_t rows)
-{
-  guint i = b->n_ops;
-
-  ra_op_add_matrix(b, rows, b->vocab, b->model->hidden, 1);
-  while (b->vocab % 8 != 0 && !b->shard->sampling && i < b->n_ops)
-    b->ops[i++].flags |= RA_OP_RAGGED;
-}
-
-/* The lm head of a generate call looks at the positions that a pass verifies,
- * one without drafts, and gathers the ranks' logits to sample; elsewhere the
- * vocabulary-parallel cross-entropy sums three fp32 values a token over ranks:
- * maximum, sum of exponentials, its logit (arXiv 1909.08053, section 3). */
-static void
-add_lm_head(RaOpBuilder *b)
-{
-  uint64_t rows =
-      b->shard->sampling ? b->batch->n_sequences * b->positions : b->tokens;
-  uint16_t unfused =
-      b->shard->cross_entropy == RA_CROSS_ENTROPY_UNFUSED ? RA_OP_UNFUSED : 0;
-
-  if (b->phase == RA_PHASE_BACKWARD) {
-    ra_op_add(b, RA_OP_CROSS_ENTROPY_BACKWARD, rows, b->vocab, 0, 0);
-    b->ops[b->n_ops - 1].flags = unfused;
-    add_logits(b, rows);
-    return;
-  }
-  add_logits(b, rows);
-  if (b->shard->sampling) {
-    ra_op_add_tp(b, RA_OP_ALL_GATHER,
-                 rows * b->vocab * b->shard->tp * b->element_bytes);
-    ra_op_add(b, RA_OP_SAMPLE, rows, b->model->vocab, 0,
-              0); /* padding cut off */
-  } else {
-    ra_op_add(b, RA_OP_CROSS_ENTROPY, rows, b->vocab, 0, 0);
-    b->ops[b->n_ops - 1].flags = unfused;
-    ra_op_add_tp(b, RA_OP_ALL_REDUCE, rows * 3 * 4);
-  }
-}
-
-static void
-add_head(RaOpBuilder *b)
-{
-  const RaModel *m = b->model;
-  gboolean back = b->phase == RA_PHASE_BACKWARD;
-
-  if (!back) {
-    if (m->n_streams > 0)
-      ra_op_add_streams(b, m->n_streams);
-    add_norm(b, b->sp_tokens, m->hidden);
-    if (b->shard->sequence_parallel)
-      add_enter(b);
-  }
-  if (back && b->shard->loss)
-    ra_op_add(b, RA_OP_LOSS, b->tokens, 0, 0, 0);
-  if (m->head == RA_HEAD_VALUE)
-    ra_op_add_matrix(b, b->tokens, 1, m->hidden, 1);
-  else
-    add_lm_head(b);
-  if (!back && b->shard->loss)
-    ra_op_add(b, RA_OP_LOSS, b->tokens, 0, 0, 0);
-  if (back) {
-    if (m->head != RA_HEAD_VALUE)
-      add_enter(b);
-    add_norm(b, b->sp_tokens, m->hidden);
-    if (m->n_streams > 0)
-      ra_op_add_streams(b, m->n_streams);
-  }
-}
-
 /* Gathers what came in parts from the stage before, backward: behind. */
 static void
 add_arrival(RaOpBuilder *b, const RaPiece *piece)
@@ -750,7 +607,7 @@ add_arrival(RaOpBuilder *b, const RaPiece *piece)
 
   if (piece->n_layers > 0 && !first && !b->shard->sequence_parallel)
     ra_op_add_tp(b, RA_OP_ALL_GATHER,
-                 activation_bytes(b) * MAX(b->model->n_streams, 1));
+                 ra_op_activation_bytes(b) * MAX(b->model->n_streams, 1));
 }
 
 /* @chunks: batch of the mixers, with @steps (nullable) beside them. */
@@ -783,16 +640,16 @@ make_list(const RaShard *shard, const RaPiece *piece, RaPhase phase,
       shard->sequence_parallel ? ceil_div(b.tokens, shard->tp) : b.tokens;
   b.vocab = ceil_div(m->vocab, shard->tp);
   if (phase == RA_PHASE_BACKWARD && piece->has_head)
-    add_head(&b);
+    ra_op_add_head(&b);
   if (phase != RA_PHASE_BACKWARD && piece->has_embedding)
-    add_embedding(&b);
+    ra_op_add_embedding(&b);
   if (shard->scatter_sends)
     add_arrival(&b, piece);
   add_kinds(&b, piece);
   if (phase != RA_PHASE_BACKWARD && piece->has_head)
-    add_head(&b);
+    ra_op_add_head(&b);
   if (phase == RA_PHASE_BACKWARD && piece->has_embedding)
-    add_embedding(&b);
+    ra_op_add_embedding(&b);
   for (guint i = 0; i < b.n_late; i++) {
     g_assert(b.n_ops < RA_OP_LIST_MAX);
     b.ops[b.n_ops++] = b.late[i];

@@ -52,6 +52,27 @@ void ra_op_add_matrix(RaOpBuilder *b, uint64_t m, uint64_t n, uint64_t k,
 /* Adds a collective of the tp group over activations of @bytes. */
 void ra_op_add_tp(RaOpBuilder *b, RaOpKind kind, uint64_t bytes);
 
+/* Bytes of the activations of one cp rank. */
+uint64_t ra_op_activation_bytes(const RaOpBuilder *b);
+
+/* Before a column-parallel layer: sequence parallelism gathers its input
+ * (forward) and scatters its input's gradient (backward); plain tensor
+ * parallelism only sums that gradient (arXiv 2205.05198, figure 5).  The
+ * gather of the input that Megatron repeats for the weight gradient runs
+ * behind the GEMM of the input gradient and is left out. */
+void ra_op_enter(RaOpBuilder *b);
+
+/* After a row-parallel layer: the sum of its parts, scattered or not; backward
+ * under sequence parallelism the gather of its output's gradient. */
+void ra_op_leave(RaOpBuilder *b);
+
+void ra_op_add_norm(RaOpBuilder *b, uint64_t tokens, uint64_t width);
+
+/* The embedding and what follows it; the final norm, the head and the loss, or
+ * the sampler; backward in reverse. */
+void ra_op_add_embedding(RaOpBuilder *b);
+void ra_op_add_head(RaOpBuilder *b);
+
 /* Matrices that read the same input and are multiplied in one GEMM. */
 typedef struct {
   RaTensorKind kind[4];
