@@ -63,6 +63,55 @@ constant_error(const GArray *later, double median_s)
   return ra_robust_quantile(errors, later->len, 0.5);
 }
 
+/* Steps by which a line is laid, evenly spaced. */
+#define LINE_STEPS 60
+
+/* Median error of @n steps of @tokens and @seconds by the line through two of
+ * them whose mean error is least. */
+static double
+least_line_error(const double *tokens, const double *seconds, guint n)
+{
+  double errors[LINE_STEPS], least = (double)INFINITY, median = NAN;
+
+  for (guint a = 0; a < n; a++)
+    for (guint b = 0; b < a; b++) {
+      double slope = (seconds[a] - seconds[b]) / (tokens[a] - tokens[b]);
+      double sum = 0;
+
+      for (guint i = 0; i < n; i++) {
+        double s = seconds[a] + slope * (tokens[i] - tokens[a]);
+
+        errors[i] = fabs(s / seconds[i] - 1);
+        sum += errors[i];
+      }
+      if (!(sum < least))
+        continue;
+      least = sum;
+      median = ra_robust_quantile(errors, n, 0.5);
+    }
+  return median;
+}
+
+/* Median error of the later steps of @log by the straight line in their mean
+ * length that fits them best, themselves seen: what lengths do not tell. */
+static double
+line_error(const RaStepLog *log)
+{
+  guint first = MAX(2, log->steps->len / 3), n = 0;
+  guint stride = (log->steps->len - first) / LINE_STEPS + 1;
+  double tokens[LINE_STEPS], seconds[LINE_STEPS];
+
+  for (guint i = first; i < log->steps->len && n < LINE_STEPS; i += stride) {
+    const RaLogStep *step = &g_array_index(log->steps, RaLogStep, i);
+
+    if (step->response_mean <= 0 || step->times.s[RA_STEP_TOTAL] <= 0)
+      continue;
+    tokens[n] = step->response_mean;
+    seconds[n++] = step->times.s[RA_STEP_TOTAL];
+  }
+  return least_line_error(tokens, seconds, n);
+}
+
 static gboolean
 score(RaValidateJob *job, const char *path, const char *source,
       const RaStepRow *row, GError **error)
@@ -90,11 +139,13 @@ score(RaValidateJob *job, const char *path, const char *source,
   ra_validate_note(
       job,
       "%s: %u steps; fitted %s; if all took the median of the "
-      "first third, the median error were %.1f %%",
+      "first third, the median error were %.1f %%; the line in their mean "
+      "length that fits the later steps best leaves %.1f %%",
       source, log->steps->len, fitted->str,
       100 * constant_error(
                 later, ra_step_log_median(log, 1, MAX(2, log->steps->len / 3),
-                                          FIELD(times.s[RA_STEP_TOTAL]))));
+                                          FIELD(times.s[RA_STEP_TOTAL]))),
+      100 * line_error(log));
   for (guint i = 0; i < later->len; i++) {
     const RaLogLater *one = &g_array_index(later, RaLogLater, i);
     RaValidateRow out = {RA_VALIDATE_ROW, .file = g_intern_string(path),
