@@ -92,14 +92,14 @@ START_TEST(test_shipped)
     gboolean has_fp8;   /* units */
     gboolean has_nodes; /* all-to-alls measured across nodes, of its base */
     guint n_own;        /* laws fitted on rows of its own, cited or assumed */
-  } shipped[] = {{"a100-sxm", 312e12, FALSE, FALSE, 28},
-                 {"h100-sxm", 989e12, TRUE, TRUE, 50},
-                 {"h200-sxm", 989e12, TRUE, TRUE, 44},
+  } shipped[] = {{"a100-sxm", 312e12, FALSE, FALSE, 29},
+                 {"h100-sxm", 989e12, TRUE, TRUE, 67},
+                 {"h200-sxm", 989e12, TRUE, TRUE, 61},
                  {"a40", 149.7e12, FALSE, FALSE, 14},
                  {"rtx4090", 165.2e12, TRUE, TRUE, 15},
-                 {"rtx-pro-6000", 467.801e12, TRUE, TRUE, 47},
-                 {"l40s", 362.05e12, TRUE, TRUE, 40},
-                 {"b200-sxm", 2250e12, TRUE, TRUE, 47}};
+                 {"rtx-pro-6000", 467.801e12, TRUE, TRUE, 56},
+                 {"l40s", 362.05e12, TRUE, TRUE, 47},
+                 {"b200-sxm", 2250e12, TRUE, TRUE, 66}};
 
   for (guint i = 0; i < G_N_ELEMENTS(shipped); i++) {
     g_autoptr(RaProfile) p = profile_text_shipped(shipped[i].name);

@@ -37,40 +37,40 @@ error-median = 0.112
 error-p90 = 0.292
 
 [law experts.bf16]
-floor-s = 6.711e-05
+floor-s = 5.804e-05
 expert-s = 9.792e-11
 tile-rows = 0.1
-peak-frac = 0.5142
-bandwidth-frac = 0.7307
-row-bytes = 12.5
-token-bytes = 0
-serial-frac = 0.8204
-skew-frac = 2.96
+peak-frac = 0.5432
+bandwidth-frac = 0.6856
+row-bytes = 12.25
+token-bytes = 5.768
+serial-frac = 0.7676
+skew-frac = 3.229
 transferred = a100-sxm
 source = kernels_moe/moe_a100_bf16*.csv, routing, permutation, grouped GEMMs and the weighted sum, loads even and by power laws; robust fit
-range = tokens 1..16384; 8..512 experts; ep 1..256; tp 1..32
+range = tokens 1..16384; 8..896 experts; ep 1..256; tp 1..32
 rows = 4140
 held-out = a100-sxm's, transferred likewise to the h100-sxm, on that one's rows
-error-median = 0.295
-error-p90 = 0.574
+error-median = 0.298
+error-p90 = 0.550
 
 [law experts.bf16.trtllm]
-floor-s = 5.095e-05
-expert-s = 1.26e-07
-tile-rows = 2.083
-peak-frac = 0.6504
-bandwidth-frac = 0.987
-row-bytes = 12.8
-token-bytes = 0
-serial-frac = 1
-skew-frac = 1.212
+floor-s = 4.64e-05
+expert-s = 4.047e-07
+tile-rows = 40.42
+peak-frac = 0.6022
+bandwidth-frac = 1.143
+row-bytes = 8.393
+token-bytes = 15.97
+serial-frac = 0.9657
+skew-frac = 0.8528
 transferred = a100-sxm
 source = kernels_moe_trtllm/moe_a100_bf16*.csv, routing, permutation, grouped GEMMs and the weighted sum, loads even and by power laws; robust fit
-range = tokens 1..16384; 8..512 experts; ep 1..256; tp 1..32
+range = tokens 1..16384; 8..896 experts; ep 1..256; tp 1..32
 rows = 4380
 held-out = a100-sxm's, transferred likewise to the h100-sxm, on that one's rows
-error-median = 0.133
-error-p90 = 0.545
+error-median = 0.137
+error-p90 = 0.572
 
 [law latent-attention]
 floor-s = 1.138e-05
@@ -109,6 +109,20 @@ source = kernels_mla/mladecode_a100_fp8kv*.csv, absorbed, a cache of fp8, the ke
 range = batch 1..1024; length 2..131072; heads 1..128
 rows = 984
 held-out = not measured: no second GPU has rows of it; law latent-decode, carried likewise from the a100-sxm to the h100-sxm, is off its rows by 0.279 median, 1.292 p90
+error-median = -
+error-p90 = -
+
+[law latent-attention.fp8]
+floor-s = 1.139e-05
+bandwidth-frac = 0.2964
+peak-frac = 0.5318
+serial-frac = 0.6068
+step-s = 3.655e-06
+transferred = a100-sxm
+source = kernels_mla/mlaprefill_a100_fp8kv*.csv, causal, for a cache of fp8, the kernel alone; robust fit
+range = batch 1..256; length 1..16384; heads 1..128
+rows = 468
+held-out = not measured: no second GPU has rows of it; law latent-attention, carried likewise from the a100-sxm to the h100-sxm, is off its rows by 0.260 median, 0.477 p90
 error-median = -
 error-p90 = -
 

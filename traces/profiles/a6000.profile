@@ -210,40 +210,40 @@ at-22016-13824 = (-78) (-41) (82) (51) (-64) (-77) (18) (3) (-12) (-94) (-22) (-
 at-27648-13824 = (-76) (-27) (136) (106) (-90) (-94) (-15) (-34) (-29) (-93) (-90) (-51) (7) (14) (-98) (-141) (-152) (14) (11) (-16) (-74) (-70) (-19) (-5) (-9) (27) (26) (16) (-11) (-21) (-52) (-60) (-58) (8) (5) (-11) (-42) (-39) (-74) (-86) (-87) (-11) (-6) (-26) (-65) (-69) (-8) (13) (-3) (11) (5) (-10) (-31) (-41) (-18) (-10) (-26) (-38) (-40) (-33) (-11) (-31) (-23) (-23) (-28) (-11) (-14) (-16) (-16) (-32) (-25) (-35) (-13) (-19) (-21) (-23) (-27) (-19) (-13) (-18) (-21) (-23) (-18) (-7) (18) (45) (53)
 
 [law experts.bf16]
-floor-s = 5.369e-05
+floor-s = 4.644e-05
 expert-s = 7.833e-11
 tile-rows = 0.1
-peak-frac = 0.5142
-bandwidth-frac = 0.7307
-row-bytes = 12.5
-token-bytes = 0
-serial-frac = 0.8204
-skew-frac = 2.96
+peak-frac = 0.5432
+bandwidth-frac = 0.6856
+row-bytes = 12.25
+token-bytes = 5.768
+serial-frac = 0.7676
+skew-frac = 3.229
 transferred = a100-sxm
 source = kernels_moe/moe_a100_bf16*.csv, routing, permutation, grouped GEMMs and the weighted sum, loads even and by power laws; robust fit
-range = tokens 1..16384; 8..512 experts; ep 1..256; tp 1..32
+range = tokens 1..16384; 8..896 experts; ep 1..256; tp 1..32
 rows = 4140
 held-out = a100-sxm's, transferred likewise to the h100-sxm, on that one's rows
-error-median = 0.295
-error-p90 = 0.574
+error-median = 0.298
+error-p90 = 0.550
 
 [law experts.bf16.trtllm]
-floor-s = 4.076e-05
-expert-s = 1.008e-07
-tile-rows = 2.083
-peak-frac = 0.6504
-bandwidth-frac = 0.987
-row-bytes = 12.8
-token-bytes = 0
-serial-frac = 1
-skew-frac = 1.212
+floor-s = 3.712e-05
+expert-s = 3.238e-07
+tile-rows = 40.42
+peak-frac = 0.6022
+bandwidth-frac = 1.143
+row-bytes = 8.393
+token-bytes = 15.97
+serial-frac = 0.9657
+skew-frac = 0.8528
 transferred = a100-sxm
 source = kernels_moe_trtllm/moe_a100_bf16*.csv, routing, permutation, grouped GEMMs and the weighted sum, loads even and by power laws; robust fit
-range = tokens 1..16384; 8..512 experts; ep 1..256; tp 1..32
+range = tokens 1..16384; 8..896 experts; ep 1..256; tp 1..32
 rows = 4380
 held-out = a100-sxm's, transferred likewise to the h100-sxm, on that one's rows
-error-median = 0.133
-error-p90 = 0.545
+error-median = 0.137
+error-p90 = 0.572
 
 [law latent-attention]
 floor-s = 9.102e-06
@@ -282,6 +282,20 @@ source = kernels_mla/mladecode_a100_fp8kv*.csv, absorbed, a cache of fp8, the ke
 range = batch 1..1024; length 2..131072; heads 1..128
 rows = 984
 held-out = not measured: no second GPU has rows of it; law latent-decode, carried likewise from the a100-sxm to the h100-sxm, is off its rows by 0.279 median, 1.292 p90
+error-median = -
+error-p90 = -
+
+[law latent-attention.fp8]
+floor-s = 9.11e-06
+bandwidth-frac = 0.3299
+peak-frac = 0.5318
+serial-frac = 0.6068
+step-s = 2.924e-06
+transferred = a100-sxm
+source = kernels_mla/mlaprefill_a100_fp8kv*.csv, causal, for a cache of fp8, the kernel alone; robust fit
+range = batch 1..256; length 1..16384; heads 1..128
+rows = 468
+held-out = not measured: no second GPU has rows of it; law latent-attention, carried likewise from the a100-sxm to the h100-sxm, is off its rows by 0.260 median, 0.477 p90
 error-median = -
 error-p90 = -
 

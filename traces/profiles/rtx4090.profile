@@ -93,109 +93,199 @@ error-median = -
 error-p90 = -
 
 [law experts.bf16]
-floor-s = 2.569e-05
+floor-s = 2.623e-05
 expert-s = 1e-10
-tile-rows = 9.029
-peak-frac = 0.9587
-bandwidth-frac = 0.8111
-row-bytes = 7.169
-token-bytes = 0
-serial-frac = 0.8873
-skew-frac = 4.824
+tile-rows = 335.6
+peak-frac = 1.008
+bandwidth-frac = 1.061
+row-bytes = 2.913
+token-bytes = 35.02
+serial-frac = 0.7795
+skew-frac = 2.173
 transferred = l40s
 source = kernels_moe/moe_l40s_bf16*.csv, routing, permutation, grouped GEMMs and the weighted sum, loads even and by power laws; robust fit
-range = tokens 1..16384; 8..512 experts; ep 1..256; tp 1..32
+range = tokens 1..16384; 8..896 experts; ep 1..256; tp 1..32
 rows = 7609
 held-out = not measured: no second GPU has rows of it
 error-median = -
 error-p90 = -
 
 [law experts.fp8]
-floor-s = 2.468e-05
+floor-s = 2.928e-05
 expert-s = 1e-10
-tile-rows = 0.1
-peak-frac = 0.8008
-bandwidth-frac = 0.7835
-row-bytes = 6.891
-token-bytes = 0
-serial-frac = 0.7206
-skew-frac = 10
+tile-rows = 111.8
+peak-frac = 0.8687
+bandwidth-frac = 0.8543
+row-bytes = 3.702
+token-bytes = 27.41
+serial-frac = 0.6661
+skew-frac = 4.7
 transferred = l40s
 source = kernels_moe/moe_l40s_fp8*.csv, routing, permutation, grouped GEMMs and the weighted sum, loads even and by power laws; robust fit
-range = tokens 1..16384; 8..512 experts; ep 1..256; tp 1..32
+range = tokens 1..16384; 8..896 experts; ep 1..256; tp 1..32
 rows = 8072
 held-out = not measured: no second GPU has rows of it
 error-median = -
 error-p90 = -
 
 [law experts.fp8block]
-floor-s = 3.124e-05
+floor-s = 3.22e-05
 expert-s = 1e-10
-tile-rows = 6.176
-peak-frac = 0.7685
-bandwidth-frac = 0.7968
-row-bytes = 7.392
-token-bytes = 0
-serial-frac = 0.4779
-skew-frac = 9.74
+tile-rows = 203.6
+peak-frac = 0.902
+bandwidth-frac = 0.8483
+row-bytes = 3.657
+token-bytes = 38.66
+serial-frac = 0.3064
+skew-frac = 5.342
 transferred = l40s
 source = kernels_moe/moe_l40s_fp8block*.csv, routing, permutation, grouped GEMMs and the weighted sum, loads even and by power laws; robust fit
-range = tokens 1..16384; 8..512 experts; ep 1..256; tp 1..32
+range = tokens 1..16384; 8..896 experts; ep 1..256; tp 1..32
 rows = 6689
 held-out = not measured: no second GPU has rows of it
 error-median = -
 error-p90 = -
 
-[law experts.bf16.trtllm]
-floor-s = 1.752e-05
+[law experts.mxfp4]
+floor-s = 3.07e-05
 expert-s = 1e-10
-tile-rows = 71.31
-peak-frac = 0.5046
-bandwidth-frac = 0.9378
-row-bytes = 9.094
-token-bytes = 0
-serial-frac = 0.6075
-skew-frac = 0.9098
+tile-rows = 24.58
+peak-frac = 0.578
+bandwidth-frac = 0.8035
+row-bytes = 0.1
+token-bytes = 34.87
+serial-frac = 0.3646
+skew-frac = 1.09
+transferred = l40s
+source = kernels_moe/moe_l40s_mxfp4*.csv, routing, permutation, grouped GEMMs and the weighted sum, loads even and by power laws; robust fit
+range = tokens 1..16384; 8..896 experts; ep 1..256; tp 1..32
+rows = 1215
+held-out = not measured: no second GPU has rows of it
+error-median = -
+error-p90 = -
+
+[law experts.bf16.trtllm]
+floor-s = 2.438e-05
+expert-s = 1e-10
+tile-rows = 93.1
+peak-frac = 0.589
+bandwidth-frac = 0.8792
+row-bytes = 8.931
+token-bytes = 1.102
+serial-frac = 0.5567
+skew-frac = 1.001
 transferred = l40s
 source = kernels_moe_trtllm/moe_l40s_bf16*.csv, routing, permutation, grouped GEMMs and the weighted sum, loads even and by power laws; robust fit
-range = tokens 1..16384; 8..512 experts; ep 1..256; tp 1..32
+range = tokens 1..16384; 8..896 experts; ep 1..256; tp 1..32
 rows = 4401
 held-out = not measured: no second GPU has rows of it
 error-median = -
 error-p90 = -
 
 [law experts.fp8.trtllm]
-floor-s = 2.021e-05
+floor-s = 2.599e-05
 expert-s = 1e-10
-tile-rows = 55.37
-peak-frac = 0.5244
-bandwidth-frac = 1.016
-row-bytes = 8.603
-token-bytes = 0
-serial-frac = 0.7295
-skew-frac = 0.8835
+tile-rows = 84.95
+peak-frac = 0.6149
+bandwidth-frac = 0.8834
+row-bytes = 6.949
+token-bytes = 5.08
+serial-frac = 0.7378
+skew-frac = 0.6849
 transferred = l40s
 source = kernels_moe_trtllm/moe_l40s_fp8*.csv, routing, permutation, grouped GEMMs and the weighted sum, loads even and by power laws; robust fit
-range = tokens 1..16384; 8..512 experts; ep 1..256; tp 1..32
+range = tokens 1..16384; 8..896 experts; ep 1..256; tp 1..32
 rows = 4482
 held-out = not measured: no second GPU has rows of it
 error-median = -
 error-p90 = -
 
 [law experts.fp8block.trtllm]
-floor-s = 2.026e-05
-expert-s = 1.146e-07
-tile-rows = 109.4
-peak-frac = 0.6282
-bandwidth-frac = 1.153
-row-bytes = 34.23
-token-bytes = 0
-serial-frac = 0.8318
-skew-frac = 1.124
+floor-s = 1.886e-05
+expert-s = 2.171e-07
+tile-rows = 369.8
+peak-frac = 0.7996
+bandwidth-frac = 2.739
+row-bytes = 30.18
+token-bytes = 5.033
+serial-frac = 0.908
+skew-frac = 1.277
 transferred = h100-sxm
 source = kernels_moe_trtllm/moe_h100_fp8block*.csv, routing, permutation, grouped GEMMs and the weighted sum, loads even and by power laws; robust fit
-range = tokens 1..16384; 8..512 experts; ep 1..256; tp 1..32
+range = tokens 1..16384; 8..896 experts; ep 1..256; tp 1..32
 rows = 3807
+held-out = not measured: no second GPU has rows of it
+error-median = -
+error-p90 = -
+
+[law experts.mxfp4.trtllm]
+floor-s = 6.858e-05
+expert-s = 3.276e-07
+tile-rows = 69.95
+peak-frac = 0.4707
+bandwidth-frac = 3
+row-bytes = 1.609
+token-bytes = 88.31
+serial-frac = 0.5711
+skew-frac = 0.8781
+transferred = h100-sxm
+source = kernels_moe_trtllm/moe_h100_mxfp4*.csv, routing, permutation, grouped GEMMs and the weighted sum, loads even and by power laws; robust fit
+range = tokens 1..16384; 8..896 experts; ep 1..256; tp 1..32
+rows = 486
+held-out = not measured: no second GPU has rows of it
+error-median = -
+error-p90 = -
+
+[law experts.fp8block.wide.trtllm]
+floor-s = 3.613e-05
+expert-s = 7.857e-11
+tile-rows = 82.32
+peak-frac = 2
+bandwidth-frac = 0.9891
+row-bytes = 4.96
+token-bytes = 237
+serial-frac = 1
+skew-frac = 10
+transferred = h100-sxm
+source = kernels_moe_trtllm/moewide_h100_fp8block*.csv, routing, permutation, grouped GEMMs and the weighted sum, loads even and by power laws; robust fit
+range = tokens 1..16384; 8..896 experts; ep 1..256; tp 1..32
+rows = 918
+held-out = not measured: no second GPU has rows of it
+error-median = -
+error-p90 = -
+
+[law experts.fp8block.masked.sglang]
+floor-s = 1.85e-05
+expert-s = 5.828e-07
+tile-rows = 0.5601
+peak-frac = 2
+bandwidth-frac = 0.9051
+row-bytes = 3.874
+token-bytes = 8.465
+serial-frac = 0.4149
+skew-frac = 2.952
+transferred = h100-sxm
+source = kernels_moe_sglang/moedeepep_h100_fp8block*.csv, routing, permutation, grouped GEMMs and the weighted sum, loads even and by power laws; robust fit
+range = tokens 1..16384; 8..896 experts; ep 1..256; tp 1..32
+rows = 224
+held-out = not measured: no second GPU has rows of it
+error-median = -
+error-p90 = -
+
+[law experts.fp8block.contiguous.sglang]
+floor-s = 0.0002222
+expert-s = 4.632e-10
+tile-rows = 0.1
+peak-frac = 0.6252
+bandwidth-frac = 0.6695
+row-bytes = 2.454
+token-bytes = 0.01
+serial-frac = 0.2542
+skew-frac = 1.365
+transferred = h100-sxm
+source = kernels_moe_sglang/moedeepep_h100_fp8block*.csv, routing, permutation, grouped GEMMs and the weighted sum, loads even and by power laws; robust fit
+range = tokens 1..16384; 8..896 experts; ep 1..256; tp 1..32
+rows = 180
 held-out = not measured: no second GPU has rows of it
 error-median = -
 error-p90 = -
@@ -234,6 +324,79 @@ peak-frac = 0.1844
 serial-frac = 0.9153
 transferred = l40s
 source = kernels_mla/mladecode_l40s_fp8kv*.csv, absorbed, a cache of fp8, the kernel alone; robust fit
+range = batch 1..1024; length 2..131072; heads 1..128
+rows = 984
+held-out = not measured: no second GPU has rows of it
+error-median = -
+error-p90 = -
+
+[law latent-attention.fp8]
+floor-s = 6.778e-06
+bandwidth-frac = 0.3301
+peak-frac = 0.2337
+serial-frac = 0.4294
+step-s = 1.771e-06
+transferred = l40s
+source = kernels_mla/mlaprefill_l40s_fp8kv*.csv, causal, for a cache of fp8, the kernel alone; robust fit
+range = batch 1..256; length 1..16384; heads 1..128
+rows = 468
+held-out = not measured: no second GPU has rows of it
+error-median = -
+error-p90 = -
+
+[law latent-absorbed]
+floor-s = 2.134e-06
+bandwidth-frac = 1.509
+peak-frac = 0.2139
+serial-frac = 0.8124
+step-s = 7.472e-06
+transferred = l40s
+source = kernels_mla_sglang/mlaprefill_l40s_bf16*.csv, causal, absorbed, SGLang's kernel alone; robust fit
+range = batch 1..256; length 16..32768; heads 1..128
+rows = 540
+held-out = not measured: no second GPU has rows of it
+error-median = -
+error-p90 = -
+
+[law latent-absorbed.fp8]
+floor-s = 1.362e-05
+bandwidth-frac = 0.2923
+peak-frac = 0.3397
+serial-frac = 0.7301
+step-s = 1.108e-06
+transferred = h100-sxm
+source = kernels_mla_sglang/mlaprefill_h100_fp8kv*.csv, causal, absorbed, a cache of fp8, SGLang's kernel alone; robust fit
+range = batch 1..256; length 16..32768; heads 1..128
+rows = 540
+held-out = not measured: no second GPU has rows of it
+error-median = -
+error-p90 = -
+
+[law latent-decode.sglang]
+flash = 2 # what vLLM takes: 3 on Hopper (4, taken for it, on Blackwell's servers), else 2
+floor-s = 1.418e-05
+bandwidth-frac = 1.009
+peak-frac = 1.5
+serial-frac = 0.006033
+step-s = 4.854e-07
+transferred = l40s
+source = kernels_mla_sglang/mladecode_l40s_bf16*.csv, absorbed, SGLang's kernel alone; robust fit
+range = batch 1..1024; length 2..131072; heads 1..128
+rows = 766
+held-out = not measured: no second GPU has rows of it
+error-median = -
+error-p90 = -
+
+[law latent-decode.fp8.sglang]
+flash = 2 # what vLLM takes: 3 on Hopper (4, taken for it, on Blackwell's servers), else 2
+floor-s = 1.357e-05
+bandwidth-frac = 0.533
+peak-frac = 0.8143
+serial-frac = 0.9996
+step-s = 2.588e-08
+convert-bytes = 10.01
+transferred = h100-sxm
+source = kernels_mla_sglang/mladecode_h100_fp8kv*.csv, absorbed, a cache of fp8, SGLang's kernel alone; robust fit
 range = batch 1..1024; length 2..131072; heads 1..128
 rows = 984
 held-out = not measured: no second GPU has rows of it
@@ -342,11 +505,11 @@ error-median = -
 error-p90 = -
 
 [law latent-sparse]
-floor-s = 6.117e-05
-bandwidth-frac = 0.4308
+floor-s = 3.387e-05
+bandwidth-frac = 0.324
 peak-frac = 1.5
-serial-frac = 0.6321
-step-s = 9.374e-07
+serial-frac = 0.8071
+step-s = 9.594e-07
 transferred = h100-sxm
 source = kernels_dsa/dsaprefill_h100_bf16*.csv, whole blocks of TensorRT-LLM less their other ops; robust fit
 range = batch 1..256; length 16..32768; 1..128 heads; 2048 keys chosen
@@ -356,12 +519,93 @@ error-median = -
 error-p90 = -
 
 [law indexer-step]
-floor-s = 0.0001245
-bandwidth-frac = 0.6337
+floor-s = 0.0001307
+bandwidth-frac = 0.6358
 transferred = h100-sxm
 source = kernels_dsa/dsadecode_h100_bf16*.csv, whole blocks of TensorRT-LLM less their other ops; robust fit
 range = batch 1..1024; length 2..131072; 2048 keys chosen
 rows = 4008
+held-out = not measured: no second GPU has rows of it
+error-median = -
+error-p90 = -
+
+[law compressed]
+floor-s = 1.391e-05
+bandwidth-frac = 3
+peak-frac = 1.165
+serial-frac = 0.001
+step-s = 6.828e-08
+transferred = h100-sxm
+source = kernels_dsa/dsv4hcaprefill_h100_bf16*.csv, whole blocks of DeepSeek-V4 of vLLM less their other ops; robust fit
+range = batch 1..1024; 2..65536 tokens behind up to 65535; 8..128 heads
+rows = 1925
+held-out = not measured: no second GPU has rows of it
+error-median = -
+error-p90 = -
+
+[law compressed-step]
+floor-s = 3.889e-06
+bandwidth-frac = 3
+peak-frac = 0.1126
+serial-frac = 0.001
+transferred = h100-sxm
+source = kernels_dsa/dsv4hcadecode_h100_bf16*.csv, whole blocks of DeepSeek-V4 of vLLM less their other ops; robust fit
+range = batch 1..1024; length 2..65537; 8..128 heads
+rows = 1038
+held-out = not measured: no second GPU has rows of it
+error-median = -
+error-p90 = -
+
+[law block-sparse]
+floor-s = 7.503e-06
+bandwidth-frac = 3
+peak-frac = 1.162
+serial-frac = 0.001
+step-s = 6.073e-08
+transferred = l40s
+source = kernels_dsa/msaprefill_l40s_bf16*.csv, whole blocks of MiniMax-M3 of vLLM less their other ops; robust fit
+range = batch 1..256; length 16..32768; 1..128 heads; 2048 keys chosen
+rows = 2964
+held-out = not measured: no second GPU has rows of it
+error-median = -
+error-p90 = -
+
+[law block-sparse-step]
+floor-s = 4.255e-05
+bandwidth-frac = 0.8828
+peak-frac = 0.05577
+serial-frac = 0.06412
+transferred = l40s
+source = kernels_dsa/msadecode_l40s_bf16*.csv, whole blocks of MiniMax-M3 of vLLM less their other ops; robust fit
+range = batch 1..1024; length 2..131072; 2048 keys chosen
+rows = 3282
+held-out = not measured: no second GPU has rows of it
+error-median = -
+error-p90 = -
+
+[law entry-indexer]
+floor-s = 2.49e-05
+bandwidth-frac = 0.3533
+peak-frac = 0.6943
+serial-frac = 1
+step-s = 6.458e-08
+transferred = h100-sxm
+source = kernels_dsa/dsv4csaprefill_h100_bf16*.csv, whole blocks of DeepSeek-V4 of vLLM less their other ops; robust fit
+range = batch 1..1024; 2..65536 tokens behind up to 65535
+rows = 2003
+held-out = not measured: no second GPU has rows of it
+error-median = -
+error-p90 = -
+
+[law entry-indexer-step]
+floor-s = 8.101e-06
+bandwidth-frac = 3
+peak-frac = 1.5
+serial-frac = 0.001
+transferred = h100-sxm
+source = kernels_dsa/dsv4csadecode_h100_bf16*.csv, whole blocks of DeepSeek-V4 of vLLM less their other ops; robust fit
+range = batch 1..1024; length 2..65537
+rows = 1032
 held-out = not measured: no second GPU has rows of it
 error-median = -
 error-p90 = -
@@ -405,6 +649,24 @@ transferred = l40s
 source = kernels_attention_wide/prefill_l40s_bf16*.csv, causal, of a newer vLLM; robust fit
 range = batch 1..256; length 1..16384; heads 1..64; head_dim 192..512, or a window of 128..8192
 rows = 4011
+held-out = not measured: no second GPU has rows of it
+error-median = -
+error-p90 = -
+
+[law attention.fp8]
+sms = 128 # NVIDIA's architecture whitepaper of the GPU
+flash = 2 # what vLLM takes: 3 on Hopper (4, taken for it, on Blackwell's servers), else 2
+floor-s = 7.564e-06
+peak-frac = 1 # of fp8; what is lost is said of scores
+head-dim-half = 178.5
+tile-s = 7.896e-07
+row-s = 1.639e-09
+lone-frac = 2.821
+bandwidth-frac = 0.3422
+transferred = l40s
+source = kernels_attention_wide/prefill_l40s_fp8kv*.csv, causal, for a cache of fp8, of a newer vLLM; robust fit
+range = batch 1..256; length 1..16384; heads 1..64; head_dim 64..512, whole or in a window of 128..8192
+rows = 6034
 held-out = not measured: no second GPU has rows of it
 error-median = -
 error-p90 = -
@@ -474,12 +736,12 @@ at-256-32-8-128 = 30 53 (47) 42 -3 (-25) -47 -58 (-65) -71 -76
 sms = 128 # NVIDIA's architecture whitepaper of the GPU
 flash = 2 # what vLLM takes: 3 on Hopper (4, taken for it, on Blackwell's servers), else 2
 cache-bytes = 0 # NVIDIA's architecture whitepaper of the GPU
-floor-s = 5.093e-06
-launch-s = 1.97e-06
-split-s = 2.62e-07
-block-s = 2.326e-06
-tile-s = 5.219e-06
-bandwidth-frac = 0.7792
+floor-s = 6.41e-06
+launch-s = 1.948e-06
+split-s = 2.004e-07
+block-s = 2.336e-06
+tile-s = 4.623e-06
+bandwidth-frac = 0.7765
 transferred = l40s
 source = kernels_attention_wide/decode_l40s_bf16*.csv, paged cache, of a newer vLLM; robust fit
 range = batch 1..2048; length 2..131072; heads 1..64; head_dim 192..512
