@@ -560,8 +560,8 @@ is_fitted(const char *law)
          strcmp(law, "overlap") != 0 && strcmp(law, "inter-node.fabric") != 0;
 }
 
-/* Every law comes back from a profile that is off by a half: from exact times to
- * 1e-6 in each coefficient (four digits in either file, so the same), and to
+/* Every law comes back from a profile that is off by a half: from exact times,
+ * to 1e-6 in each coefficient (four digits in either file, so the same), and to
  * 2e-4 from a file, in which 1 ns is so much of the shortest op (5 us).  Ops of
  * sizes
  * that the fit has not seen then cost the same. */
