@@ -468,6 +468,17 @@ ra_estimator_experts(const RaEstimator *estimator, const RaOp *op,
   return ra_experts_law(&estimator->experts, op, kernels);
 }
 
+/* Rows that an exchange brings were measured in fp8 by blocks alone: without
+ * the others' tokens no layer takes less than its products. */
+static double
+experts_s(const RaEstimator *estimator, const RaOp *op, RaKernels kernels)
+{
+  double s = ra_experts_s(ra_estimator_experts(estimator, op, kernels), op);
+  gboolean known = !(op->flags & RA_OP_ROUTED) || op->flags & RA_OP_BLOCK;
+
+  return known ? s : MAX(s, parts_s(estimator, op, kernels));
+}
+
 /* Routing and permutation are in the law of the experts beside them. */
 static double
 expert_layer_s(const RaEstimator *estimator, const RaOp *op, RaKernels kernels)
@@ -476,9 +487,8 @@ expert_layer_s(const RaEstimator *estimator, const RaOp *op, RaKernels kernels)
     return op->flags & RA_OP_ROUTED
                ? 0
                : ra_memory_op_s(&estimator->memory[RA_MEMORY_OTHER], op);
-  return estimator->experts.any
-             ? ra_experts_s(ra_estimator_experts(estimator, op, kernels), op)
-             : parts_s(estimator, op, kernels);
+  return estimator->experts.any ? experts_s(estimator, op, kernels)
+                                : parts_s(estimator, op, kernels);
 }
 
 static double

@@ -458,6 +458,22 @@ add_routed(RaOpBuilder *b, RaOpKind kind, uint64_t tokens, uint64_t width,
   b->ops[b->n_ops - 1].flags |= RA_OP_ROUTED;
 }
 
+/* The copies of the tokens of this rank, sorted by their experts, or summed
+ * (@out).  Engines' kernels, whose rows the law of the experts is of, gather
+ * what they multiply, and sum.  A trainer's grouped GEMMs take copies that were
+ * sorted before; where an exchange takes copies away, they are sorted, and
+ * summed, on both of its sides. */
+static void
+add_permute(RaOpBuilder *b, uint64_t copies, uint64_t n, gboolean out)
+{
+  gboolean exchanged = b->ep > 1 && n_sharers(b) == 1 &&
+                       b->shard->dispatch == RA_DISPATCH_COPIES;
+
+  add_routed(b, RA_OP_PERMUTE, copies, expert_hidden(b->model), n);
+  if (exchanged || (!b->shard->sampling && !out))
+    b->ops[b->n_ops - 1].flags &= (uint16_t)~RA_OP_ROUTED;
+}
+
 /* A mixture of experts: those of this rank, or its parts of them. */
 static void
 add_experts(RaOpBuilder *b)
@@ -465,7 +481,7 @@ add_experts(RaOpBuilder *b)
   const RaModel *m = b->model;
   uint64_t tp = b->shard->tp, k = m->experts_per_token, parts = n_sharers(b);
   uint64_t rows = sends_share(b) ? ceil_div(b->tokens, tp) : b->tokens;
-  uint64_t hidden = expert_hidden(m), copies = ceil_div(rows * k, parts);
+  uint64_t copies = ceil_div(rows * k, parts);
 
   add_latent_experts(b, rows, FALSE);
   if (b->phase == RA_PHASE_BACKWARD) /* of the weights before their logits' */
@@ -473,12 +489,12 @@ add_experts(RaOpBuilder *b)
   ra_op_add_matrix(b, rows, m->n_experts, m->hidden, 1);
   if (b->phase != RA_PHASE_BACKWARD)
     add_routed(b, RA_OP_ROUTER, rows, m->n_experts, k);
-  add_routed(b, RA_OP_PERMUTE, copies, hidden, k / parts);
+  add_permute(b, copies, k / parts, FALSE);
   add_expert_exchange(b, rows, FALSE);
   if (b->tokens > 0)
     add_grouped(b);
   add_expert_exchange(b, rows, TRUE);
-  add_routed(b, RA_OP_PERMUTE, copies, hidden, k / parts);
+  add_permute(b, copies, k / parts, TRUE);
   add_latent_experts(b, rows, TRUE);
   /* The share was cut from tokens that all tp ranks have, and need again. */
   if (sends_share(b) && !b->shard->sequence_parallel)

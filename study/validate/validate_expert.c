@@ -53,8 +53,11 @@ static gboolean
 read_row(const RaCsvLine *line, gpointer data, GError **error)
 {
   Reader *r = data;
-  RaShard shard = {
-      .model = r->model, .tp = 1, .dtype = RA_DTYPE_BF16, .groups_experts = 1};
+  RaShard shard = {.model = r->model,
+                   .tp = 1,
+                   .dtype = RA_DTYPE_BF16,
+                   .groups_experts = 1,
+                   .sampling = 1};
   RaOp ops[RA_OP_LIST_MAX];
   RaValidateRow row = {RA_VALIDATE_ROW, .part = r->part,
                        .file = g_intern_string(line->path),

@@ -636,6 +636,47 @@ START_TEST(test_routing_of_all_layouts)
 }
 END_TEST
 
+/* Permutations that the law of the experts does not have: a trainer's copies
+ * before its grouped GEMMs, and, where an exchange takes copies away, those of
+ * its other side too; engines on their own rows have none (the fault: all are
+ * in the law). */
+START_TEST(test_permutations)
+{
+  static const struct {
+    uint32_t ep;
+    uint8_t dispatch, sampling;
+    guint n_apart[2]; /* before and behind the experts */
+  } cases[] = {{4, RA_DISPATCH_COPIES, 0, {1, 1}},
+               {4, RA_DISPATCH_ONCE, 0, {1, 0}},
+               {1, RA_DISPATCH_COPIES, 0, {1, 0}},
+               {4, RA_DISPATCH_COPIES, 1, {1, 1}},
+               {1, RA_DISPATCH_COPIES, 1, {0, 0}}};
+  g_autoptr(RaModel) m = load_model("qwen3-30b-a3b");
+  RaPiece piece = {.n_layers = 1};
+  RaBatch batch = {1, 512, 512, 512 * 513 / 2};
+
+  for (guint i = 0; i < G_N_ELEMENTS(cases); i++) {
+    RaShard shard = make_shard(m, cases[i].ep);
+    RaOp ops[RA_OP_LIST_MAX];
+    guint n, n_seen = 0;
+
+    shard.groups_experts = 1;
+    shard.dispatch = cases[i].dispatch;
+    shard.sampling = cases[i].sampling;
+    n = ra_op_list(&shard, &piece, RA_PHASE_FORWARD, &batch, ops);
+    for (guint k = 0; k < n; k++)
+      if (ops[k].kind == RA_OP_PERMUTE) {
+        ck_assert_uint_lt(n_seen, 2);
+        ck_assert_msg(!(ops[k].flags & RA_OP_ROUTED) ==
+                          (cases[i].n_apart[n_seen] > 0),
+                      "%u %u", i, n_seen);
+        n_seen++;
+      }
+    ck_assert_uint_eq(n_seen, 2);
+  }
+}
+END_TEST
+
 static Suite *
 moe_suite(void)
 {
@@ -652,6 +693,7 @@ moe_suite(void)
   tcase_add_test(tcase, test_lowered_list);
   tcase_add_test(tcase, test_counts_of_all_layouts);
   tcase_add_test(tcase, test_routing_of_all_layouts);
+  tcase_add_test(tcase, test_permutations);
   suite_add_tcase(suite, tcase);
   return suite;
 }
