@@ -132,7 +132,7 @@ ra_model_kind_text(const RaModel *model, guint32 kind)
   if (k->window > 0)
     g_string_append_printf(text, " to %u tokens", k->window);
   if (k->compress > 0)
-    g_string_append_printf(text, " and %u to 1", k->compress);
+    g_string_append_printf(text, ", %u:1", k->compress);
   if (k->nope)
     g_string_append(text, " without positions");
   if (k->indexer)
@@ -144,7 +144,7 @@ ra_model_kind_text(const RaModel *model, guint32 kind)
     g_string_append(text, "mlp");
   if (k->ffn == RA_FFN_EXPERTS)
     g_string_append_printf(text, "%u experts%s", model->n_experts,
-                           model->shared_ffn > 0 ? " and shared ones" : "");
+                           model->shared_ffn > 0 ? " and shared" : "");
   return g_string_free(text, FALSE);
 }
 

@@ -8,7 +8,7 @@
 # DeepSeek-V4: kinds of layers, and 21 layers that cache 1024 + 132 bytes of 4
 # tokens and 20 of 1024 of 128: 6229 a token beyond the window.
 works inspect deepseek-ai/DeepSeek-V4-Flash --format=tsv
-grep -q '^compressed attention to 128 tokens and 4 to 1, indexer of 512 + 256 experts and shared ones	21	2	6595558646	289	' out &&
+grep -q '^compressed attention to 128 tokens, 4:1, indexer of 512 + 256 experts and shared	21	2	6595558646	289	' out &&
   awk -F'\t' '$1 == 8192 { near = $3 } $1 == 32768 { far = $3 }
     END { exit far - near != 6229 * (32768 - 8192) }' out
 result $? "compressed attention is counted"
