@@ -414,10 +414,16 @@ ra_law_spec_at(guint index)
 const RaLawSpec *
 ra_law_spec(const char *name)
 {
-  for (guint i = 0; i < G_N_ELEMENTS(laws); i++)
-    if (strcmp(laws[i].name, name) == 0)
-      return &laws[i];
-  return NULL;
+  static GHashTable *by_name;
+
+  if (g_once_init_enter(&by_name)) {
+    GHashTable *made = g_hash_table_new(g_str_hash, g_str_equal);
+
+    for (guint i = 0; i < G_N_ELEMENTS(laws); i++)
+      g_hash_table_insert(made, (gpointer)laws[i].name, (gpointer)&laws[i]);
+    g_once_init_leave(&by_name, made);
+  }
+  return g_hash_table_lookup(by_name, name);
 }
 
 const RaLawSpec *
