@@ -128,7 +128,7 @@ result $? "slime: larger engines, $now s, then $then s"
 # What changes the learning is tried only where it is allowed: with half as many
 # optimizer steps an iteration reads weights and reduces gradients half as
 # often.  The fault: without the flag the key is not changed.
-learns='--keep=*.rollout.* --keep=*.ref.* --keep=*micro* --keep=*ulysses* --keep=*checkpointing --keep=*offload --keep=*model*'
+learns='--time=3600 --keep=*.rollout.* --keep=*.ref.* --keep=*micro* --keep=*ulysses* --keep=*checkpointing --keep=*offload --keep=*model*'
 # shellcheck disable=SC2086
 works tune "$verl" $learns --threads=1 --format=tsv
 ! grep -q 'ppo_mini_batch_size	256' out
@@ -145,7 +145,7 @@ result $? "where it is allowed they change, and the script runs as the table say
 # fault: without the flag they stay in bf16.
 megatron=$data/verl-grpo-megatron.sh
 fp8=actor_rollout_ref.actor.megatron.override_transformer_config.fp8
-types='--keep=*.rollout.* --keep=*.ref.* --keep=*micro* --keep=*parallel_size --keep=*checkpointing --keep=*offload --keep=*model.*'
+types='--time=3600 --keep=*.rollout.* --keep=*.ref.* --keep=*micro* --keep=*parallel_size --keep=*checkpointing --keep=*offload --keep=*model.*'
 # shellcheck disable=SC2086
 works tune "$megatron" $types --threads=1 --format=tsv
 ! grep -q "^$fp8	" out
