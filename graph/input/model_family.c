@@ -519,8 +519,8 @@ ra_model_is_minimax_m3(const char *type)
          g_str_equal(type, "minimax_m3");
 }
 
-/* How layers are told apart: a word of transformers, or a number, 0 or 1, of
- * published files. */
+/* Which layers are sparse.  Files of transformers have a word for each layer;
+ * published files have 1 for a sparse layer and 0 for another. */
 typedef struct {
   const char *key, *sparse,
       *other;                 /* words: of the sparse type, of the other */

@@ -180,21 +180,27 @@ add_latent_pairs(RaOpBuilder *b)
 }
 
 /* The choice of keys, which has no gradient; every tp rank makes all of it, cp
- * ranks a part each, counted in heads. */
+ * ranks a part each, counted in heads.  The keys of compressed entries and the
+ * weights of their heads come from the compressor's products. */
 static void
 add_indexer(RaOpBuilder *b)
 {
   const RaModel *m = b->model;
   const uint64_t dims[] = {ceil_div(m->index_heads, b->cp), m->index_dim,
                            m->index_top_k};
+  gboolean entries = m->kinds[b->kind].mixer == RA_MIXER_COMPRESSED;
   uint64_t heads = m->index_heads;
 
   if (!m->kinds[b->kind].indexer || is_back(b))
     return;
   ra_op_add(b, RA_OP_GEMM, b->tokens, heads * m->index_dim, m->q_rank, 1);
-  ra_op_add(b, RA_OP_GEMM, b->tokens, m->index_dim + heads, m->hidden, 1);
-  ra_op_add(b, RA_OP_NORM, b->tokens, m->index_dim, 0, 0);
-  ra_op_add(b, RA_OP_ROPE, b->tokens, heads + 1, m->rope_dim, 0);
+  if (entries) {
+    ra_op_add(b, RA_OP_ROPE, b->tokens, heads, m->index_dim, 0);
+  } else {
+    ra_op_add(b, RA_OP_GEMM, b->tokens, m->index_dim + heads, m->hidden, 1);
+    ra_op_add(b, RA_OP_NORM, b->tokens, m->index_dim, 0, 0);
+    ra_op_add(b, RA_OP_ROPE, b->tokens, heads + 1, m->rope_dim, 0);
+  }
   ra_op_add_pairs(b, RA_OP_INDEXER, RA_OP_INDEXER, dims, dims);
 }
 
@@ -247,22 +253,6 @@ ra_op_set_blocks(const RaOpBuilder *b, RaOp *op)
   op->flags |= RA_OP_SPARSE;
   if (op->kind == RA_OP_DECODE_ATTENTION)
     op->dim[2] = (b->phase == RA_PHASE_DECODE ? b->mix : b->steps)->kv_tokens;
-}
-
-/* The same of compressed entries. */
-static void
-add_entry_indexer(RaOpBuilder *b)
-{
-  const RaModel *m = b->model;
-  const uint64_t dims[] = {ceil_div(m->index_heads, b->cp), m->index_dim,
-                           m->index_top_k};
-  uint64_t heads = m->index_heads;
-
-  if (!m->kinds[b->kind].indexer || is_back(b))
-    return;
-  ra_op_add(b, RA_OP_GEMM, b->tokens, heads * m->index_dim, m->q_rank, 1);
-  ra_op_add(b, RA_OP_ROPE, b->tokens, heads, m->index_dim, 0);
-  ra_op_add_pairs(b, RA_OP_INDEXER, RA_OP_INDEXER, dims, dims);
 }
 
 static void
@@ -531,13 +521,11 @@ add_step(RaOpBuilder *b, const Step *s, gboolean first)
     ra_op_add_exchange(b, s->n);
     break;
   case PAIRS:
-    if (b->model->kinds[b->kind].mixer == RA_MIXER_COMPRESSED) {
-      add_entry_indexer(b);
+    add_indexer(b);
+    if (b->model->kinds[b->kind].mixer == RA_MIXER_COMPRESSED)
       add_compressed_pairs(b);
-    } else {
-      add_indexer(b);
+    else
       add_latent_pairs(b);
-    }
     break;
   case MATRIX:
     at = b->n_ops;

@@ -4,21 +4,6 @@
 #include "tests/support/check_main.h"
 #include "tests/support/estimator_fixture.h"
 
-static RaModel *
-small_model(void)
-{
-  RaModelShape shape;
-
-  ra_model_shape_init(&shape, RA_MLP_GATED);
-  shape.layers = 4;
-  shape.hidden = 1024;
-  shape.heads = 8;
-  shape.kv_heads = 2;
-  shape.ffn = 2816;
-  shape.vocab = 32000;
-  return ra_model_from_shape(&shape, NULL);
-}
-
 static RaShard
 shard_of(const RaModel *model, int launch)
 {
@@ -52,7 +37,7 @@ list_s(const Bench *b, const RaShard *shard, const RaPiece *piece, uint32_t n,
 START_TEST(test_passes)
 {
   g_autoptr(Bench) b = bench_new(profile_text_shipped("h100-sxm"));
-  g_autoptr(RaModel) m = small_model();
+  g_autoptr(RaModel) m = bench_small_model();
   RaPiece whole = {.n_layers = 4, .has_embedding = 1, .has_head = 1};
   RaPiece layer = {
       .first_layer = 3, .n_layers = 1, .has_embedding = 1, .has_head = 1};
@@ -88,7 +73,7 @@ END_TEST
 START_TEST(test_line)
 {
   g_autoptr(Bench) b = bench_new(profile_text_shipped("h100-sxm"));
-  g_autoptr(RaModel) m = small_model();
+  g_autoptr(RaModel) m = bench_small_model();
   RaPiece whole = {.n_layers = 4, .has_embedding = 1, .has_head = 1};
   RaShard drafts = shard_of(m, RA_LAUNCH_GRAPH);
   RaDecodeLine line, end;
@@ -114,7 +99,7 @@ END_TEST
 START_TEST(test_batch)
 {
   g_autoptr(Bench) b = bench_new(profile_text_shipped("h20"));
-  g_autoptr(RaModel) m = small_model();
+  g_autoptr(RaModel) m = bench_small_model();
   RaPiece whole = {.n_layers = 4, .has_embedding = 1, .has_head = 1};
   RaShard plain = shard_of(m, RA_LAUNCH_GRAPH), drafts = plain;
   double many, one;

@@ -549,19 +549,10 @@ START_TEST(test_lines)
 {
   g_autoptr(Bench) b = bench_new(profile_text_shipped("h100-sxm"));
   g_autoptr(RaEstimator) fork = ra_estimator_fork(b->estimator);
-  g_autoptr(RaModel) m = NULL;
-  RaModelShape shape;
+  g_autoptr(RaModel) m = bench_small_model();
   RaRng rng = ra_rng_init(1, 0);
   guint n_bound = 0, n_long = 0;
 
-  ra_model_shape_init(&shape, RA_MLP_GATED);
-  shape.layers = 4;
-  shape.hidden = 1024;
-  shape.heads = 8;
-  shape.kv_heads = 2;
-  shape.ffn = 2816;
-  shape.vocab = 32000;
-  m = ra_model_from_shape(&shape, NULL);
   for (guint i = 0; i < 40000; i++) {
     RaShard shard = {.model = m,
                      .tp = 1,

@@ -92,3 +92,18 @@ bench_check_differs(double wrong, double expected)
   ck_assert_msg(!is_close(wrong, expected), "%.17g passes for %.17g", wrong,
                 expected);
 }
+
+RaModel *
+bench_small_model(void)
+{
+  RaModelShape shape;
+
+  ra_model_shape_init(&shape, RA_MLP_GATED);
+  shape.layers = 4;
+  shape.hidden = 1024;
+  shape.heads = 8;
+  shape.kv_heads = 2;
+  shape.ffn = 2816;
+  shape.vocab = 32000;
+  return ra_model_from_shape(&shape, NULL);
+}

@@ -42,4 +42,7 @@ void bench_check(double value, double expected);
 /* Test of the oracle itself: asserts that @wrong would not pass. */
 void bench_check_differs(double wrong, double expected);
 
+/* (transfer full): a dense model of 4 layers. */
+RaModel *bench_small_model(void);
+
 #endif
