@@ -347,9 +347,9 @@ ra_estimator_roof(const RaEstimator *estimator, const RaOp *op,
   if (op->kind == RA_OP_LATENT_BACKWARD &&
       roofs[RA_ROOF_LATENT_BACKWARD].is_there)
     roof = RA_ROOF_LATENT_BACKWARD;
-  if (roof < RA_N_ROOFS && !roofs[roof].is_there)
+  while (roof < RA_N_ROOFS && !roofs[roof].is_there)
     roof = ra_roof_stand_in(roof);
-  return roof < RA_N_ROOFS && roofs[roof].is_there ? &roofs[roof] : NULL;
+  return roof < RA_N_ROOFS ? &roofs[roof] : NULL;
 }
 
 static double law_s(const RaEstimator *estimator, const RaOp *op,

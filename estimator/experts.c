@@ -118,15 +118,30 @@ ra_experts_laws_replay(RaExpertsLaws *laws, double cache_bytes)
         cache_bytes;
 }
 
-const RaExpertsLaw *
-ra_experts_law(const RaExpertsLaws *laws, const RaOp *op, RaKernels kernels)
+/* Index in experts_names[] of the type of @op. */
+static guint
+type_of(const RaOp *op)
 {
   gboolean narrow = (op->flags & RA_OP_NARROW) != 0;
   gboolean block = (op->flags & RA_OP_BLOCK) != 0;
-  guint i = op->dtype != RA_DTYPE_FP8 ? (narrow ? 3 : 0)
-            : narrow                  ? (block ? 5 : 4)
-            : block                   ? BY_BLOCK
-                                      : 1;
+
+  if (op->dtype != RA_DTYPE_FP8)
+    return narrow ? 3 : 0;
+  if (narrow)
+    return block ? 5 : 4;
+  return block ? BY_BLOCK : 1;
+}
+
+const char *
+ra_experts_law_name(const RaOp *op)
+{
+  return experts_names[type_of(op)];
+}
+
+const RaExpertsLaw *
+ra_experts_law(const RaExpertsLaws *laws, const RaOp *op, RaKernels kernels)
+{
+  guint i = type_of(op);
 
   if (i == BY_BLOCK && op->flags & RA_OP_ROUTED)
     return &laws->exchanged[kernels][op->dim[TOKENS] >

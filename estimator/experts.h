@@ -52,6 +52,9 @@ gboolean ra_experts_laws_init(RaExpertsLaws *laws, const RaProfile *profile,
  * do not show it. */
 void ra_experts_laws_replay(RaExpertsLaws *laws, double cache_bytes);
 
+/* (transfer none): the common law of @op, an %RA_OP_EXPERTS or its backward. */
+const char *ra_experts_law_name(const RaOp *op);
+
 /* The law of @op, an %RA_OP_EXPERTS or its backward, by @kernels. */
 const RaExpertsLaw *ra_experts_law(const RaExpertsLaws *laws, const RaOp *op,
                                    RaKernels kernels);

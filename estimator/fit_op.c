@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "estimator/experts.h"
 #include "estimator/fit.h"
 #include "estimator/gemm.h"
 #include "estimator/roof.h"
@@ -48,18 +49,6 @@ product_law(const RaOp *op)
 }
 
 static const char *
-experts_law(const RaOp *op)
-{
-  gboolean block = (op->flags & RA_OP_BLOCK) != 0;
-
-  if (op->dtype != RA_DTYPE_FP8)
-    return op->flags & RA_OP_NARROW ? "experts.mxfp4" : "experts.bf16";
-  if (op->flags & RA_OP_NARROW)
-    return block ? "experts.mxfp4mxfp8" : "experts.nvfp4";
-  return block ? "experts.fp8block" : "experts.fp8";
-}
-
-static const char *
 collective_law(const RaOp *op)
 {
   static const char *const in_node[] = {
@@ -77,7 +66,7 @@ ra_fit_law_of(const RaOp *op)
   if (op->kind == RA_OP_GEMM)
     return product_law(op);
   if (op->kind == RA_OP_EXPERTS)
-    return experts_law(op);
+    return ra_experts_law_name(op);
   if (op->kind >= RA_OP_ALL_REDUCE && op->kind <= RA_OP_BROADCAST)
     return collective_law(op);
   /* Passes of an eager framework are sums, not the kernel of the law. */
@@ -104,37 +93,44 @@ ra_fit_law_of(const RaOp *op)
   return compute_laws[op->kind];
 }
 
+/* (nullable): the law to use where a profile lacks law @name. */
+static const char *
+next_law(const char *name)
+{
+  static const struct {
+    const char *name, *next;
+  } laws[] = {{"inter-node.all-to-all", "inter-node"},
+              {"encoder-attention", "attention"},
+              {"attention.wide", "attention"},
+              {"attention.fp8", "attention"},
+              {"latent-attention", "attention"},
+              {"block-sparse", "attention"},
+              {"latent-decode", "decode-attention"},
+              {"block-sparse-step", "decode-attention"},
+              {"decode-attention.wide", "decode-attention"},
+              {"decode-attention.fp8", "decode-attention"},
+              {"memory.cast", "memory.add"},
+              {"conv", "memory.other"},
+              {"scan-step", "memory.other"}};
+  RaRoof near = RA_N_ROOFS;
+
+  for (guint i = 0; i < G_N_ELEMENTS(laws); i++)
+    if (strcmp(laws[i].name, name) == 0)
+      return laws[i].next;
+  for (RaRoof roof = 0; roof < RA_N_ROOFS; roof++)
+    if (strcmp(ra_roof_name(roof), name) == 0)
+      near = ra_roof_stand_in(roof);
+  return near < RA_N_ROOFS ? ra_roof_name(near) : ra_law_spec(name)->stand_in;
+}
+
 /* The law that costs what law @name would in a profile that lacks it. */
 static const char *
 stand_in(const RaProfile *profile, const char *name)
 {
-  const char *other = ra_law_spec(name)->stand_in;
-
-  if (other)
-    return other;
-  if (strcmp(name, "inter-node.all-to-all") == 0)
-    return "inter-node";
-  if (strcmp(name, "encoder-attention") == 0 ||
-      strcmp(name, "block-sparse") == 0 || g_str_has_prefix(name, "attention."))
-    return "attention";
-  for (RaRoof roof = 0; roof < RA_N_ROOFS; roof++) {
-    RaRoof near = ra_roof_stand_in(roof);
-
-    if (near < RA_N_ROOFS && strcmp(name, ra_roof_name(roof)) == 0)
-      name = ra_roof_name(near);
-  }
-  if (ra_profile_law(profile, name))
+  while (name && !ra_profile_law(profile, name))
+    name = next_law(name);
+  if (name)
     return name;
-  if (strcmp(name, "latent-attention") == 0)
-    return "attention";
-  if (g_str_has_prefix(name, "latent-decode") ||
-      strcmp(name, "block-sparse-step") == 0 ||
-      g_str_has_prefix(name, "decode-attention."))
-    return "decode-attention";
-  if (strcmp(name, "memory.cast") == 0)
-    return "memory.add";
-  if (strcmp(name, "conv") == 0 || strcmp(name, "scan-step") == 0)
-    return "memory.other";
   return ra_profile_law(profile, "gemm.bf16") ? "gemm.bf16" : "gemm.fp32";
 }
 

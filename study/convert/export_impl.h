@@ -44,6 +44,9 @@ typedef struct {
 extern const RaExportWriter ra_export_writer_verl, ra_export_writer_nemo_rl,
     ra_export_writer_openrlhf, ra_export_writer_slime;
 
+/* (transfer none): the word of @framework's engine, SGLang's or vLLM's. */
+const char *ra_export_draft_method(RaFramework framework, RaDraftsKind kind);
+
 /* (transfer full): @plan as a recipe of @framework; ra_recipe_free() it. */
 RaRecipe *ra_export_recipe(const RaPlan *plan, RaFramework framework,
                            const RaExportRoles *roles);

@@ -89,15 +89,14 @@ set_call(RaRecipe *recipe, RaRecipeKind kind, const RaPlan *plan, uint32_t c)
     to->memory_frac = ra_export_memory_frac(plan, c);
 }
 
-/* (transfer full): the engine's word, SGLang's or vLLM's. */
-static char *
-draft_method(RaFramework framework, int kind)
+const char *
+ra_export_draft_method(RaFramework framework, RaDraftsKind kind)
 {
   gboolean sglang = framework == RA_FRAMEWORK_SLIME;
 
   if (kind == RA_DRAFTS_LOOKUP)
-    return g_strdup(sglang ? "NGRAM" : "ngram");
-  return g_strdup(sglang ? "EAGLE" : "mtp");
+    return sglang ? "NGRAM" : "ngram";
+  return sglang ? "EAGLE" : "mtp";
 }
 
 RaRecipe *
@@ -125,7 +124,8 @@ ra_export_recipe(const RaPlan *plan, RaFramework framework,
         g_strdup(framework == RA_FRAMEWORK_SLIME ? "fp8_e4m3" : "fp8");
   recipe->drafts = w->calls[generate].drafts;
   if (recipe->drafts.n_tokens > 0)
-    recipe->draft_method = draft_method(framework, recipe->drafts.kind);
+    recipe->draft_method =
+        g_strdup(ra_export_draft_method(framework, recipe->drafts.kind));
   recipe->max_prompt = w->prompt_length.max_tokens;
   recipe->max_response = (uint32_t)ra_turns_max_tokens(w);
   for (RaRecipeKind k = 0; k < RA_N_RECIPE_CALLS; k++) {

@@ -420,7 +420,7 @@ put_drafts(const Writer *w)
   if (drafts->n_tokens == 0)
     return;
   ra_export_put(w->export, "+" ROLLOUT SPECULATIVE, "method", "%s",
-                drafts->kind == RA_DRAFTS_LAYER ? "mtp" : "ngram");
+                ra_export_draft_method(RA_FRAMEWORK_VERL, drafts->kind));
   ra_export_put(w->export, "+" ROLLOUT SPECULATIVE, "num_speculative_tokens",
                 "%u", drafts->n_tokens);
 #undef SPECULATIVE

@@ -2,6 +2,7 @@
 #include "config.h"
 
 #include "estimator/estimator_impl.h"
+#include "estimator/fit.h"
 #include "tests/support/check_main.h"
 #include "tests/support/estimator_fixture.h"
 #include "traces/system.h"
@@ -302,6 +303,31 @@ START_TEST(test_stand_in)
 }
 END_TEST
 
+/* Stand-ins have stand-ins: nobody measured prompts on a latent cache on an
+ * A100, of fp8 or not, so both are its decode steps' law.  One step alone (the
+ * fault) ends at a law that is not there. */
+START_TEST(test_stand_in_twice)
+{
+  static const char *const gpus[] = {"a100-sxm", "h100-sxm"};
+  static const RaRoof roofs[] = {RA_ROOF_LATENT_DECODE,
+                                 RA_ROOF_LATENT_ABSORBED_FP8};
+  const RaOp op = {.kind = RA_OP_LATENT_DECODE,
+                   .dtype = RA_DTYPE_FP8,
+                   .count = 1,
+                   .dim = {1, 512, 512, 131328, 16, 512, 64}};
+
+  for (guint i = 0; i < G_N_ELEMENTS(gpus); i++) {
+    g_autoptr(Bench) b = bench_new(profile_text_shipped(gpus[i]));
+    const RaRoofLaw *law =
+        ra_estimator_roof(b->estimator, &op, RA_KERNELS_COMMON);
+
+    ck_assert_ptr_nonnull(law);
+    ck_assert_uint_eq(law->roof, roofs[i]);
+    ck_assert_str_eq(ra_fit_law_in(b->profile, &op), ra_roof_name(roofs[i]));
+  }
+}
+END_TEST
+
 /* A backward pass is as much longer than its forward as that of the nearest op:
  * on the ideal device 5 GEMMs of attention for 2, where products bind. */
 START_TEST(test_backward)
@@ -541,6 +567,7 @@ roof_suite(void)
   tcase_add_test(tcase, test_compressed);
   tcase_add_test(tcase, test_blocks);
   tcase_add_test(tcase, test_stand_in);
+  tcase_add_test(tcase, test_stand_in_twice);
   tcase_add_test(tcase, test_decode_fp8);
   tcase_add_test(tcase, test_matrices);
   tcase_add_test(tcase, test_backward);
