@@ -79,20 +79,28 @@ ra_estimator_scale(const RaEstimator *estimator, const RaOp *ops, guint n_ops,
  *        as six kernels, four of them backward; the activation, in fp32
  *
  * Less those of the op list, which are the fused ones of serving engines: the
- * router, two permutations, two products and an activation, or five. */
+ * router, two permutations, two products and an activation, or five.
+ *
+ * Backward a hook adds the gradient of each weight to the buffer of gradients
+ * (distributed_data_parallel.py), two of every expert here: neither verl nor
+ * NeMo-RL, whose image lacks Apex, has the product add it
+ * (gradient_accumulation_fusion). */
 #define EXPERT_LAUNCHES (11 + 8 + 14 + 4 + 17 - 6)
 #define EXPERT_BACKWARD_LAUNCHES (EXPERT_LAUNCHES + 2 * 6 - 2)
 
-static guint64
-n_added(const RaOp *ops, guint n_ops, int phase)
-{
-  guint64 n = 0;
+#define EXPERT_WEIGHTS 2
 
+static guint64
+n_added(const RaShard *shard, const RaOp *ops, guint n_ops, int phase)
+{
+  gboolean back = phase == RA_PHASE_BACKWARD;
+  guint64 n = 0, added = back ? EXPERT_BACKWARD_LAUNCHES : EXPERT_LAUNCHES;
+
+  if (back && shard->model->lora_rank == 0)
+    added += EXPERT_WEIGHTS * shard->model->n_experts / MAX(shard->ep, 1);
   for (guint i = 0; i < n_ops; i++)
     if (ops[i].kind == RA_OP_ROUTER)
-      n += (guint64)ops[i].count * (phase == RA_PHASE_BACKWARD
-                                        ? EXPERT_BACKWARD_LAUNCHES
-                                        : EXPERT_LAUNCHES);
+      n += ops[i].count * added;
   return n;
 }
 
@@ -108,7 +116,7 @@ add_segment(const RaEstimator *estimator, const RaShard *shard,
       ra_estimator_sum_ops(estimator, ops, n_ops, FALSE, &part);
   double idle_s;
 
-  n_launches += n_added(ops, n_ops, work->phase);
+  n_launches += n_added(shard, ops, n_ops, work->phase);
   ra_estimator_scale(estimator, ops, n_ops, &part);
   idle_s = (double)n_launches * estimator->system.train_launch_s -
            part.compute_s - part.comm_s;

@@ -19,8 +19,8 @@ typedef struct {
   RaServeReplica replica;
   RaServePipe pipe; /* over stages */
   RaServePipeSource stages;
-  double *arrival_s; /* (iterations) of version k + 1 */
-  double *begin_s;   /* (iterations) when the graph lets node k begin */
+  RaServiceVersion *versions; /* (iterations) k + 1 */
+  double *begin_s; /* (iterations) when the graph lets node k begin */
 } Plan;
 
 void
@@ -90,6 +90,16 @@ draw(Plan *p, RaArena *arena)
   p->spec.response = response;
 }
 
+/* A task of the transfer of @version. */
+static void
+note_transfer(RaServiceVersion *version, double begin_s, double end_s)
+{
+  gboolean is_first = isinf(version->end_s);
+
+  version->begin_s = MIN(version->begin_s, begin_s);
+  version->end_s = is_first ? end_s : MAX(version->end_s, end_s);
+}
+
 /* When versions arrive and nodes may begin, with the costs as they are. */
 static gboolean
 replay(Plan *p, GError **error)
@@ -102,14 +112,15 @@ replay(Plan *p, GError **error)
     return FALSE;
   result = ra_sim_result(sim);
   for (uint32_t k = 0; k < g->augmented->n_iterations; k++)
-    p->arrival_s[k] = (double)INFINITY;
+    p->versions[k] = (RaServiceVersion){(double)INFINITY, (double)INFINITY};
   for (RaTaskId t = 0; t < g->n_tasks; t++) {
     const RaNode *node = &g->augmented->nodes[g->node[t]];
 
     if (is_service(p, t))
       p->begin_s[node->iteration] = result->begin_s[t];
     if (node->kind == RA_NODE_REALLOC && node->call == p->call)
-      p->arrival_s[(node->iteration + 1) / p->spec.sync - 1] = result->end_s[t];
+      note_transfer(&p->versions[(node->iteration + 1) / p->spec.sync - 1],
+                    result->begin_s[t], result->end_s[t]);
   }
   return TRUE;
 }
@@ -157,16 +168,17 @@ run_batches(Plan *p, RaServiceReport *report, GError **error)
   p->stages = ra_serve_pipe_source(&p->pipe);
   p->spec.pipe = p->spec.n_stages > 1 ? &p->stages : NULL;
   for (uint32_t k = 0; k < report->n_batches; k++) {
-    uint32_t n_arrivals = 0;
+    uint32_t n_versions = 0;
     RaServiceResult result = {.n_batches = k + 1,
                               .ready_s = report->ready_s,
                               .staleness = report->staleness};
 
     if (!replay(p, error))
       return FALSE;
-    while (n_arrivals < k / p->spec.sync && isfinite(p->arrival_s[n_arrivals]))
-      n_arrivals++;
-    ra_service_run(&p->spec, &source, p->arrival_s, n_arrivals, &result);
+    while (n_versions < k / p->spec.sync &&
+           isfinite(p->versions[n_versions].end_s))
+      n_versions++;
+    ra_service_run(&p->spec, &source, p->versions, n_versions, &result);
     report->recomputed_tokens = result.recomputed_tokens;
     if (!isfinite(result.ready_s[k])) {
       g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
@@ -199,7 +211,7 @@ ra_service_apply(const RaTaskGraph *graph, const RaEstimator *estimator,
   report->n_batches = n;
   report->ready_s = g_new0(double, n);
   report->staleness = g_new0(uint64_t, n);
-  p.arrival_s = ra_arena_alloc(arena, n, sizeof *p.arrival_s);
+  p.versions = ra_arena_alloc(arena, n, sizeof *p.versions);
   p.begin_s = ra_arena_alloc(arena, n, sizeof *p.begin_s);
   p.spec = (RaServiceSpec){.n_replicas = plan->calls[p.call].dp,
                            .max_sequences = plan->calls[p.call].max_sequences,

@@ -42,8 +42,8 @@ typedef struct {
 typedef struct {
   const RaServiceSpec *spec;
   const RaServeSource *source;
-  const double *arrival_s;
-  uint32_t n_arrivals;
+  const RaServiceVersion *versions;
+  uint32_t n_versions;
   uint32_t n_submitted;
   Engine *engines;    /* (n_replicas) */
   Replica *replicas;  /* (n) */
@@ -55,23 +55,35 @@ typedef struct {
   uint64_t recomputed;
 } Service;
 
+/* Versions that are here. */
 static uint32_t
 arrived(const Service *s, double now_s)
 {
   uint32_t n = 0;
 
-  while (n < s->n_arrivals && s->arrival_s[n] <= now_s)
+  while (n < s->n_versions && s->versions[n].end_s <= now_s)
     n++;
   return n;
 }
 
-/* When the next version arrives after @now_s; INFINITY: none that is known. */
-static double
-next_arrival_s(const Service *s, double now_s)
+/* Versions that are here or under way. */
+static uint32_t
+begun(const Service *s, double now_s)
 {
-  uint32_t n = arrived(s, now_s);
+  uint32_t n = 0;
 
-  return n < s->n_arrivals ? s->arrival_s[n] : (double)INFINITY;
+  while (n < s->n_versions && s->versions[n].begin_s <= now_s)
+    n++;
+  return n;
+}
+
+/* When the next transfer begins after @now_s; INFINITY: none that is known. */
+static double
+next_begin_s(const Service *s, double now_s)
+{
+  uint32_t n = begun(s, now_s);
+
+  return n < s->n_versions ? s->versions[n].begin_s : (double)INFINITY;
 }
 
 static void
@@ -157,17 +169,20 @@ compute_keys(Service *s, Replica *r, uint32_t first, uint32_t n_tokens)
   spend(s, r, &cost);
 }
 
-/* Takes the versions that have arrived; FALSE: must drain first. */
+/* Loads the version whose transfer has begun; FALSE: must drain first. */
 static gboolean
 refit(Service *s, Replica *r)
 {
-  uint32_t n = arrived(s, r->now_s);
+  uint32_t n = begun(s, r->now_s);
+  const RaServiceVersion *last;
 
   if (r->version == n)
     return TRUE;
   if (s->spec->refit == RA_SERVICE_DRAIN && r->engine->n_running > 0)
     return FALSE;
   r->version = n;
+  last = &s->versions[n - 1];
+  r->now_s = MAX(last->end_s, r->now_s + (last->end_s - last->begin_s));
   if (s->spec->refit == RA_SERVICE_INTERRUPT && r->n_running > 0) {
     for (uint32_t i = 0; i < r->n_running; i++)
       s->recomputed += r->running[i].kv;
@@ -213,13 +228,13 @@ stage_costs(Service *s, uint32_t n, uint64_t kv)
   }
 }
 
-/* Steps up to the next end, or the first that ends when a version has arrived;
+/* Steps up to the next end, or the first that ends when a transfer has begun;
  * over stages one. */
 static void
 step(Service *s, Replica *r)
 {
   uint64_t kv = 0, n = r->n_running, left = UINT64_MAX, done = 0;
-  double until_s = next_arrival_s(s, r->now_s);
+  double until_s = next_begin_s(s, r->now_s);
 
   for (uint32_t i = 0; i < r->n_running; i++) {
     kv += r->running[i].kv;
@@ -278,7 +293,7 @@ advance(Service *s, Replica *r)
     r->drains = TRUE;
     r->now_s = (double)INFINITY;
   } else
-    r->now_s = next_arrival_s(s, r->now_s);
+    r->now_s = next_begin_s(s, r->now_s);
 }
 
 static int
@@ -369,13 +384,13 @@ finish(Service *s)
 
 void
 ra_service_run(const RaServiceSpec *spec, const RaServeSource *source,
-               const double *arrival_s, uint32_t n_arrivals,
+               const RaServiceVersion *versions, uint32_t n_versions,
                RaServiceResult *inout_result)
 {
   Service s = {.spec = spec,
                .source = source,
-               .arrival_s = arrival_s,
-               .n_arrivals = n_arrivals};
+               .versions = versions,
+               .n_versions = n_versions};
   gsize wanted = (gsize)inout_result->n_batches * spec->batch;
 
   g_return_if_fail(spec->n_replicas >= 1 && spec->batch >= 1);

@@ -11,11 +11,12 @@
  *             verl's fully asynchronous rollout, B x s x (1 + eta) more than
  *             were trained at the last sync.
  *
- * refit       DRAIN: a replica loads the version when nothing runs, and starts
- *             no sequence until then.  INTERRUPT: at the end of the step; the
- *             keys of all running sequences are computed again (AReaL).
- *             IN_FLIGHT: at the end of the step; keys stay (PipelineRL, arXiv
- *             2509.19128).
+ * refit       A replica stands still while it loads a version, which takes as
+ *             long as the transfer.  DRAIN: it loads when nothing runs, and
+ *             starts no sequence until then.  INTERRUPT: at the end of the
+ *             step; the keys of all running sequences are computed again
+ *             (AReaL).  IN_FLIGHT: at the end of the step; keys stay
+ *             (PipelineRL, arXiv 2509.19128).
  *
  * staleness   For a sequence: j - s i, where j batches were trained before its
  *             own and s i batches before the version of its first token.
@@ -57,6 +58,12 @@ typedef struct {
   uint32_t n_groups; /* micro-batches, >= 1, which share max_sequences */
 } RaServiceSpec;
 
+/* When the transfer of a version of the parameters begins and ends. */
+typedef struct {
+  double begin_s;
+  double end_s; /* >= begin_s */
+} RaServiceVersion;
+
 typedef struct {
   uint32_t n_batches;  /* number of batches to run, set by the caller */
   double *ready_s;     /* (n_batches) time at which each has its B sequences;
@@ -70,14 +77,13 @@ typedef struct {
 /**
  * ra_service_run:
  * @source: (nullable): source of one replica, if @spec has no pipe
- * @arrival_s: (array length=n_arrivals): ascending times at which versions
- *   1, 2, ... arrive
+ * @versions: (array length=n_versions): of versions 1, 2, ..., ascending
  *
  * The result is exact up to the last batch that is ready before the first
  * version not given would have arrived.
  */
 void ra_service_run(const RaServiceSpec *spec, const RaServeSource *source,
-                    const double *arrival_s, uint32_t n_arrivals,
+                    const RaServiceVersion *versions, uint32_t n_versions,
                     RaServiceResult *inout_result);
 
 #endif

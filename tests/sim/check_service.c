@@ -30,12 +30,14 @@ typedef struct {
   uint32_t version[MAX_N];
 } Oracle;
 
+/* How many have come, of @n; or with @begun are at least under way. */
 static uint32_t
-arrived(const double *arrival_s, uint32_t n, double now_s)
+versions_at(const RaServiceVersion *versions, uint32_t n, gboolean begun,
+            double now_s)
 {
   uint32_t i = 0;
 
-  while (i < n && arrival_s[i] <= now_s)
+  while (i < n && (begun ? versions[i].begin_s : versions[i].end_s) <= now_s)
     i++;
   return i;
 }
@@ -85,9 +87,11 @@ oracle_step(const RaServiceSpec *spec, OracleReplica *r, Oracle *out)
   oracle_leave(spec, r, out);
 }
 
+/* @more: batches that it admits too many; @pauses: FALSE is the fault of
+ * replicas that go on while weights come. */
 static void
-oracle_run(const RaServiceSpec *spec, const double *arrival_s, uint32_t n_known,
-           uint32_t more, Oracle *out)
+oracle_run(const RaServiceSpec *spec, const RaServiceVersion *versions,
+           uint32_t n_known, uint32_t more, gboolean pauses, Oracle *out)
 {
   OracleReplica replicas[MAX_REPLICAS] = {{0}};
   uint32_t submitted = 0;
@@ -98,22 +102,29 @@ oracle_run(const RaServiceSpec *spec, const double *arrival_s, uint32_t n_known,
     OracleReplica *r = &replicas[0];
     uint32_t version, first;
     gboolean drains;
+    double at_s;
 
     for (uint32_t d = 1; d < spec->n_replicas; d++)
       if (replicas[d].now_s < r->now_s)
         r = &replicas[d];
     if (isinf(r->now_s))
       return;
-    version = arrived(arrival_s, n_known, r->now_s);
+    at_s = r->now_s;
+    version = versions_at(versions, n_known, pauses, r->now_s);
     drains =
         version != r->version && spec->refit == RA_SERVICE_DRAIN && r->n > 0;
     if (version != r->version && !drains) {
+      const RaServiceVersion *v = &versions[version - 1];
+
       r->version = version;
-      if (spec->refit == RA_SERVICE_INTERRUPT && r->n > 0) {
+      if (pauses)
+        r->now_s = fmax(v->end_s, r->now_s + (v->end_s - v->begin_s));
+      if (spec->refit == RA_SERVICE_INTERRUPT && r->n > 0)
         oracle_keys(spec, r, 0, out);
+      if (r->now_s > at_s)
         continue;
-      }
     }
+    version = versions_at(versions, n_known, FALSE, r->now_s);
     first = r->n;
     while (!drains && r->n < spec->max_sequences && submitted < spec->n &&
            submitted < (version + spec->staleness + 1 + more) * spec->sync *
@@ -126,17 +137,21 @@ oracle_run(const RaServiceSpec *spec, const double *arrival_s, uint32_t n_known,
       oracle_keys(spec, r, first, out);
     else if (r->n > 0)
       oracle_step(spec, r, out);
-    else
-      r->now_s = version < n_known ? arrival_s[version] : (double)INFINITY;
+    else {
+      version = versions_at(versions, n_known, pauses, r->now_s);
+      r->now_s = version == n_known ? (double)INFINITY
+                 : pauses           ? versions[version].begin_s
+                                    : versions[version].end_s;
+    }
   }
 }
 
 /* --- Tests --- */
 
-/* Lengths and arrivals at random. */
+/* Lengths and versions at random: every third transfer takes no time. */
 static void
 random_case(uint32_t seed, RaServiceSpec *spec, uint32_t *prompt,
-            uint32_t *response, double *arrival_s)
+            uint32_t *response, RaServiceVersion *versions)
 {
   RaRng rng = ra_rng_init(seed, 0);
 
@@ -155,9 +170,12 @@ random_case(uint32_t seed, RaServiceSpec *spec, uint32_t *prompt,
     prompt[i] = 1 + (uint32_t)ra_rng_below(&rng, 40);
     response[i] = 1 + (uint32_t)ra_rng_below(&rng, 60);
   }
-  for (uint32_t k = 0; k < N_BATCHES; k++)
-    arrival_s[k] =
-        (k > 0 ? arrival_s[k - 1] : 0) + 0.05 + 2 * ra_rng_uniform(&rng);
+  for (uint32_t k = 0; k < N_BATCHES; k++) {
+    RaServiceVersion *v = &versions[k];
+
+    v->begin_s = (k > 0 ? v[-1].end_s : 0) + 0.05 + 2 * ra_rng_uniform(&rng);
+    v->end_s = v->begin_s + (k % 3 == 0 ? 0 : ra_rng_uniform(&rng));
+  }
 }
 
 static int
@@ -169,25 +187,28 @@ compare(const void *a, const void *b)
 }
 
 /* Every batch is ready when the oracle's is, and its sequences are as stale;
- * an oracle that admits a batch more is not. */
+ * an oracle that admits a batch more is not, nor one whose replicas go on while
+ * weights come. */
 START_TEST(test_oracle)
 {
-  guint n_off = 0, n_stale = 0;
+  guint n_off = 0, n_early = 0, n_stale = 0;
 
   for (uint32_t seed = 0; seed < 200; seed++) {
     uint32_t prompt[MAX_N], response[MAX_N];
-    double arrival_s[N_BATCHES], ready_s[N_BATCHES], sorted[MAX_N];
+    RaServiceVersion versions[N_BATCHES];
+    double ready_s[N_BATCHES], sorted[MAX_N];
     uint64_t staleness[N_BATCHES], expected[N_BATCHES] = {0};
     RaServiceSpec spec;
-    Oracle oracle, wrong;
+    Oracle oracle, wrong, restless;
     RaServiceResult result = {
         .n_batches = N_BATCHES, .ready_s = ready_s, .staleness = staleness};
 
-    random_case(seed, &spec, prompt, response, arrival_s);
+    random_case(seed, &spec, prompt, response, versions);
     ck_assert_uint_le(spec.n, MAX_N);
-    ra_service_run(&spec, &source, arrival_s, N_BATCHES, &result);
-    oracle_run(&spec, arrival_s, N_BATCHES, 0, &oracle);
-    oracle_run(&spec, arrival_s, N_BATCHES, 1, &wrong);
+    ra_service_run(&spec, &source, versions, N_BATCHES, &result);
+    oracle_run(&spec, versions, N_BATCHES, 0, TRUE, &oracle);
+    oracle_run(&spec, versions, N_BATCHES, 1, TRUE, &wrong);
+    oracle_run(&spec, versions, N_BATCHES, 0, FALSE, &restless);
     memcpy(sorted, oracle.end_s, spec.n * sizeof *sorted);
     qsort(sorted, spec.n, sizeof *sorted, compare);
     for (uint32_t k = 0; k < N_BATCHES; k++) {
@@ -216,8 +237,13 @@ START_TEST(test_oracle)
     qsort(sorted, spec.n, sizeof *sorted, compare);
     n_off += fabs(sorted[N_BATCHES * spec.batch - 1] - ready_s[N_BATCHES - 1]) >
              1e-6;
+    memcpy(sorted, restless.end_s, spec.n * sizeof *sorted);
+    qsort(sorted, spec.n, sizeof *sorted, compare);
+    n_early += sorted[N_BATCHES * spec.batch - 1] <
+               ready_s[N_BATCHES - 1] * (1 - 1e-6);
   }
   ck_assert_uint_gt(n_off, 20);
+  ck_assert_uint_gt(n_early, 20);
   ck_assert_uint_gt(n_stale, 20);
 }
 END_TEST
@@ -253,11 +279,13 @@ START_TEST(test_admission)
 END_TEST
 
 /* A version that comes while all run: draining begins nothing more until they
- * have ended, interrupting computes keys anew, in flight nothing is lost. */
+ * have ended, interrupting computes keys anew, in flight nothing is lost.  One
+ * replica whose version takes 1 s ends all by that much later. */
 START_TEST(test_refits)
 {
   uint32_t prompt[16], response[16];
-  double ready_s[3][2], arrival_s[] = {0.2};
+  const RaServiceVersion version = {0.2, 0.2}, slow = {0.2, 1.2};
+  double ready_s[3][2], late_s[2];
   uint64_t staleness[2], recomputed[3];
 
   for (guint i = 0; i < 16; i++) {
@@ -271,8 +299,11 @@ START_TEST(test_refits)
     RaServiceResult result = {
         .n_batches = 2, .ready_s = ready_s[refit], .staleness = staleness};
 
-    ra_service_run(&spec, &source, arrival_s, 1, &result);
+    ra_service_run(&spec, &source, &version, 1, &result);
     recomputed[refit] = result.recomputed_tokens;
+    result.ready_s = late_s;
+    ra_service_run(&spec, &source, &slow, 1, &result);
+    ck_assert_double_eq_tol(late_s[1] - ready_s[refit][1], 1, 1e-9);
   }
   ck_assert_double_gt(fabs(ready_s[0][1] - ready_s[2][1]), 1e-3);
   ck_assert_double_gt(ready_s[1][1], ready_s[2][1]);
