@@ -66,58 +66,90 @@ append_derived(const RaProfile *profile, GString *text)
   }
 }
 
-/* Laws of which nobody has rows, that @ops are costed by. */
+static guint
+hash_op(gconstpointer data)
+{
+  const RaOp *op = data;
+  uint64_t h = (uint64_t)op->kind << 32 | (uint64_t)op->dtype << 16 | op->flags;
+
+  for (guint i = 0; i < RA_OP_DIMS; i++)
+    h = (h ^ op->dim[i]) * 0x9e3779b97f4a7c15u;
+  return (guint)(h >> 32);
+}
+
+static gboolean
+equal_ops(gconstpointer a, gconstpointer b)
+{
+  return memcmp(a, b, sizeof(RaOp)) == 0; /* an op has no padding */
+}
+
+/* (element-type RaOp): the ops of all works in the order in which they come,
+ * each shape once. */
+static GArray *
+ops_of(const RaTaskGraph *graph)
+{
+  g_autoptr(GHashTable) seen =
+      g_hash_table_new_full(hash_op, equal_ops, g_free, NULL);
+  GArray *all = g_array_new(FALSE, FALSE, sizeof(RaOp));
+
+  for (uint32_t work = 0; work < graph->n_works; work++) {
+    RaOp ops[RA_OP_LIST_MAX];
+    guint n_ops = ra_work_ops(graph, work, ops);
+
+    for (guint i = 0; i < n_ops; i++) {
+      ops[i].count = 1;
+      if (g_hash_table_contains(seen, &ops[i]))
+        continue;
+      g_hash_table_add(seen, g_memdup2(&ops[i], sizeof ops[i]));
+      g_array_append_val(all, ops[i]);
+    }
+  }
+  return all;
+}
+
+/* A law of which nobody has rows, that @op is costed by. */
 static void
 add_assumed(GPtrArray *assumed, const RaProfile *profile,
-            const RaEstimator *estimator, const RaOp *ops, guint n_ops)
+            const RaEstimator *estimator, const RaOp *op)
 {
-  for (guint i = 0; i < n_ops; i++) {
-    const char *name = ra_fit_law_in(profile, &ops[i]);
-    const RaLaw *law = name ? ra_profile_law(profile, name) : NULL;
+  const char *name = ra_fit_law_in(profile, op);
+  const RaLaw *law = name ? ra_profile_law(profile, name) : NULL;
 
-    if (law && law->n_rows == 0 && !law->transferred &&
-        ra_estimator_op_s(estimator, &ops[i]) > 0 &&
-        !g_ptr_array_find_with_equal_func(assumed, name, g_str_equal, NULL))
-      g_ptr_array_add(assumed, (gpointer)name);
-  }
+  if (law && law->n_rows == 0 && !law->transferred &&
+      ra_estimator_op_s(estimator, op) > 0 &&
+      !g_ptr_array_find_with_equal_func(assumed, name, g_str_equal, NULL))
+    g_ptr_array_add(assumed, (gpointer)name);
 }
 
-/* Collectives that a closed form carries the measurements to: each law with
- * its GPUs and the algorithm that it takes, once. */
+/* A collective that a closed form carries the measurements to: its law with its
+ * GPUs and the algorithm that it takes, once. */
 static void
-add_formulas(GPtrArray *formulas, const RaEstimator *estimator, const RaOp *ops,
-             guint n_ops)
+add_formula(GPtrArray *formulas, const RaEstimator *estimator, const RaOp *op)
 {
-  for (guint i = 0; i < n_ops; i++) {
-    const RaOp *op = &ops[i];
-    RaCollectiveChoice c;
-    char *text;
+  RaCollectiveChoice c;
+  char *text;
 
-    if (!ra_estimator_formula(estimator, op, &c))
-      continue;
-    text = g_strdup_printf("%s on %" G_GUINT64_FORMAT " GPUs (%s %s)",
-                           ra_op_name((RaOpKind)op->kind), op->dim[1],
-                           ra_algorithm_name(c.algorithm),
-                           ra_protocol_name(c.protocol));
-    if (g_ptr_array_find_with_equal_func(formulas, text, g_str_equal, NULL))
-      g_free(text);
-    else
-      g_ptr_array_add(formulas, text);
-  }
+  if (!ra_estimator_formula(estimator, op, &c))
+    return;
+  text = g_strdup_printf("%s on %" G_GUINT64_FORMAT " GPUs (%s %s)",
+                         ra_op_name((RaOpKind)op->kind), op->dim[1],
+                         ra_algorithm_name(c.algorithm),
+                         ra_protocol_name(c.protocol));
+  if (g_ptr_array_find_with_equal_func(formulas, text, g_str_equal, NULL))
+    g_free(text);
+  else
+    g_ptr_array_add(formulas, text);
 }
 
-/* Ops that have no law of their own, by their names. */
+/* An op that has no law of its own, by its name. */
 static void
-add_nearest(GPtrArray *names, const RaEstimator *estimator, const RaOp *ops,
-            guint n_ops)
+add_nearest(GPtrArray *names, const RaEstimator *estimator, const RaOp *op)
 {
-  for (guint i = 0; i < n_ops; i++) {
-    const char *name = ra_op_name((RaOpKind)ops[i].kind);
+  const char *name = ra_op_name((RaOpKind)op->kind);
 
-    if (!ra_estimator_has_law(estimator, &ops[i]) &&
-        !g_ptr_array_find(names, name, NULL))
-      g_ptr_array_add(names, (gpointer)name);
-  }
+  if (!ra_estimator_has_law(estimator, op) &&
+      !g_ptr_array_find(names, name, NULL))
+    g_ptr_array_add(names, (gpointer)name);
 }
 
 static void
@@ -139,22 +171,19 @@ ra_extrapolation_note(const RaProfile *profile, const RaEstimator *estimator,
   g_autoptr(GPtrArray) assumed = g_ptr_array_new();
   g_autoptr(GPtrArray) formulas = g_ptr_array_new_with_free_func(g_free);
   g_autoptr(GPtrArray) nearest = g_ptr_array_new();
+  g_autoptr(GArray) ops = ops_of(graph);
   GString *text = g_string_new(NULL);
 
   append_derived(profile, text);
-  for (uint32_t work = 0; work < graph->n_works; work++) {
-    RaOp ops[RA_OP_LIST_MAX];
-    guint n_ops = ra_work_ops(graph, work, ops);
+  for (guint i = 0; i < ops->len; i++) {
+    const RaOp *op = &g_array_index(ops, RaOp, i);
+    RaExtrapolation one;
 
-    add_assumed(assumed, profile, estimator, ops, n_ops);
-    add_formulas(formulas, estimator, ops, n_ops);
-    add_nearest(nearest, estimator, ops, n_ops);
-    for (guint i = 0; i < n_ops; i++) {
-      RaExtrapolation one;
-
-      if (ra_estimator_extrapolation(estimator, &ops[i], &one))
-        keep(kept, &one);
-    }
+    add_assumed(assumed, profile, estimator, op);
+    add_formula(formulas, estimator, op);
+    add_nearest(nearest, estimator, op);
+    if (ra_estimator_extrapolation(estimator, op, &one))
+      keep(kept, &one);
   }
   for (guint i = 0; i < kept->len; i++) {
     const RaExtrapolation *o = &g_array_index(kept, RaExtrapolation, i);
