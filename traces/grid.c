@@ -196,13 +196,91 @@ nearest(const RaGrid *grid, const guint8 *known, gsize index, guint a,
   return -1;
 }
 
+/* How well neighbours along each axis tell a value: the square of the mean
+ * error, over the root of the distance in octaves. */
+typedef struct {
+  double one[RA_GRID_AXES]; /* by the nearest on one side */
+  double two[RA_GRID_AXES]; /* interpolated between both, by theirs */
+} Trust;
+
+/* A table that tells nothing is off by a factor of e an octave; between two
+ * ends of a random walk by a quarter of what it is beyond one.  No axis is
+ * exact. */
+#define UNKNOWN_TRUST 1.0
+#define BETWEEN_TRUST 0.25
+#define LEAST_TRUST 1e-6
+
+/* Sums of these errors. */
+typedef struct {
+  double one, two;
+  guint n_one, n_two;
+} TrustSum;
+
+/* The line of axis @a whose first cell is @origin. */
+static void
+add_line(const RaGrid *grid, const guint8 *known, gsize origin, guint a,
+         TrustSum *sum)
+{
+  const RaGridAxis *axis = &grid->axes[a];
+  const float *line = &grid->values[origin];
+  gsize stride = grid->stride[a];
+  int last = -1, before = -1;
+
+  for (guint i = 0; i < axis->n_knots; i++) {
+    double value = (double)line[i * stride], gap;
+
+    if (!known[origin + i * stride])
+      continue;
+    if (last >= 0) {
+      double middle = (double)line[(gsize)last * stride];
+
+      gap = axis->x[i] - axis->x[last];
+      sum->one += fabs(value - middle) / sqrt(gap);
+      sum->n_one++;
+      if (before >= 0) {
+        double first = (double)line[(gsize)before * stride];
+
+        gap = axis->x[i] - axis->x[before];
+        first += (value - first) * (axis->x[last] - axis->x[before]) / gap;
+        sum->two += fabs(first - middle) / sqrt(gap);
+        sum->n_two++;
+      }
+    }
+    before = last;
+    last = (int)i;
+  }
+}
+
+static double
+squared(double sum, guint n, double otherwise)
+{
+  return n > 0 ? (sum / n) * (sum / n) + LEAST_TRUST : otherwise;
+}
+
+static void
+find_trust(const RaGrid *grid, const guint8 *known, Trust *out)
+{
+  for (guint a = 0; a < grid->n_axes; a++) {
+    gsize stride = grid->stride[a];
+    gsize block = stride * grid->axes[a].n_knots;
+    TrustSum sum = {0};
+
+    for (gsize start = 0; start < grid->n_cells; start += block)
+      for (gsize i = 0; i < stride; i++)
+        add_line(grid, known, start + i, a, &sum);
+    out->one[a] = squared(sum.one, sum.n_one, UNKNOWN_TRUST);
+    out->two[a] = squared(sum.two, sum.n_two, BETWEEN_TRUST * out->one[a]);
+  }
+}
+
 /* Value that the neighbours along the axes suggest for hole @index; FALSE if
- * there is none. */
+ * there is none, or without @one_sided if no axis has both. */
 static gboolean
-guess(const RaGrid *grid, const guint8 *known, gsize index, gboolean one_sided,
-      float *out_value)
+guess(const RaGrid *grid, const guint8 *known, const Trust *trust, gsize index,
+      gboolean one_sided, float *out_value)
 {
   double sum = 0, weight = 0;
+  gboolean has_both = FALSE;
 
   for (guint a = 0; a < grid->n_axes; a++) {
     const RaGridAxis *axis = &grid->axes[a];
@@ -214,14 +292,17 @@ guess(const RaGrid *grid, const guint8 *known, gsize index, gboolean one_sided,
     double x = axis->x[knot], w, value;
 
     if (low >= 0 && high >= 0) {
-      w = 1 / (axis->x[high] - axis->x[low]);
+      double gap = axis->x[high] - axis->x[low];
+
+      w = 1 / (trust->two[a] * gap);
       value = (double)line[(gsize)low * stride];
-      value +=
-          ((double)line[(gsize)high * stride] - value) * (x - axis->x[low]) * w;
-    } else if (one_sided && (low >= 0 || high >= 0)) {
+      value += ((double)line[(gsize)high * stride] - value) *
+               (x - axis->x[low]) / gap;
+      has_both = TRUE;
+    } else if (low >= 0 || high >= 0) {
       int at = low >= 0 ? low : high;
 
-      w = 1 / fabs(x - axis->x[at]);
+      w = 1 / (trust->one[a] * fabs(x - axis->x[at]));
       value = (double)line[(gsize)at * stride];
     } else {
       continue;
@@ -229,20 +310,22 @@ guess(const RaGrid *grid, const guint8 *known, gsize index, gboolean one_sided,
     sum += w * value;
     weight += w;
   }
-  if (weight > 0)
-    *out_value = (float)(sum / weight);
-  return weight > 0;
+  if (weight <= 0 || (!has_both && !one_sided))
+    return FALSE;
+  *out_value = (float)(sum / weight);
+  return TRUE;
 }
 
 /* Fills what can be told from @known.  Returns: cells filled */
 static gsize
-fill_once(RaGrid *grid, guint8 *known, gboolean one_sided)
+fill_once(RaGrid *grid, guint8 *known, const Trust *trust, gboolean one_sided)
 {
   g_autofree guint8 *next = g_memdup2(known, grid->n_cells);
   gsize n = 0;
 
   for (gsize i = 0; i < grid->n_cells; i++)
-    if (!known[i] && guess(grid, known, i, one_sided, &grid->values[i])) {
+    if (!known[i] &&
+        guess(grid, known, trust, i, one_sided, &grid->values[i])) {
       next[i] = 1;
       n++;
     }
@@ -273,7 +356,7 @@ continues_edge(const RaGrid *grid, const guint8 *known, gsize index)
 
 /* Forgets in @known the cells of few samples that stand alone. */
 static void
-drop_spikes(RaGrid *grid, guint8 *known)
+drop_spikes(RaGrid *grid, guint8 *known, const Trust *trust)
 {
   g_autofree guint8 *all = g_memdup2(known, grid->n_cells);
 
@@ -282,7 +365,7 @@ drop_spikes(RaGrid *grid, guint8 *known)
     float around;
 
     if (!all[i] || grid->cells[i].n >= SPIKE_SAMPLES ||
-        !guess(grid, all, i, FALSE, &around) ||
+        !guess(grid, all, trust, i, FALSE, &around) ||
         fabs((double)around - grid->cells[i].mean) < SPIKE ||
         continues_edge(grid, all, i))
       continue;
@@ -295,6 +378,7 @@ void
 ra_grid_fill(RaGrid *grid)
 {
   g_autofree guint8 *known = g_new0(guint8, grid->n_cells);
+  Trust trust;
 
   g_free(grid->values);
   grid->values = g_new0(float, grid->n_cells);
@@ -303,8 +387,10 @@ ra_grid_fill(RaGrid *grid)
       grid->values[i] = (float)grid->cells[i].mean;
       known[i] = 1;
     }
-  drop_spikes(grid, known);
-  while (fill_once(grid, known, FALSE) > 0 || fill_once(grid, known, TRUE) > 0)
+  find_trust(grid, known, &trust);
+  drop_spikes(grid, known, &trust);
+  while (fill_once(grid, known, &trust, FALSE) > 0 ||
+         fill_once(grid, known, &trust, TRUE) > 0)
     ;
 }
 

@@ -108,11 +108,14 @@ void ra_grid_merge(RaGrid *grid, gsize index, const RaGridCell *cell);
  *                    neighbours.  The last cell of an axis is none if it is
  *                    less than that away from the cell before it.
  *     hole           the mean over the axes of the linear interpolation between
- *                    its nearest measured neighbours on both sides, weighted by
- *                    1 / their distance; if no axis has both neighbours, the
- *                    same over the nearest one on either side
+ *                    its nearest measured neighbours on both sides, or of the
+ *                    nearest on one; weighted by 1 / the square of their error
+ *                    over that distance, as the measured cells of the axis
+ *                    tell it.  Holes that have both neighbours along an axis
+ *                    are filled first.
  *
- * All values are 0 for a grid without samples.   Cost: about 50 ns a hole.
+ * All values are 0 for a grid without samples.   Cost: about 50 ns a hole, and
+ * 10 ns a cell.
  */
 void ra_grid_fill(RaGrid *grid);
 

@@ -21,6 +21,7 @@ typedef struct {
 } RaSheet;
 
 #define RA_GPU_AMD "cdna" /* with which AMD's architectures begin */
+#define RA_GPU_BLACKWELL "blackwell" /* of servers */
 
 typedef struct {
   const char *name;  /* name of its profile: "h100-sxm" */
@@ -33,6 +34,9 @@ typedef struct {
   guint sms;                /* multiprocessors */
   double clock_hz;          /* boost, of the multiprocessors */
   guint fp32_lanes;         /* fp32 operations a cycle and multiprocessor */
+  guint exponentials;       /* of special units, likewise; 16 from Volta on in
+                               the whitepapers, twice as many on Blackwell Ultra
+                               ("Inside NVIDIA Blackwell Ultra", 2025) */
   double cache_mib;         /* last-level cache; 0: nothing stays in it */
   guint flash;              /* generation of its FlashAttention kernels in
                                vLLM (vllm/v1/attention/backends/fa_utils.py) */

@@ -149,10 +149,6 @@ share_factor(const RaGpu *from, const RaDevice *base, const RaGpu *to,
              share_power(law));
 }
 
-/* Exponentials a cycle and multiprocessor: all architectures' whitepapers, from
- * Volta on. */
-#define EXPONENTIALS 16.0
-
 /* FLOP of products that a multiprocessor does in a cycle, for a score's 4
  * head_dim. */
 static double
@@ -161,28 +157,61 @@ width_per_cycle(const RaGpu *gpu, const RaDevice *device)
   return device->bf16_flop_per_s / (gpu->sms * gpu->clock_hz) / 4;
 }
 
-/* Cycles of a score that the products do not hide, beside its fp32 operations:
- * FlashAttention 3 takes exponentials of one group of warps while another
- * multiplies (arXiv 2407.08608, section 3.1); 2 does not. */
+/* fp32 operations of an exponential without a special unit: FlashAttention 4
+ * takes a share of them by a polynomial of the third degree (flash_attn/cute of
+ * Dao-AILab/flash-attention: rounding, three products, the exponent). */
+#define POLYNOMIAL_OPS 10.0
+
+/* Exponentials of attention in a cycle and multiprocessor. */
 static double
-shown_cycles(const RaGpu *gpu)
+exponentials(const RaGpu *gpu)
 {
-  return gpu->flash == 2 ? 1 / EXPONENTIALS : 0;
+  gboolean both = strcmp(gpu->architecture, RA_GPU_BLACKWELL) == 0;
+
+  return gpu->exponentials + (both ? gpu->fp32_lanes / POLYNOMIAL_OPS : 0);
 }
 
-/* Cost of a score beside its GEMMs: cycles of exponentials, where they show,
- * and of a number of fp32 operations that is carried. */
+/* Cost of a score beside its products.  FlashAttention 2 shows its exponentials
+ * and of fp32 operations a number that is carried; 3 takes exponentials of one
+ * group of warps while another multiplies (arXiv 2407.08608, section 3.1) and
+ * waits for them, as 4 does. */
 static double
 carried_half(const RaGpu *from, const RaDevice *base, const RaGpu *to,
              const RaDevice *target, double half)
 {
   double cycles = half / width_per_cycle(from, base);
-  double operations = MAX(cycles - shown_cycles(from), 0) * from->fp32_lanes;
+  double shown = from->flash == 2 ? 1.0 / from->exponentials : 0;
+  double operations = MAX(cycles - shown, 0) * from->fp32_lanes;
 
   if (from->flash == 0 || to->flash == 0)
     return half;
-  return (operations / to->fp32_lanes + shown_cycles(to)) *
-         width_per_cycle(to, target);
+  if (from->flash > 2 && to->flash > 2)
+    return cycles * exponentials(from) / exponentials(to) *
+           width_per_cycle(to, target);
+  shown = to->flash == 2 ? 1.0 / to->exponentials : 0;
+  return (operations / to->fp32_lanes + shown) * width_per_cycle(to, target);
+}
+
+/* Rows of queries that an instruction of the tensor cores takes: wgmma's, and
+ * tcgen05.mma's (PTX ISA 8.7). */
+static double
+tile_rows(const RaGpu *gpu)
+{
+  return strcmp(gpu->architecture, RA_GPU_BLACKWELL) == 0 ? 128 : 64;
+}
+
+/* Factor on what a block of attention takes for a tile: a row less with wider
+ * ones. */
+static double
+tile_factor(const RaGpu *from, const RaGpu *to, const char *law,
+            const char *coefficient)
+{
+  gboolean is_tile =
+      strcmp(coefficient, "tile-s") == 0 || strcmp(coefficient, "block-s") == 0;
+
+  return is_tile && from->flash > 2 && to->flash > 2 && strstr(law, "attention")
+             ? tile_rows(from) / tile_rows(to)
+             : 1;
 }
 
 static double
@@ -197,8 +226,18 @@ carried(const RaGpu *from, const RaGpu *to, const char *law, double factor,
     return MIN(c->value * factor, MAX(c->value, 1));
   if (!keeps_seconds(law) && g_str_has_suffix(c->name, "-s") &&
       !g_str_has_prefix(c->name, "inter-"))
-    return c->value * (from->clock_hz / to->clock_hz);
+    return c->value * (from->clock_hz / to->clock_hz) *
+           tile_factor(from, to, law, c->name);
   return c->value;
+}
+
+/* TRUE if kernels cut work in as many parts, give or take a twentieth: of 148
+ * and 152 multiprocessors. */
+static gboolean
+keeps_table(const RaGpu *from, const RaGpu *to)
+{
+  return strcmp(from->architecture, to->architecture) == 0 &&
+         20 * MAX(from->sms, to->sms) <= 21 * MIN(from->sms, to->sms);
 }
 
 void
@@ -207,8 +246,6 @@ ra_transfer_law(const RaGpu *from, const RaProfile *base, const RaGpu *to,
 {
   const RaLaw *law = ra_profile_law(base, name);
   RaLaw *set = (RaLaw *)(gpointer)ra_profile_law(target, name);
-  gboolean same =
-      strcmp(from->architecture, to->architecture) == 0 && from->sms == to->sms;
   double factor = share_factor(from, &base->spec, to, &target->spec, name);
 
   g_return_if_fail(law != NULL && set != NULL);
@@ -221,7 +258,7 @@ ra_transfer_law(const RaGpu *from, const RaProfile *base, const RaGpu *to,
                                law->coefficients[i].value)
                 : carried(from, to, name, factor, &law->coefficients[i]);
   g_clear_pointer(&set->grid, ra_grid_free);
-  if (law->grid && same)
+  if (law->grid && keeps_table(from, to))
     set->grid = ra_grid_copy(law->grid);
 }
 

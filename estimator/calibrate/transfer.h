@@ -9,8 +9,8 @@
  *     latencies of kernels, and of collectives in a node: in cycles of the
  *               multiprocessor
  *     sms       those of the target
- *     table     transferred if the kernels and the number of multiprocessors
- *               are equal, else dropped
+ *     table     transferred if the kernels and, but for a twentieth, the number
+ *               of multiprocessors are equal, else dropped
  *
  *     ra_transfer_law(h100, base, b200, target, "gemm.bf16");
  */
@@ -40,6 +40,10 @@ RaProfile *ra_transfer_start(const RaGpu *gpu, const RaSheet *sheet);
  *     sms                   those of the target
  *     x-s                   x-s clock(from) / clock(to); unchanged between
  *                           nodes and on the host
+ *     head-dim-half         as the cycles of a score's exponentials and fp32
+ *                           operations make it
+ *     tile-s, block-s       of attention from FlashAttention 3 on: x rows of a
+ *                           tensor core's instruction too
  *     bandwidth-frac        x (bytes a cycle and multiprocessor of @to's
  *                           bandwidth / @from's)^p; p = -1/2 for memory.*
  *                           except sums, -0.13 for attention, 0 for GEMMs

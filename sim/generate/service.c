@@ -55,24 +55,14 @@ typedef struct {
   uint64_t recomputed;
 } Service;
 
-/* Versions that are here. */
+/* Versions whose transfer has begun, or with @ended is over. */
 static uint32_t
-arrived(const Service *s, double now_s)
+n_versions_by(const Service *s, gboolean ended, double now_s)
 {
   uint32_t n = 0;
 
-  while (n < s->n_versions && s->versions[n].end_s <= now_s)
-    n++;
-  return n;
-}
-
-/* Versions that are here or under way. */
-static uint32_t
-begun(const Service *s, double now_s)
-{
-  uint32_t n = 0;
-
-  while (n < s->n_versions && s->versions[n].begin_s <= now_s)
+  while (n < s->n_versions &&
+         (ended ? s->versions[n].end_s : s->versions[n].begin_s) <= now_s)
     n++;
   return n;
 }
@@ -81,7 +71,7 @@ begun(const Service *s, double now_s)
 static double
 next_begin_s(const Service *s, double now_s)
 {
-  uint32_t n = begun(s, now_s);
+  uint32_t n = n_versions_by(s, FALSE, now_s);
 
   return n < s->n_versions ? s->versions[n].begin_s : (double)INFINITY;
 }
@@ -173,7 +163,7 @@ compute_keys(Service *s, Replica *r, uint32_t first, uint32_t n_tokens)
 static gboolean
 refit(Service *s, Replica *r)
 {
-  uint32_t n = begun(s, r->now_s);
+  uint32_t n = n_versions_by(s, FALSE, r->now_s);
   const RaServiceVersion *last;
 
   if (r->version == n)
@@ -196,8 +186,9 @@ refit(Service *s, Replica *r)
 static void
 admit(Service *s, Replica *r)
 {
-  uint64_t limit = ((uint64_t)arrived(s, r->now_s) + s->spec->staleness + 1) *
-                   s->spec->sync * s->spec->batch;
+  uint64_t limit =
+      ((uint64_t)n_versions_by(s, TRUE, r->now_s) + s->spec->staleness + 1) *
+      s->spec->sync * s->spec->batch;
   uint32_t first = r->n_running;
 
   while (r->n_running < s->places && s->n_submitted < MIN(limit, s->spec->n)) {

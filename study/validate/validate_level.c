@@ -205,6 +205,30 @@ static const RaValidateTransfers gpu_other = {
               {"a40", "h100-sxm", FALSE},
               {"a40", "rtx4090", FALSE}}};
 
+/* Laws that a plan on a GPU which nobody measured is costed by. */
+#define MAIN_LAWS                                                              \
+  {                                                                            \
+    "gemm.bf16", "gemm.fp8", "attention", "decode-attention",                  \
+        "latent-attention", "latent-decode", "experts.bf16", "all-reduce",     \
+        "all-gather", "reduce-scatter", "all-to-all"                           \
+  }
+static const RaValidateTransfers gpu_sibling = {
+    .laws = MAIN_LAWS,
+    .pairs = {{"h100-sxm", "h200-sxm", TRUE},
+              {"gb200", "b200-sxm", TRUE},
+              {"b300-sxm", "b200-sxm", TRUE},
+              {"gb200", "b300-sxm", TRUE},
+              {"b200-sxm", "b300-sxm", TRUE},
+              {"b200-sxm", "gb200", TRUE},
+              {"b300-sxm", "gb200", TRUE}}};
+static const RaValidateTransfers gpu_blackwell = {
+    .laws = MAIN_LAWS,
+    .pairs = {{"h100-sxm", "b200-sxm", TRUE},
+              {"h100-sxm", "b300-sxm", TRUE},
+              {"h100-sxm", "gb200", TRUE},
+              {"h200-sxm", "b200-sxm", FALSE},
+              {"h200-sxm", "gb200", FALSE}}};
+
 #define TRANSFERS(name)                                                        \
   .unit = "s", .joins = TRUE, .collect = ra_validate_transfers,                \
   .argument = &(name)
@@ -675,6 +699,23 @@ static const RaValidateLevel levels[] = {
      .modes = RA_VALIDATE_CROSS,
      .convention = "the other's fit on this one's data sheet",
      TRANSFERS(gpu_other)},
+    {.id = "gpu-left-out-sibling",
+     .title = "A GPU left out, from one of its architecture",
+     .source = "kernels_gemm, kernels_attention, kernels_mla, kernels_moe, "
+               "comm_nccl",
+     .modes = RA_VALIDATE_CROSS,
+     BARS(0.06, 0.20),
+     .convention = "the other's fit on this one's data sheet",
+     TRANSFERS(gpu_sibling)},
+    {.id = "gpu-left-out-blackwell",
+     .title = "Blackwell left out, from Hopper",
+     .source = "kernels_gemm, kernels_attention, kernels_mla, kernels_moe, "
+               "comm_nccl",
+     .modes = RA_VALIDATE_CROSS,
+     BARS(0.15, 0.40),
+     .convention = "the other's fit on this one's data sheet; pairs without a "
+                   "bar are other ways",
+     TRANSFERS(gpu_blackwell)},
     {.id = "expert-layers",
      .title = "Layers of experts",
      .source = "serving_e2e_vllm",

@@ -262,7 +262,7 @@ result $? "four models of 70B in one node: status 1 and no plan"
   grep -q '^residency = host' host.plan
   result $? "too little memory: parameters are in the host's between calls"
   works search $files --steps=4096 --top=1 --samples=1 \
-    '--set=cluster.framework-memory=38 GiB'
+    '--set=cluster.framework-memory=37 GiB'
   grep -q '^search  .* does not fit' out && grep -q '^search-tight .* winner' out
   result $? "a plan that does not fit at stage fidelity is searched for again"
 }

@@ -18,7 +18,9 @@ static const RaGpu from_gpu = {.name = "h100-sxm",
                                .rows = "h100",
                                .architecture = "hopper",
                                .sms = 100,
-                               .clock_hz = 1e9};
+                               .clock_hz = 1e9,
+                               .fp32_lanes = 128,
+                               .exponentials = 16};
 static const RaSheet from_sheet = {80 * GIB, 2e12, 1e15, 2e15,
                                    4e11,     5e10, 1e-5};
 
@@ -191,13 +193,22 @@ START_TEST(test_clock)
 }
 END_TEST
 
-/* Other multiprocessors or kernels leave all tables behind. */
+/* Other multiprocessors or kernels leave all tables behind; a twentieth more of
+ * them does not. */
 START_TEST(test_tables)
 {
-  RaGpu fewer = from_gpu, newer = from_gpu;
+  RaGpu fewer = from_gpu, newer = from_gpu, close = from_gpu;
   g_autoptr(RaProfile) base = new_base();
-  g_autoptr(RaProfile) cut = NULL, next = NULL;
+  g_autoptr(RaProfile) cut = NULL, next = NULL, kept = NULL;
 
+  close.sms = 105;
+  kept = ra_transfer_profile(&from_gpu, base, &close, &from_sheet);
+  ck_assert_ptr_nonnull(ra_profile_law(kept, "gemm.bf16")->grid);
+  ck_assert_double_eq(coefficient(kept, "gemm.bf16", "sms"), 105);
+  g_clear_pointer(&kept, ra_profile_free);
+  close.sms = 106;
+  kept = ra_transfer_profile(&from_gpu, base, &close, &from_sheet);
+  ck_assert_ptr_null(ra_profile_law(kept, "gemm.bf16")->grid);
   fewer.sms = 80;
   newer.architecture = "blackwell";
   cut = ra_transfer_profile(&from_gpu, base, &fewer, &from_sheet);
@@ -372,6 +383,35 @@ START_TEST(test_pcie_5)
 }
 END_TEST
 
+/* The same score with wider tensor cores and FlashAttention 4, which takes a
+ * share of the exponentials on 128 lanes by 10 operations each: 0.024 x 16 /
+ * (16 + 12.8) cycles of 5,000 elements; of twice as many special units 16 /
+ * (32 + 12.8).  A tile has twice the rows.  The fault: cycles that stay, 120.
+ */
+START_TEST(test_polynomials)
+{
+  RaGpu hopper = from_gpu, blackwell = from_gpu;
+  RaSheet twice = from_sheet;
+  g_autoptr(RaProfile) base = new_base();
+  g_autoptr(RaProfile) made = NULL, ultra = NULL;
+  double tile_s = coefficient(base, "attention", "tile-s");
+
+  hopper.flash = blackwell.flash = 3;
+  blackwell.architecture = RA_GPU_BLACKWELL;
+  twice.bf16_flop_per_s *= 2;
+  made = ra_transfer_profile(&hopper, base, &blackwell, &twice);
+  blackwell.exponentials = 32;
+  ultra = ra_transfer_profile(&hopper, base, &blackwell, &twice);
+  ck_assert_double_eq_tol(coefficient(made, "attention", "head-dim-half"),
+                          0.024 * 16 / 28.8 * 5000, 1e-9);
+  ck_assert_double_eq_tol(coefficient(ultra, "attention", "head-dim-half"),
+                          0.024 * 16 / 44.8 * 5000, 1e-9);
+  ck_assert_double_gt(tile_s, 0);
+  ck_assert_double_eq_tol(coefficient(made, "attention", "tile-s"), tile_s / 2,
+                          1e-9 * tile_s);
+}
+END_TEST
+
 static Suite *
 transfer_suite(void)
 {
@@ -384,6 +424,7 @@ transfer_suite(void)
   tcase_add_test(tc, test_tables);
   tcase_add_test(tc, test_bound);
   tcase_add_test(tc, test_scores);
+  tcase_add_test(tc, test_polynomials);
   tcase_add_test(tc, test_names);
   tcase_add_test(tc, test_pcie);
   tcase_add_test(tc, test_pcie_5);

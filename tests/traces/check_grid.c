@@ -67,10 +67,13 @@ START_TEST(test_merge)
 }
 END_TEST
 
-/* Holes.  m = 2, k = 128: on axis m between 1 (0.1) and 4 (0.5): 0.3, distance
- * 2, weight 1/2; on k only one side: not asked.  m = 16, k = 256: no axis has
- * both sides; nearest on m is m = 4 (0.9, distance 2), on k is k = 128 (0.7,
- * distance 1): (0.9 / 2 + 0.7) / 1.5. */
+/* Holes.  An axis is trusted by the errors of its measured cells: m by one side
+ * (0.4 / sqrt 2, 0.2 / sqrt 2, 0.2, 0.2: mean a = 0.206), between two (0.05, 0:
+ * mean b = 0.025), k by one side (0.4, 0.4); between two as of a random walk,
+ * which is not asked.  m = 2, k = 128: on m between 0.1 and 0.5, over 2
+ * octaves, 0.3; on k one octave from 0.7.  m = 16, k = 256: no axis has both
+ * sides; m = 4 (0.9) is 2 octaves away, k = 128 (0.7) one.  Equal weights of
+ * the axes, the fault, give 0.43 and 0.77. */
 START_TEST(test_fill)
 {
   g_autoptr(RaGrid) grid = small();
@@ -78,13 +81,18 @@ START_TEST(test_fill)
     double at[2], value;
   } known[] = {{{1, 128}, 0.1}, {{4, 128}, 0.5}, {{16, 128}, 0.7},
                {{1, 256}, 0.5}, {{2, 256}, 0.7}, {{4, 256}, 0.9}};
+  double a = (0.6 / sqrt(2) + 0.4) / 4, b = 0.05 / 2, w[2];
 
   for (guint i = 0; i < G_N_ELEMENTS(known); i++)
     ra_grid_sample(grid, known[i].at, known[i].value);
   ra_grid_fill(grid);
-  ck_assert_double_eq_tol(ra_grid_at(grid, (double[]){2, 128}), 0.3, 1e-6);
+  w[0] = 1 / (2 * (b * b + 1e-6));
+  w[1] = 1 / (0.4 * 0.4 + 1e-6);
+  ck_assert_double_eq_tol(ra_grid_at(grid, (double[]){2, 128}),
+                          (0.3 * w[0] + 0.7 * w[1]) / (w[0] + w[1]), 1e-6);
+  w[0] = 1 / (2 * (a * a + 1e-6));
   ck_assert_double_eq_tol(ra_grid_at(grid, (double[]){16, 256}),
-                          (0.9 / 2 + 0.7) / 1.5, 1e-6);
+                          (0.9 * w[0] + 0.7 * w[1]) / (w[0] + w[1]), 1e-6);
   ck_assert_uint_eq(grid->n_spikes, 0);
 }
 END_TEST
@@ -111,10 +119,12 @@ END_TEST
 /* Over the last size (m 4) of three numbers of ranks (n) the middle one stands
  * between 0 and 2.6 and is 0: 1.3 off what its neighbours in n say, but as the
  * size before it, beyond which nothing stands: no spike.  At -1.5 it is as
- * neither. */
+ * neither, and a hole between 0 on m, whose only step of six is 1.5, and 1.3 on
+ * n, whose middles are off by 1.3, 1.3 and 2.8. */
 START_TEST(test_edge)
 {
   const double sizes[] = {1, 2, 4}, ranks[] = {2, 4, 8};
+  const double w[] = {1 / (0.25 * 0.25), 1 / (2 * 1.8 * 1.8 / 2)};
 
   for (guint odd = 0; odd < 2; odd++) {
     g_autoptr(RaGrid) grid = ra_grid_new();
@@ -131,7 +141,8 @@ START_TEST(test_edge)
       }
     ra_grid_fill(grid);
     ck_assert_uint_eq(grid->n_spikes, odd);
-    ck_assert_double_eq_tol(ra_grid_at(grid, last), odd ? 1.3 : 0, 1e-6);
+    ck_assert_double_eq_tol(ra_grid_at(grid, last),
+                            odd ? 1.3 * w[1] / (w[0] + w[1]) : 0, 1e-6);
   }
 }
 END_TEST

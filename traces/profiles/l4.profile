@@ -492,10 +492,10 @@ error-median = -
 error-p90 = -
 
 [law latent-sparse]
-floor-s = 4.184e-05
-bandwidth-frac = 0.324
+floor-s = 4.198e-05
+bandwidth-frac = 0.3237
 peak-frac = 1.5
-serial-frac = 0.8071
+serial-frac = 0.8084
 step-s = 1.185e-06
 transferred = h100-sxm
 source = kernels_dsa/dsaprefill_h100_bf16*.csv, whole blocks of TensorRT-LLM less their other ops; robust fit
@@ -506,8 +506,8 @@ error-median = -
 error-p90 = -
 
 [law indexer-step]
-floor-s = 0.0001615
-bandwidth-frac = 0.6358
+floor-s = 0.0001614
+bandwidth-frac = 0.6359
 transferred = h100-sxm
 source = kernels_dsa/dsadecode_h100_bf16*.csv, whole blocks of TensorRT-LLM less their other ops; robust fit
 range = batch 1..1024; length 2..131072; 2048 keys chosen
@@ -517,11 +517,11 @@ error-median = -
 error-p90 = -
 
 [law compressed]
-floor-s = 1.718e-05
+floor-s = 1.708e-05
 bandwidth-frac = 3
 peak-frac = 1.165
 serial-frac = 0.001
-step-s = 8.434e-08
+step-s = 8.417e-08
 transferred = h100-sxm
 source = kernels_dsa/dsv4hcaprefill_h100_bf16*.csv, whole blocks of DeepSeek-V4 of vLLM less their other ops; robust fit
 range = batch 1..1024; 2..65536 tokens behind up to 65535; 8..128 heads
@@ -531,9 +531,9 @@ error-median = -
 error-p90 = -
 
 [law compressed-step]
-floor-s = 4.804e-06
+floor-s = 4.698e-06
 bandwidth-frac = 3
-peak-frac = 0.1126
+peak-frac = 0.1125
 serial-frac = 0.001
 transferred = h100-sxm
 source = kernels_dsa/dsv4hcadecode_h100_bf16*.csv, whole blocks of DeepSeek-V4 of vLLM less their other ops; robust fit
@@ -544,11 +544,11 @@ error-median = -
 error-p90 = -
 
 [law block-sparse]
-floor-s = 9.268e-06
+floor-s = 9.271e-06
 bandwidth-frac = 3
-peak-frac = 1.162
+peak-frac = 1.143
 serial-frac = 0.001
-step-s = 7.502e-08
+step-s = 7.498e-08
 transferred = l40s
 source = kernels_dsa/msaprefill_l40s_bf16*.csv, whole blocks of MiniMax-M3 of vLLM less their other ops; robust fit
 range = batch 1..256; length 16..32768; 1..128 heads; 2048 keys chosen
@@ -558,10 +558,10 @@ error-median = -
 error-p90 = -
 
 [law block-sparse-step]
-floor-s = 5.256e-05
-bandwidth-frac = 0.8828
+floor-s = 5.257e-05
+bandwidth-frac = 0.8829
 peak-frac = 0.05577
-serial-frac = 0.06412
+serial-frac = 0.06434
 transferred = l40s
 source = kernels_dsa/msadecode_l40s_bf16*.csv, whole blocks of MiniMax-M3 of vLLM less their other ops; robust fit
 range = batch 1..1024; length 2..131072; 2048 keys chosen
@@ -571,11 +571,11 @@ error-median = -
 error-p90 = -
 
 [law entry-indexer]
-floor-s = 3.076e-05
-bandwidth-frac = 0.3533
-peak-frac = 0.6943
+floor-s = 3.18e-05
+bandwidth-frac = 0.2624
+peak-frac = 0.6576
 serial-frac = 1
-step-s = 7.977e-08
+step-s = 6.353e-08
 transferred = h100-sxm
 source = kernels_dsa/dsv4csaprefill_h100_bf16*.csv, whole blocks of DeepSeek-V4 of vLLM less their other ops; robust fit
 range = batch 1..1024; 2..65536 tokens behind up to 65535
@@ -585,7 +585,7 @@ error-median = -
 error-p90 = -
 
 [law entry-indexer-step]
-floor-s = 1.001e-05
+floor-s = 9.949e-06
 bandwidth-frac = 3
 peak-frac = 1.5
 serial-frac = 0.001
