@@ -58,7 +58,7 @@ static const RaGpu gpus[] = {
    "NVIDIA Ada GPU architecture V2.1, appendix A: fp32 accumulation",
    {24 * GIB, 1008e9, 165.2e12, 330.3e12, 32e9, 32e9, LATENCY_S}},
   {"rtx-pro-6000", "rtxpro6000", "rtxpro6000", "h100-sxm", BLACKWELL_RTX, 188,
-   2617e6, 128, 16, 0, 2, 600, FALSE,
+   2617e6, 128, 16, 128, 2, 600, FALSE,
    "rtx-pro-6000-server rtx-pro-6000-blackwell rtx-6000-pro "
    "rtx-6000-pro-blackwell rtx-6000-pro-blackwell-se", IN_MISC},
   {"h200-sxm", "h200", "h200", "h100-sxm", HOPPER, 132, 1980e6, 128, 16, 50, 3,
