@@ -91,6 +91,8 @@ OF_LINE(hca_decode, "compressed-step", "shape");
 OF_LINE(casts, "memory.cast", "k");
 static const RaValidateOps gemm_random = {.laws = {"gemm.bf16", "gemm.fp8"},
                                           .line_name = {"fold"}};
+static const RaValidateOps gemm_pairs = {
+    .laws = {"gemm.bf16"}, .both = TRUE, .line_name = {"fold"}};
 static const RaValidateOps prefill = {.laws = {"attention"},
                                       .lines = 1,
                                       .line_name = {"query heads"},
@@ -296,6 +298,13 @@ static const RaValidateLevel levels[] = {
      .modes = RA_VALIDATE_CROSS,
      .convention = "folds: a tenth of the shapes at random; never scored",
      OPS(gemm_random)},
+    {.id = "gemm-pairs",
+     .title = "GEMM bf16, pairs of n and k at random",
+     .source = "kernels_gemm",
+     .modes = RA_VALIDATE_CROSS,
+     BARS(0.04, 0.14),
+     .convention = "folds: a tenth of the pairs of n and k, with all their m",
+     OPS(gemm_pairs)},
     {.id = "gemm-fp8block",
      .title = "GEMM fp8, block scales",
      .source = "kernels_gemm_quant",

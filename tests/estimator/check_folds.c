@@ -25,17 +25,31 @@ add(GString *out, gboolean slow, double us)
   g_string_append_printf(out, "%.4f\n", slow ? SLOWER * us : us);
 }
 
-/* 3 us, and 1 us for 5 x 10^8 products; n = 1024 may be slow. */
+/* 3 us, and 1 us for 5 x 10^8 products; @slow_n may be slow, with @slow_k or if
+ * that is 0 with every k. */
 static void
-products(GString *out, gboolean slow)
+multiply(GString *out, guint slow_n, guint slow_k)
 {
   g_string_append(out, "m,n,k,latency_us\n");
   for (guint m = 64; m <= 4096; m *= 4)
     for (guint n = 256; n <= 4096; n *= 2)
       for (guint k = 256; k <= 4096; k *= 4) {
         g_string_append_printf(out, "%u,%u,%u,", m, n, k);
-        add(out, slow && n == 1024, 3 + 2e-9 * m * n * k);
+        add(out, n == slow_n && (slow_k == 0 || k == slow_k),
+            3 + 2e-9 * m * n * k);
       }
+}
+
+static void
+products(GString *out, gboolean slow)
+{
+  multiply(out, slow ? 1024 : 0, 0);
+}
+
+static void
+pairs(GString *out, gboolean slow)
+{
+  multiply(out, slow ? 1024 : 0, 1024);
 }
 
 /* 6 us, and 1 us for 10^9 operations; 16 query heads may be slow. */
@@ -52,6 +66,8 @@ prefills(GString *out, gboolean slow)
       }
 }
 
+/* 8 us, 50 ns a query head, by which tables differ, and 10 ns a token; 16 heads
+ * may be slow. */
 static void
 decodes(GString *out, gboolean slow)
 {
@@ -60,7 +76,7 @@ decodes(GString *out, gboolean slow)
     for (guint s = 128; s <= 8192; s *= 4)
       for (guint heads = 8; heads <= 64; heads *= 2) {
         g_string_append_printf(out, "%u,%u,%u,8,128,", batch, s, heads);
-        add(out, slow && heads == 16, 8 + 1e-5 * batch * s);
+        add(out, slow && heads == 16, 8 + 0.05 * heads + 1e-5 * batch * s);
       }
 }
 
@@ -159,6 +175,8 @@ static const struct {
      FALSE},
     {"train-node", "train_vtrain/single_node_a100.csv", "tp 2, dp 4, pp 1",
      steps, NULL, TRUE},
+    {"gemm-pairs", "kernels_gemm/gemm_h100_bf16.csv", "fold", pairs, NULL,
+     FALSE},
 };
 
 static void
