@@ -87,7 +87,6 @@ ra_estimator_scale(const RaEstimator *estimator, const RaOp *ops, guint n_ops,
  * (gradient_accumulation_fusion). */
 #define EXPERT_LAUNCHES (11 + 8 + 14 + 4 + 17 - 6)
 #define EXPERT_BACKWARD_LAUNCHES (EXPERT_LAUNCHES + 2 * 6 - 2)
-
 #define EXPERT_WEIGHTS 2
 
 static guint64

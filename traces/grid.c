@@ -196,30 +196,30 @@ nearest(const RaGrid *grid, const guint8 *known, gsize index, guint a,
   return -1;
 }
 
-/* How well neighbours along each axis tell a value: the square of the mean
- * error, over the root of the distance in octaves. */
+/* How far off neighbours along each axis are: the square of their mean error
+ * over the root of the distance in octaves. */
 typedef struct {
   double one[RA_GRID_AXES]; /* by the nearest on one side */
   double two[RA_GRID_AXES]; /* interpolated between both, by theirs */
-} Trust;
+} AxisErrors;
 
 /* A table that tells nothing is off by a factor of e an octave; between two
  * ends of a random walk by a quarter of what it is beyond one.  No axis is
  * exact. */
-#define UNKNOWN_TRUST 1.0
-#define BETWEEN_TRUST 0.25
-#define LEAST_TRUST 1e-6
+#define UNKNOWN_ERROR 1.0
+#define BETWEEN_FRAC 0.25
+#define LEAST_ERROR 1e-6
 
 /* Sums of these errors. */
 typedef struct {
   double one, two;
   guint n_one, n_two;
-} TrustSum;
+} ErrorSum;
 
 /* The line of axis @a whose first cell is @origin. */
 static void
 add_line(const RaGrid *grid, const guint8 *known, gsize origin, guint a,
-         TrustSum *sum)
+         ErrorSum *sum)
 {
   const RaGridAxis *axis = &grid->axes[a];
   const float *line = &grid->values[origin];
@@ -254,30 +254,30 @@ add_line(const RaGrid *grid, const guint8 *known, gsize origin, guint a,
 static double
 squared(double sum, guint n, double otherwise)
 {
-  return n > 0 ? (sum / n) * (sum / n) + LEAST_TRUST : otherwise;
+  return n > 0 ? (sum / n) * (sum / n) + LEAST_ERROR : otherwise;
 }
 
 static void
-find_trust(const RaGrid *grid, const guint8 *known, Trust *out)
+find_errors(const RaGrid *grid, const guint8 *known, AxisErrors *out)
 {
   for (guint a = 0; a < grid->n_axes; a++) {
     gsize stride = grid->stride[a];
     gsize block = stride * grid->axes[a].n_knots;
-    TrustSum sum = {0};
+    ErrorSum sum = {0};
 
     for (gsize start = 0; start < grid->n_cells; start += block)
       for (gsize i = 0; i < stride; i++)
         add_line(grid, known, start + i, a, &sum);
-    out->one[a] = squared(sum.one, sum.n_one, UNKNOWN_TRUST);
-    out->two[a] = squared(sum.two, sum.n_two, BETWEEN_TRUST * out->one[a]);
+    out->one[a] = squared(sum.one, sum.n_one, UNKNOWN_ERROR);
+    out->two[a] = squared(sum.two, sum.n_two, BETWEEN_FRAC * out->one[a]);
   }
 }
 
 /* Value that the neighbours along the axes suggest for hole @index; FALSE if
  * there is none, or without @one_sided if no axis has both. */
 static gboolean
-guess(const RaGrid *grid, const guint8 *known, const Trust *trust, gsize index,
-      gboolean one_sided, float *out_value)
+guess(const RaGrid *grid, const guint8 *known, const AxisErrors *errors,
+      gsize index, gboolean one_sided, float *out_value)
 {
   double sum = 0, weight = 0;
   gboolean has_both = FALSE;
@@ -294,7 +294,7 @@ guess(const RaGrid *grid, const guint8 *known, const Trust *trust, gsize index,
     if (low >= 0 && high >= 0) {
       double gap = axis->x[high] - axis->x[low];
 
-      w = 1 / (trust->two[a] * gap);
+      w = 1 / (errors->two[a] * gap);
       value = (double)line[(gsize)low * stride];
       value += ((double)line[(gsize)high * stride] - value) *
                (x - axis->x[low]) / gap;
@@ -302,7 +302,7 @@ guess(const RaGrid *grid, const guint8 *known, const Trust *trust, gsize index,
     } else if (low >= 0 || high >= 0) {
       int at = low >= 0 ? low : high;
 
-      w = 1 / (trust->one[a] * fabs(x - axis->x[at]));
+      w = 1 / (errors->one[a] * fabs(x - axis->x[at]));
       value = (double)line[(gsize)at * stride];
     } else {
       continue;
@@ -318,14 +318,15 @@ guess(const RaGrid *grid, const guint8 *known, const Trust *trust, gsize index,
 
 /* Fills what can be told from @known.  Returns: cells filled */
 static gsize
-fill_once(RaGrid *grid, guint8 *known, const Trust *trust, gboolean one_sided)
+fill_once(RaGrid *grid, guint8 *known, const AxisErrors *errors,
+          gboolean one_sided)
 {
   g_autofree guint8 *next = g_memdup2(known, grid->n_cells);
   gsize n = 0;
 
   for (gsize i = 0; i < grid->n_cells; i++)
     if (!known[i] &&
-        guess(grid, known, trust, i, one_sided, &grid->values[i])) {
+        guess(grid, known, errors, i, one_sided, &grid->values[i])) {
       next[i] = 1;
       n++;
     }
@@ -356,7 +357,7 @@ continues_edge(const RaGrid *grid, const guint8 *known, gsize index)
 
 /* Forgets in @known the cells of few samples that stand alone. */
 static void
-drop_spikes(RaGrid *grid, guint8 *known, const Trust *trust)
+drop_spikes(RaGrid *grid, guint8 *known, const AxisErrors *errors)
 {
   g_autofree guint8 *all = g_memdup2(known, grid->n_cells);
 
@@ -365,7 +366,7 @@ drop_spikes(RaGrid *grid, guint8 *known, const Trust *trust)
     float around;
 
     if (!all[i] || grid->cells[i].n >= SPIKE_SAMPLES ||
-        !guess(grid, all, trust, i, FALSE, &around) ||
+        !guess(grid, all, errors, i, FALSE, &around) ||
         fabs((double)around - grid->cells[i].mean) < SPIKE ||
         continues_edge(grid, all, i))
       continue;
@@ -378,7 +379,7 @@ void
 ra_grid_fill(RaGrid *grid)
 {
   g_autofree guint8 *known = g_new0(guint8, grid->n_cells);
-  Trust trust;
+  AxisErrors errors;
 
   g_free(grid->values);
   grid->values = g_new0(float, grid->n_cells);
@@ -387,10 +388,10 @@ ra_grid_fill(RaGrid *grid)
       grid->values[i] = (float)grid->cells[i].mean;
       known[i] = 1;
     }
-  find_trust(grid, known, &trust);
-  drop_spikes(grid, known, &trust);
-  while (fill_once(grid, known, &trust, FALSE) > 0 ||
-         fill_once(grid, known, &trust, TRUE) > 0)
+  find_errors(grid, known, &errors);
+  drop_spikes(grid, known, &errors);
+  while (fill_once(grid, known, &errors, FALSE) > 0 ||
+         fill_once(grid, known, &errors, TRUE) > 0)
     ;
 }
 

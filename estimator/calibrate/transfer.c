@@ -157,41 +157,6 @@ width_per_cycle(const RaGpu *gpu, const RaDevice *device)
   return device->bf16_flop_per_s / (gpu->sms * gpu->clock_hz) / 4;
 }
 
-/* fp32 operations of an exponential without a special unit: FlashAttention 4
- * takes a share of them by a polynomial of the third degree (flash_attn/cute of
- * Dao-AILab/flash-attention: rounding, three products, the exponent). */
-#define POLYNOMIAL_OPS 10.0
-
-/* Exponentials of attention in a cycle and multiprocessor. */
-static double
-exponentials(const RaGpu *gpu)
-{
-  gboolean both = strcmp(gpu->architecture, RA_GPU_BLACKWELL) == 0;
-
-  return gpu->exponentials + (both ? gpu->fp32_lanes / POLYNOMIAL_OPS : 0);
-}
-
-/* Cost of a score beside its products.  FlashAttention 2 shows its exponentials
- * and of fp32 operations a number that is carried; 3 takes exponentials of one
- * group of warps while another multiplies (arXiv 2407.08608, section 3.1) and
- * waits for them, as 4 does. */
-static double
-carried_half(const RaGpu *from, const RaDevice *base, const RaGpu *to,
-             const RaDevice *target, double half)
-{
-  double cycles = half / width_per_cycle(from, base);
-  double shown = from->flash == 2 ? 1.0 / from->exponentials : 0;
-  double operations = MAX(cycles - shown, 0) * from->fp32_lanes;
-
-  if (from->flash == 0 || to->flash == 0)
-    return half;
-  if (from->flash > 2 && to->flash > 2)
-    return cycles * exponentials(from) / exponentials(to) *
-           width_per_cycle(to, target);
-  shown = to->flash == 2 ? 1.0 / to->exponentials : 0;
-  return (operations / to->fp32_lanes + shown) * width_per_cycle(to, target);
-}
-
 /* Rows of queries that an instruction of the tensor cores takes: wgmma's, and
  * tcgen05.mma's (PTX ISA 8.7). */
 static double
@@ -200,18 +165,49 @@ tile_rows(const RaGpu *gpu)
   return strcmp(gpu->architecture, RA_GPU_BLACKWELL) == 0 ? 128 : 64;
 }
 
-/* Factor on what a block of attention takes for a tile: a row less with wider
- * ones. */
+/* Factor from FlashAttention 3 on, as a tile has more rows: on what it takes,
+ * and on the cycles of a score. */
 static double
-tile_factor(const RaGpu *from, const RaGpu *to, const char *law,
-            const char *coefficient)
+rows_factor(const RaGpu *from, const RaGpu *to)
 {
-  gboolean is_tile =
-      strcmp(coefficient, "tile-s") == 0 || strcmp(coefficient, "block-s") == 0;
+  return from->flash > 2 && to->flash > 2 ? tile_rows(from) / tile_rows(to) : 1;
+}
 
-  return is_tile && from->flash > 2 && to->flash > 2 && strstr(law, "attention")
-             ? tile_rows(from) / tile_rows(to)
-             : 1;
+/* Cycles of a score that the products do not hide, beside its fp32 operations:
+ * FlashAttention 3 takes exponentials of one group of warps while another
+ * multiplies (arXiv 2407.08608, section 3.1); 2 does not. */
+static double
+shown_cycles(const RaGpu *gpu)
+{
+  return gpu->flash == 2 ? 1.0 / gpu->exponentials : 0;
+}
+
+/* Cost of a score beside its GEMMs: cycles of exponentials, where they show,
+ * and of a number of fp32 operations that is carried.  Where both hide them,
+ * what is left waits for their units: of the H100's 50 elements it makes 51 on
+ * the B200 and 25 on the B300, whose own rows have 54 and 24. */
+static double
+carried_half(const RaGpu *from, const RaDevice *base, const RaGpu *to,
+             const RaDevice *target, double half)
+{
+  double cycles = half / width_per_cycle(from, base);
+  double operations = MAX(cycles - shown_cycles(from), 0) * from->fp32_lanes;
+
+  if (from->flash == 0 || to->flash == 0)
+    return half;
+  if (from->flash > 2 && to->flash > 2)
+    return cycles * from->exponentials / to->exponentials *
+           rows_factor(from, to) * width_per_cycle(to, target);
+  return (operations / to->fp32_lanes + shown_cycles(to)) *
+         width_per_cycle(to, target);
+}
+
+/* TRUE of what a block of attention takes for a tile. */
+static gboolean
+is_of_tile(const char *law, const char *coefficient)
+{
+  return strstr(law, "attention") && (strcmp(coefficient, "tile-s") == 0 ||
+                                      strcmp(coefficient, "block-s") == 0);
 }
 
 static double
@@ -227,7 +223,7 @@ carried(const RaGpu *from, const RaGpu *to, const char *law, double factor,
   if (!keeps_seconds(law) && g_str_has_suffix(c->name, "-s") &&
       !g_str_has_prefix(c->name, "inter-"))
     return c->value * (from->clock_hz / to->clock_hz) *
-           tile_factor(from, to, law, c->name);
+           (is_of_tile(law, c->name) ? rows_factor(from, to) : 1);
   return c->value;
 }
 

@@ -40,8 +40,8 @@ RaProfile *ra_transfer_start(const RaGpu *gpu, const RaSheet *sheet);
  *     sms                   those of the target
  *     x-s                   x-s clock(from) / clock(to); unchanged between
  *                           nodes and on the host
- *     head-dim-half         as the cycles of a score's exponentials and fp32
- *                           operations make it
+ *     head-dim-half         as the cycles of a score's exponentials, fp32
+ *                           operations and rows make it
  *     tile-s, block-s       of attention from FlashAttention 3 on: x rows of a
  *                           tensor core's instruction too
  *     bandwidth-frac        x (bytes a cycle and multiprocessor of @to's

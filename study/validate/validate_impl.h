@@ -27,8 +27,8 @@ typedef struct {
                           "p2p.nodes"; NULL-terminated */
   const char *source;  /* rows of another source than the laws' own: scored as
                           shipped, in both modes; NULL */
-  guint lines; /* bit i: groups along line i are left out; 0: at random */
-  gboolean both; /* at random: groups equal in both lines, not shapes */
+  guint lines;    /* bit i: groups along line i are left out; 0: at random */
+  gboolean pairs; /* at random: groups equal in both lines, not shapes */
   const char *line_name[2]; /* RA_MEASURED_LINES: "n", "k" */
   guint64 least_bytes;      /* minimum size of scored messages */
   guint ranks;              /* number of ranks of scored collectives; 0: all */

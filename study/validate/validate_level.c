@@ -92,7 +92,7 @@ OF_LINE(casts, "memory.cast", "k");
 static const RaValidateOps gemm_random = {.laws = {"gemm.bf16", "gemm.fp8"},
                                           .line_name = {"fold"}};
 static const RaValidateOps gemm_pairs = {
-    .laws = {"gemm.bf16"}, .both = TRUE, .line_name = {"fold"}};
+    .laws = {"gemm.bf16"}, .pairs = TRUE, .line_name = {"fold"}};
 static const RaValidateOps prefill = {.laws = {"attention"},
                                       .lines = 1,
                                       .line_name = {"query heads"},

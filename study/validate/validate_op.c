@@ -137,17 +137,16 @@ keep_most(GArray *rows, guint line)
   }
 }
 
-/* A tenth of the configurations a fold, all repeats of one together; with @both
+/* A tenth of the configurations a fold, all repeats of one together; with @pairs
  * a tenth of the pairs of lines, all rows of one. */
 static void
-shuffle(GArray *rows, gboolean both)
+shuffle(GArray *rows, gboolean pairs)
 {
   for (guint i = 0; i < rows->len; i++) {
     RaMeasured *row = &g_array_index(rows, RaMeasured, i);
-    g_autofree char *group =
-        both ? g_strdup_printf("%" PRIu64 " %" PRIu64, row->line[0],
-                               row->line[1])
-             : ra_op_shape(&row->op);
+    g_autofree char *group = pairs ? g_strdup_printf("%" PRIu64 " %" PRIu64,
+                                                     row->line[0], row->line[1])
+                                   : ra_op_shape(&row->op);
 
     row->line[0] = g_str_hash(group) * 2654435761u / 65536 % RANDOM_FOLDS;
   }
@@ -164,7 +163,7 @@ score_cross(Work *work)
   g_array_append_vals(folds, work->rows->data, work->rows->len);
   work->law.lines = work->ops->lines ? work->ops->lines : 1;
   if (!work->ops->lines)
-    shuffle(folds, work->ops->both);
+    shuffle(folds, work->ops->pairs);
   for (guint line = 0; work->job->quick && line < RA_MEASURED_LINES; line++)
     keep_most(folds, line);
   errors = ra_fit_cross(&work->law, work->profile, folds, &table);
