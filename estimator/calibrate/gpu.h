@@ -34,9 +34,9 @@ typedef struct {
   guint sms;                /* multiprocessors */
   double clock_hz;          /* boost, of the multiprocessors */
   guint fp32_lanes;         /* fp32 operations a cycle and multiprocessor */
-  guint exponentials;       /* likewise: 16 from Volta on in the whitepapers, and
-                               taken for AMD's; twice as many on Blackwell Ultra
-                               ("Inside NVIDIA Blackwell Ultra", 2025) */
+  guint exponentials;       /* likewise: 16 from Volta on in the whitepapers,
+                               and taken for AMD's; twice as many on Blackwell
+                               Ultra ("Inside NVIDIA Blackwell Ultra", 2025) */
   double cache_mib;         /* last-level cache; 0: nothing stays in it */
   guint flash;              /* generation of its FlashAttention kernels in
                                vLLM (vllm/v1/attention/backends/fa_utils.py) */

@@ -137,8 +137,8 @@ keep_most(GArray *rows, guint line)
   }
 }
 
-/* A tenth of the configurations a fold, all repeats of one together; with @pairs
- * a tenth of the pairs of lines, all rows of one. */
+/* A tenth of the configurations a fold, all repeats of one together; with
+ * @pairs a tenth of the pairs of lines, all rows of one. */
 static void
 shuffle(GArray *rows, gboolean pairs)
 {
