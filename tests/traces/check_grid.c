@@ -118,13 +118,14 @@ END_TEST
 
 /* Over the last size (m 4) of three numbers of ranks (n) the middle one stands
  * between 0 and 2.6 and is 0: 1.3 off what its neighbours in n say, but as the
- * size before it, beyond which nothing stands: no spike.  At -1.5 it is as
- * neither, and a hole between 0 on m, whose only step of six is 1.5, and 1.3 on
- * n, whose middles are off by 1.3, 1.3 and 2.8. */
+ * size before it, beyond which nothing stands: no spike.  (The first sizes are
+ * 5, so that m is little trusted: without the rule, the fault, it is one.)  At
+ * -1.5 it is as neither, and a hole between 0 on m, whose six steps are 19.1,
+ * and 1.3 on n, whose three middles are off by 2.8. */
 START_TEST(test_edge)
 {
   const double sizes[] = {1, 2, 4}, ranks[] = {2, 4, 8};
-  const double w[] = {1 / (0.25 * 0.25), 1 / (2 * 1.8 * 1.8 / 2)};
+  const double w[] = {1 / (19.1 * 19.1 / 36), 1 / (2 * 2.8 * 2.8 / 2 / 9)};
 
   for (guint odd = 0; odd < 2; odd++) {
     g_autoptr(RaGrid) grid = ra_grid_new();
@@ -137,7 +138,7 @@ START_TEST(test_edge)
         double at[] = {sizes[i], ranks[r]};
         double own = r == 1 && i == 2 && odd ? -1.5 : 0;
 
-        ra_grid_sample(grid, at, r == 2 ? 2.6 : own);
+        ra_grid_sample(grid, at, i == 0 ? 5 : i == 2 && r == 2 ? 2.6 : own);
       }
     ra_grid_fill(grid);
     ck_assert_uint_eq(grid->n_spikes, odd);
