@@ -6,19 +6,10 @@
 #include "base/rng.h"
 #include "estimator/experts.h"
 #include "estimator/resolve.h"
+#include "graph/op/routing.h"
 
 /* Names of dim[]. */
 enum { TOKENS, HIDDEN, WIDTH, EXPERTS, CHOSEN, EP, SKEW };
-
-/* Loads from a power law, before they are scaled to the tokens' choices: up to
- * this share of the tokens, or, where there are no more choices than experts,
- * between two numbers (kernels_moe/SOURCE.md, the collector's sampler). */
-#define MOST_FRAC 0.8
-#define FEW_LEAST 0.01
-#define FEW_MOST 2.0
-
-/* SKEW is in hundredths. */
-#define SKEW_UNIT 100.0
 
 static const char *const experts_names[RA_N_EXPERTS_LAWS] = {
     "experts.bf16",  "experts.fp8",   "experts.fp8block",
@@ -149,64 +140,6 @@ ra_experts_law(const RaExpertsLaws *laws, const RaOp *op, RaKernels kernels)
   return &laws->by_type[kernels][i];
 }
 
-/* Loads by a power law, in units of their own. */
-typedef struct {
-  double exponent, log_least, log_most;
-} Loads;
-
-static Loads
-loads_of(const RaOp *op, double choices)
-{
-  double most = MOST_FRAC * (double)op->dim[TOKENS];
-  gboolean few = choices <= (double)op->dim[EXPERTS];
-
-  return (Loads){.exponent = (double)op->dim[SKEW] / SKEW_UNIT,
-                 .log_least = few ? ra_log(FEW_LEAST) : 0,
-                 .log_most = few ? ra_log(FEW_MOST) : ra_log(MAX(most, 1))};
-}
-
-/* Integral of x^(power - exponent) from exp(@log_least) to the most. */
-static double
-moment(const Loads *loads, double power, double log_least)
-{
-  double p = power + 1 - loads->exponent;
-
-  return fabs(p) < 1e-6
-             ? loads->log_most - log_least
-             : (ra_exp(p * loads->log_most) - ra_exp(p * log_least)) / p;
-}
-
-/* Share of the even load that the heaviest of the ranks has. */
-static double
-heavy(const RaExpertsLaw *law, const RaOp *op, const Loads *loads, double local)
-{
-  double ep = (double)op->dim[EP], mean, variance;
-
-  if (op->dim[EP] < 2 || loads->log_most <= loads->log_least)
-    return 1;
-  mean = moment(loads, 1, loads->log_least);
-  variance = MAX(moment(loads, 2, loads->log_least) *
-                         moment(loads, 0, loads->log_least) / (mean * mean) -
-                     1,
-                 0);
-  return MIN(1 + law->skew_frac * sqrt(variance * 2 * ra_log(ep) / local), ep);
-}
-
-/* Share of the experts with at least half a row of @load a mean one: few rows
- * find experts as by chance, to second order. */
-static double
-loaded_frac(const Loads *loads, double load)
-{
-  double few = MIN(load, 1), all, log_half;
-
-  if (loads->log_most <= loads->log_least)
-    return few;
-  all = moment(loads, 0, loads->log_least);
-  log_half = ra_log(moment(loads, 1, loads->log_least) / all / (2 * load));
-  log_half = CLAMP(log_half, loads->log_least, loads->log_most);
-  return MAX(moment(loads, 0, log_half) / all, few * (1 - few / 2));
-}
-
 /* Share of the experts that t tokens visit, of which each chooses @chosen_frac
  * of all; (1 - x)^t <= exp(-t x), which from t x = 40 on is lost in a double's
  * difference from 1. */
@@ -232,10 +165,12 @@ fill(const RaExpertsLaw *law, const RaOp *op, double local, double choices,
   } else if (op->dim[SKEW] == RA_OP_SKEW_DEALT) {
     *out_visited = MIN(rows, local);
   } else {
-    Loads loads = loads_of(op, choices);
+    RaRouting loads = ra_routing(op->dim[SKEW], (double)op->dim[TOKENS],
+                                 choices, (double)op->dim[EXPERTS]);
 
-    rows *= heavy(law, op, &loads, local);
-    *out_visited = MIN(rows, local * loaded_frac(&loads, rows / local));
+    rows *=
+        ra_routing_fullest(&loads, (double)op->dim[EP], local, law->skew_frac);
+    *out_visited = MIN(rows, local * ra_routing_visited(&loads, rows / local));
   }
   *out_rows = rows;
 }

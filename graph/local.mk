@@ -59,6 +59,7 @@ libgraph_a_SOURCES += %D%/input/model_tensor.c
 libgraph_a_SOURCES += %D%/op/op.c %D%/op/op.h
 libgraph_a_SOURCES += %D%/op/op_count.c
 libgraph_a_SOURCES += %D%/op/op_ends.c
+libgraph_a_SOURCES += %D%/op/routing.c %D%/op/routing.h
 libgraph_a_SOURCES += %D%/op/op_experts.c
 libgraph_a_SOURCES += %D%/op/op_list.c
 libgraph_a_SOURCES += %D%/op/op_cast.c %D%/op/op_cast.h

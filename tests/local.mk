@@ -203,6 +203,7 @@ check_programs += %D%/graph/check_model_families
 check_programs += %D%/graph/check_model_bad
 check_programs += %D%/graph/check_model_find
 check_programs += %D%/graph/check_model_text
+check_programs += %D%/graph/check_routing
 check_programs += %D%/graph/check_moe
 check_programs += %D%/graph/check_moe_plan
 tests_graph_check_moe_plan_SOURCES = %D%/graph/check_moe_plan.c %D%/support/plan_text.c \

@@ -4,6 +4,7 @@
 #include "graph/input/plan.h"
 #include "graph/op/op_cast.h"
 #include "graph/op/op_mixer.h"
+#include "graph/op/routing.h"
 
 static uint64_t
 ceil_div(uint64_t a, uint64_t b)
@@ -337,6 +338,22 @@ add_expert_tp(RaOpBuilder *b, RaOpKind kind, uint64_t bytes)
               b->shard->expert_tp_groups_per_node);
 }
 
+/* Load of the rank that receives most, and sends it back, relative to a mean
+ * one: an exchange ends with it. */
+static double
+heaviest_rank(const RaOpBuilder *b, uint64_t rows)
+{
+  const RaModel *m = b->model;
+  double tokens = (double)rows * b->ep;
+  RaRouting loads;
+
+  if (m->expert_skew == 0)
+    return 1;
+  loads = ra_routing(m->expert_skew, tokens, tokens * m->experts_per_token,
+                     m->n_experts);
+  return ra_routing_fullest(&loads, b->ep, (double)m->n_experts / b->ep, 1);
+}
+
 /* Dispatch or combine of @rows tokens of this rank, k copies of each or once to
  * each rank and node.  Ranks that cut the same experts need the tokens that any
  * of them has received. */
@@ -349,10 +366,12 @@ add_expert_exchange(RaOpBuilder *b, uint64_t rows, gboolean combine)
   gboolean once = shard->dispatch == RA_DISPATCH_ONCE;
   double copies = once ? ra_experts_parts_met(b->model, b->ep)
                        : b->model->experts_per_token;
-  uint64_t bytes = (uint64_t)(row_bytes * copies);
+  uint64_t bytes;
 
   if (n_sharers(b) > 1)
     return;
+  row_bytes *= heaviest_rank(b, rows);
+  bytes = (uint64_t)(row_bytes * copies);
   if (sends_share(b) && combine)
     add_expert_tp(b, RA_OP_REDUCE_SCATTER, bytes * b->expert_tp);
   if (b->ep > 1)

@@ -139,6 +139,29 @@ read_line(const RaCsvLine *line, gpointer data, GError **error)
   return TRUE;
 }
 
+/* A source that marks the runs of Megatron which recompute leaves the cell of
+ * those that do not blank. */
+static void
+fill_recompute(GArray *rows, guint i)
+{
+  RaStepRow *row = &g_array_index(rows, RaStepRow, i);
+  gboolean full = FALSE, no = FALSE;
+
+  if (*row->cell[RA_STEP_CELL_RECOMPUTE] ||
+      !ra_published_says(row, RA_STEP_CELL_BACKEND, "megatron"))
+    return;
+  for (guint k = 0; k < rows->len; k++) {
+    const RaStepRow *other = &g_array_index(rows, RaStepRow, k);
+    if (other->cell[RA_STEP_CELL_SOURCE] != row->cell[RA_STEP_CELL_SOURCE] ||
+        !ra_published_says(other, RA_STEP_CELL_BACKEND, "megatron"))
+      continue;
+    full |= strcmp(other->cell[RA_STEP_CELL_RECOMPUTE], "full") == 0;
+    no |= strcmp(other->cell[RA_STEP_CELL_RECOMPUTE], "no") == 0;
+  }
+  if (full && !no)
+    row->cell[RA_STEP_CELL_RECOMPUTE] = g_intern_static_string("none");
+}
+
 GArray *
 ra_published_rows(const char *data, GError **error)
 {
@@ -151,6 +174,8 @@ ra_published_rows(const char *data, GError **error)
     if (!ra_csv_read(paths->pdata[i], columns, read_line, rows, error))
       return NULL;
   }
+  for (guint i = 0; i < rows->len; i++)
+    fill_recompute(rows, i);
   return g_steal_pointer(&rows);
 }
 

@@ -188,6 +188,36 @@ shipped(const char *name)
   return w;
 }
 
+/* Loads of experts, hundredths of the exponent: those of a power law unless
+ * they are said to be even; none where there are no experts. */
+START_TEST(test_expert_loads)
+{
+  static const struct {
+    const char *loads;
+    guint skew;
+  } cases[] = {
+      {NULL, 60}, {"even", 0}, {"power-law", 60}, {"power-law-1.2", 120}};
+  RaWorkload *dense = shipped("grpo-tiny.workload");
+
+  ck_assert_uint_eq(dense->models[0].model->expert_skew, 0);
+  for (guint i = 0; i < G_N_ELEMENTS(cases); i++) {
+    RaWorkload *w = shipped("grpo-qwen3-30b-a3b.workload");
+    RaKeyFile *file = ra_key_file_ref(w->file);
+    RaWorkload *set;
+
+    if (cases[i].loads)
+      ra_key_file_set(file, "model", "actor", "expert-loads", cases[i].loads);
+    set = ra_workload_load(file, NULL);
+    ck_assert_ptr_nonnull(set);
+    ck_assert_uint_eq(set->models[0].model->expert_skew, cases[i].skew);
+    ra_workload_free(set);
+    ra_workload_free(w);
+    ra_key_file_unref(file);
+  }
+  ra_workload_free(dense);
+}
+END_TEST
+
 START_TEST(test_shipped)
 {
   /* calls, trained models, sequences of the first train call: prompts times
@@ -283,6 +313,7 @@ workload_suite(void)
   tcase_add_test(tcase, test_dtype_bytes);
   tcase_add_test(tcase, test_order_random);
   tcase_add_test(tcase, test_set);
+  tcase_add_test(tcase, test_expert_loads);
   tcase_add_test(tcase, test_shipped);
   tcase_add_test(tcase, test_shipped_graphs);
   suite_add_tcase(suite, tcase);
