@@ -265,14 +265,59 @@ across_s(const RaLinkLaws *laws, const RaOp *op, uint64_t r, uint64_t nodes)
   return MIN(s[0], s[1]) * factor * ra_residual_factor(&law->residual, op);
 }
 
+const char *
+ra_collective_token_law(gboolean combine, gboolean low_latency)
+{
+  static const char *const names[2][2] = {
+      {"tokens.dispatch", "tokens.dispatch-low"},
+      {"tokens.combine", "tokens.combine-low"}};
+
+  return names[combine ? 1 : 0][low_latency ? 1 : 0];
+}
+
+/* (nullable): the law of an exchange of tokens that has one. */
+static const RaTokenLaw *
+token_law(const RaLinkLaws *laws, const RaOp *op)
+{
+  const RaTokenLaw *law =
+      &laws->tokens[op->flags & RA_OP_ROUTED ? 1 : 0][op->dim[6] == 0];
+
+  return op->kind == RA_OP_ALL_TO_ALL && op->dim[5] > 0 && law->measured ? law
+                                                                         : NULL;
+}
+
+/* Part of token_s() that grows with the tokens. */
+static double
+token_link_s(const RaTokenLaw *law, const RaOp *op)
+{
+  double sms = op->dim[6] > 0 ? (double)op->dim[6] : RA_OP_EXCHANGE_SMS;
+
+  double row_bytes = law->row_frac * (double)op->dim[4];
+
+  return (((double)op->dim[0] + (double)op->dim[5] * row_bytes) *
+              law->s_per_byte +
+          (double)op->dim[5] * law->token_s) *
+         RA_OP_EXCHANGE_SMS / sms;
+}
+
+static double
+token_s(const RaTokenLaw *law, const RaOp *op)
+{
+  return (law->floor_s + token_link_s(law, op)) *
+         ra_residual_factor(&law->residual, op);
+}
+
 double
 ra_collective_s(const RaLinkLaws *laws, const RaOp *op)
 {
   uint64_t n = op->dim[1], r = CLAMP(op->dim[2], 1, MAX(n, 1));
+  const RaTokenLaw *tokens = token_law(laws, op);
   double inside_s, outside_s;
 
   if (n < 2 || op->dim[0] == 0)
     return 0;
+  if (tokens && r == n)
+    return token_s(tokens, op);
   inside_s = r > 1 ? node_s(laws, op, r) : 0;
   if (r == n)
     return inside_s;
@@ -380,10 +425,14 @@ collective_use(const RaLinkLaws *laws, const RaOp *op, RaLinkUse *use)
 {
   uint64_t n = op->dim[1], r = CLAMP(op->dim[2], 1, MAX(n, 1));
 
+  const RaTokenLaw *tokens = token_law(laws, op);
+
   use->total_s = ra_collective_s(laws, op);
   if (n < 2 || op->dim[0] == 0)
     return;
-  if (r > 1)
+  if (tokens && r == n)
+    use->intra_s = token_link_s(tokens, op);
+  else if (r > 1)
     use->intra_s = node_link_s(laws, op, r);
   if (r < n)
     use->inter_s = across_link_s(laws, op, r, n / r + (n % r != 0));

@@ -66,6 +66,17 @@ typedef struct {
   double net_s;           /* the cluster's nic-latency */
 } RaInterExchangeLaw;
 
+/* Tokens to the ranks of their experts, or back, by DeepEP's kernels in a node.
+ * Order: dispatch, combine; of each the usual kernels, those of low latency. */
+typedef struct {
+  gboolean measured; /* else like any all-to-all */
+  double floor_s;
+  double token_s;    /* each token of a rank, RA_OP_EXCHANGE_SMS SMs */
+  double s_per_byte; /* likewise */
+  double row_frac;   /* bytes of a token beside those sent, in rows */
+  RaResidual residual;
+} RaTokenLaw;
+
 typedef struct {
   RaLines intra;       /* in a node */
   RaResidual residual; /* over bytes, in a node */
@@ -93,6 +104,7 @@ typedef struct {
   RaCollectiveLaw collective[5]; /* by op kind minus RA_OP_ALL_REDUCE */
   RaInterNodeLaw inter;          /* across nodes */
   RaInterExchangeLaw exchange;   /* all-to-alls across nodes */
+  RaTokenLaw tokens[2][2];       /* all-to-alls of tokens in a node */
   RaSendLaw send;                /* point to point */
   RaReallocLaw realloc;          /* parameter reallocation */
   RaHostCopyLaw host_copy;       /* offload and reload */
@@ -105,6 +117,10 @@ typedef struct {
 /* @error: %RA_ERROR_INPUT: a law is missing. */
 gboolean ra_link_laws_init(RaLinkLaws *laws, const RaProfile *profile,
                            const RaCluster *cluster, GError **error);
+
+/* Law of the kernels that exchange tokens in a node: "tokens.dispatch" and so
+ * on; static. */
+const char *ra_collective_token_law(gboolean combine, gboolean low_latency);
 
 /**
  * ra_collective_s:

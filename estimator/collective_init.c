@@ -164,6 +164,32 @@ exchange_init(RaInterExchangeLaw *law, const RaProfile *profile, GError **error)
   return ra_resolver_ok(&r);
 }
 
+/* Optional, too. */
+static gboolean
+tokens_init(RaLinkLaws *laws, const RaProfile *profile, double link_bytes_per_s,
+            GError **error)
+{
+  for (guint i = 0; i < 4; i++) {
+    RaTokenLaw *law = &laws->tokens[i / 2][i % 2];
+    const char *name = ra_collective_token_law(i / 2, i % 2);
+    RaResolver r;
+
+    law->measured = ra_profile_law(profile, name) != NULL;
+    if (!law->measured)
+      continue;
+    ra_resolver_init(&r, profile, name, error);
+    law->floor_s = ra_resolve(&r, "floor-s");
+    law->token_s = ra_resolve(&r, "token-s");
+    law->s_per_byte =
+        ra_rate_s(link_bytes_per_s * ra_resolve(&r, "bandwidth-frac"));
+    law->row_frac = ra_resolve(&r, "row-frac");
+    if (!ra_resolver_ok(&r) ||
+        !ra_residual_init(&law->residual, profile, name, error))
+      return FALSE;
+  }
+  return TRUE;
+}
+
 static gboolean
 send_init(RaSendLaw *law, const RaProfile *profile, double link_bytes_per_s,
           GError **error)
@@ -340,6 +366,7 @@ ra_link_laws_init(RaLinkLaws *laws, const RaProfile *profile,
   for (guint i = 0; i < G_N_ELEMENTS(names); i++)
     laws->collective[i].is_power = !laws->here.nvlink;
   if (!exchange_init(&laws->exchange, profile, error) ||
+      !tokens_init(laws, profile, link, error) ||
       !send_init(&laws->send, profile, link, error) ||
       !realloc_init(&laws->realloc, profile, link, share, error))
     return FALSE;

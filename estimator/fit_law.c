@@ -103,6 +103,17 @@ static const RaFitCoefficient inter_node[] = {
 
 static const RaFitCoefficient exchange[] = {EXCHANGE("2"), EXCHANGE("8")};
 
+static const RaFitCoefficient tokens[] = {
+    {"floor-s", 3e-5, 1e-6, 1e-3},
+    {"token-s", 1e-8, 1e-11, 1e-6},
+    {"bandwidth-frac", 0.8, 0.02, 10},
+    {"row-frac", 0.5, 1e-3, 20},
+};
+static const RaFitAxes tokens_tables[] = {
+    {RA_FEATURE_TOKENS, RA_FEATURE_SMS, RA_N_FEATURES},
+    {RA_FEATURE_TOKENS, RA_FEATURE_WIDTH, RA_N_FEATURES},
+    {RA_FEATURE_TOKENS, RA_FEATURE_WIDTH, RA_FEATURE_SMS, RA_N_FEATURES}};
+
 static const RaFitAxes experts_tables[] = {
     {RA_FEATURE_LOAD, RA_FEATURE_LOCAL, RA_FEATURE_AREA, RA_FEATURE_SKEW,
      RA_N_FEATURES},
@@ -213,6 +224,18 @@ static const RaFitAxes cast_tables[] = {
     .text = what, .range = "tokens 1..4096; width 4096..8192",                 \
     .held_out = "each model left out in turn"                                  \
   }
+#define TOKENS(name)                                                           \
+  {                                                                            \
+    .law = name, .source = name, .coefficients = tokens,                       \
+    .n_coefficients = G_N_ELEMENTS(tokens), .stride = 1, .lines = 2,           \
+    .tables = tokens_tables, .n_tables = G_N_ELEMENTS(tokens_tables),          \
+    .text = "DeepEP as SGLang calls it, fp8 to experts and BF16 back, "        \
+            "experts chosen evenly",                                           \
+    .range = "4 or 8 GPUs of a node; 1 to 131072 tokens a GPU; 4 to 24 "       \
+             "multiprocessors",                                                \
+    .held_out = "each number of tokens and each width with its number of "     \
+                "experts a token left out in turn"                             \
+  }
 #define COLLECTIVE(name, what)                                                 \
   {                                                                            \
     .law = name, .source = what, .coefficients = collective,                   \
@@ -290,10 +313,11 @@ static const RaFitLaw laws[] = {
            BY_QUERY_HEADS),
     KERNEL("decode-attention.wide", decode, G_N_ELEMENTS(decode), 3,
            decode_tables, "paged cache, of a newer vLLM",
-           "batch 1..2048; length 2..131072; heads 1..64; head_dim 192..512",
+           "batch 1..2048; length 2..131072; heads 1..64; head_dim 192..512, "
+           "or a window of 128..8192",
            BY_QUERY_HEADS),
     KERNEL("decode-attention.fp8", decode, G_N_ELEMENTS(decode), 3,
-           decode_tables, "paged cache of fp8, without windows",
+           decode_tables, "paged cache of fp8, whole or in a window",
            "batch 1..1024; length 2..131072; heads 1..64; head_dim 64, 128",
            BY_QUERY_HEADS),
     KERNEL("latent-attention", roof, G_N_ELEMENTS(roof), 1, roof_tables,
@@ -384,6 +408,10 @@ static const RaFitLaw laws[] = {
     COLLECTIVE("all-gather", "all-gather"),
     COLLECTIVE("reduce-scatter", "reduce-scatter"),
     COLLECTIVE("all-to-all", "all-to-all"),
+    TOKENS("tokens.dispatch"),
+    TOKENS("tokens.dispatch-low"),
+    TOKENS("tokens.combine"),
+    TOKENS("tokens.combine-low"),
     {.law = "inter-node",
      .source = "inter-node",
      .coefficients = inter_node,

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "estimator/collective.h"
 #include "estimator/experts.h"
 #include "estimator/fit.h"
 #include "estimator/gemm.h"
@@ -55,6 +56,9 @@ collective_law(const RaOp *op)
       "all-reduce", "reduce-scatter", "all-gather", "all-to-all", "broadcast"};
   gboolean across = op->dim[2] < op->dim[1];
 
+  if (op->kind == RA_OP_ALL_TO_ALL && op->dim[5] > 0 && !across)
+    return ra_collective_token_law((op->flags & RA_OP_ROUTED) != 0,
+                                   op->dim[6] == 0);
   if (across && op->kind == RA_OP_ALL_TO_ALL)
     return "inter-node.all-to-all";
   return across ? "inter-node" : in_node[op->kind - RA_OP_ALL_REDUCE];
@@ -100,6 +104,10 @@ next_law(const char *name)
   static const struct {
     const char *name, *next;
   } laws[] = {{"inter-node.all-to-all", "inter-node"},
+              {"tokens.dispatch", "all-to-all"},
+              {"tokens.dispatch-low", "all-to-all"},
+              {"tokens.combine", "all-to-all"},
+              {"tokens.combine-low", "all-to-all"},
               {"encoder-attention", "attention"},
               {"attention.wide", "attention"},
               {"attention.fp8", "attention"},

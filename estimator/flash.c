@@ -41,7 +41,9 @@ ra_flash_cut(guint generation, double sms, const RaOp *op, RaFlash *out_cut)
                           ? WIDE_KEYS
                           : RA_FLASH_KEYS;
   double blocks = ceil(keys / block_keys);
-  gboolean swaps = generation == 2 && queries <= 1 && group > 1;
+  /* FlashInfer's kernels, for a cache of fp8, always share tiles. */
+  gboolean windowed = op->flags & RA_OP_WINDOW && op->dtype != RA_DTYPE_FP8;
+  gboolean swaps = generation == 2 && queries <= 1 && group > 1 && !windowed;
   gboolean packs = generation == 3 || swaps;
   double rows = packs ? queries * group : queries;
   double heads = packs ? kv_heads : q_heads;

@@ -6,10 +6,10 @@
  * The rows of a tile, and the condition for a split, depend on the generation:
  *
  *     2  (before Hopper): tiles of 64 rows of one query head, two on a
- *        multiprocessor.  With one query a sequence, heads that share keys are
- *        the rows: queries and outputs are copied there and back, and keys may
- *        be split, in blocks of 64 for heads beyond 128.  flash_api.cpp of
- *        vLLM's flash-attention (seqlenq_ngroups_swapped,
+ *        multiprocessor.  With one query a sequence and no window, heads that
+ *        share keys are the rows: queries and outputs are copied there and
+ *        back, and keys may be split, in blocks of 64 for heads beyond 128.
+ *        flash_api.cpp of vLLM's flash-attention (seqlenq_ngroups_swapped,
  *        num_splits_heuristic); for paged keys flash_fwd_launch_template.h,
  *        run_mha_fwd_splitkv_dispatch
  *     3  (Hopper, and 4 of Blackwell): heads that share keys always share

@@ -38,6 +38,7 @@ static const char *const names[RA_N_FEATURES] = {
     [RA_FEATURE_BLOCKS] = "blocks",
     [RA_FEATURE_QUERIES] = "queries",
     [RA_FEATURE_SPAN] = "span",
+    [RA_FEATURE_SMS] = "multiprocessors",
 };
 
 const char *
@@ -109,17 +110,40 @@ cast_feature(RaFeature feature, const uint64_t *d)
   }
 }
 
-double
-ra_feature(RaFeature feature, const RaOp *op)
+/* @x to an eighth of its octave. */
+static double
+rounded(double x)
+{
+  int exponent;
+  double mantissa = frexp(x, &exponent);
+
+  return ldexp(floor(16 * mantissa + 0.5), exponent - 4);
+}
+
+/* The same of an exchange of tokens with experts. */
+static double
+exchange_feature(RaFeature feature, const uint64_t *d)
+{
+  switch (feature) {
+  case RA_FEATURE_RANKS: /* where it goes as any other all-to-all */
+    return (double)d[1];
+  case RA_FEATURE_TOKENS:
+    return (double)d[5];
+  case RA_FEATURE_SMS:
+    return (double)d[6];
+  case RA_FEATURE_WIDTH: /* bytes that a token sends */
+    return rounded((double)d[0] / (double)d[5]);
+  default:
+    return 0;
+  }
+}
+
+/* The feature of an op that has dimensions as attention and products do. */
+static double
+common_feature(RaFeature feature, const RaOp *op)
 {
   const uint64_t *d = op->dim;
 
-  if (op->kind >= RA_OP_SCAN && op->kind <= RA_OP_SCAN_STEP)
-    return scan_feature(feature, d);
-  if (op->kind == RA_OP_CONV || op->kind == RA_OP_CONV_BACKWARD)
-    return conv_feature(feature, d);
-  if (op->kind == RA_OP_CAST)
-    return cast_feature(feature, d);
   switch (feature) {
   case RA_FEATURE_M:
     return (double)d[0];
@@ -172,6 +196,22 @@ ra_feature(RaFeature feature, const RaOp *op)
   default:
     return 0;
   }
+}
+
+double
+ra_feature(RaFeature feature, const RaOp *op)
+{
+  const uint64_t *d = op->dim;
+
+  if (op->kind >= RA_OP_SCAN && op->kind <= RA_OP_SCAN_STEP)
+    return scan_feature(feature, d);
+  if (op->kind == RA_OP_CONV || op->kind == RA_OP_CONV_BACKWARD)
+    return conv_feature(feature, d);
+  if (op->kind == RA_OP_CAST)
+    return cast_feature(feature, d);
+  if (op->kind == RA_OP_ALL_TO_ALL && d[5] > 0 && feature != RA_FEATURE_BYTES)
+    return exchange_feature(feature, d);
+  return common_feature(feature, op);
 }
 
 gboolean

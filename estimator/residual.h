@@ -45,6 +45,7 @@ typedef enum {
                            see RA_LATENT_BLOCK_HEADS */
   RA_FEATURE_QUERIES,   /* "queries": tokens of a sequence that attend */
   RA_FEATURE_SPAN,      /* "span": "length", in octaves */
+  RA_FEATURE_SMS,       /* "multiprocessors": that an exchange of tokens has */
   RA_N_FEATURES
 } RaFeature;
 

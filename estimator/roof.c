@@ -90,7 +90,7 @@ mixer_roof(const RaOp *op)
   default:
     if (kimi)
       return step ? RA_ROOF_CONV_STEP_KDA : RA_ROOF_CONV;
-    if (op->flags & RA_OP_MAMBA)
+    if (!(op->flags & RA_OP_DELTA))
       return step ? RA_ROOF_CONV_STEP_MAMBA2 : RA_ROOF_CONV_MAMBA2;
     return RA_ROOF_CONV;
   }

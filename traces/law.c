@@ -111,6 +111,13 @@ static const RaCoefficientSpec inter_fabric[] = {
 static const RaCoefficientSpec inter_exchange[] = {
   EXCHANGE_LINES("2"), EXCHANGE_LINES("8"),
 };
+static const RaCoefficientSpec token_exchange[] = {
+  {"floor-s", SECONDS, "each exchange"},
+  {"token-s", SECONDS, "each token of a rank, of 20 multiprocessors"},
+  {"bandwidth-frac", SHARE, "bytes that a rank sends, its own with them, of 20 "
+                            "multiprocessors; its share of the link"},
+  {"row-frac", COUNT, "bytes that a token moves beside those, in rows"},
+};
 static const RaCoefficientSpec send[] = {
   {"low-latency-s", SECONDS, "line for small messages in a node"},
   {"low-bandwidth-frac", SHARE, "its share of the link"},
@@ -358,6 +365,14 @@ static const RaLawSpec laws[] = {
    "ra_collective_s", "in a node"},
   {"broadcast", FALSE, NULL, COEFFICIENTS(collective),
    "ra_collective_s", "in a node"},
+  {"tokens.dispatch", TRUE, NULL, COEFFICIENTS(token_exchange),
+   "ra_collective_s", "tokens to experts by DeepEP in a node"},
+  {"tokens.dispatch-low", TRUE, NULL, COEFFICIENTS(token_exchange),
+   "ra_collective_s", "the same by its kernels of low latency"},
+  {"tokens.combine", TRUE, NULL, COEFFICIENTS(token_exchange),
+   "ra_collective_s", "tokens back from experts"},
+  {"tokens.combine-low", TRUE, NULL, COEFFICIENTS(token_exchange),
+   "ra_collective_s", "the same by kernels of low latency"},
   {"inter-node", FALSE, NULL, COEFFICIENTS(inter_node),
    "ra_collective_s", "collectives across nodes"},
   {"inter-node.all-to-all", TRUE, NULL, COEFFICIENTS(inter_exchange),

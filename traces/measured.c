@@ -70,6 +70,10 @@ const char *const ra_measured_sources[] = {"gemm.bf16",
                                            "all-gather",
                                            "reduce-scatter",
                                            "all-to-all",
+                                           "tokens.dispatch",
+                                           "tokens.dispatch-low",
+                                           "tokens.combine",
+                                           "tokens.combine-low",
                                            "inter-node",
                                            "inter-node.all-to-all",
                                            "send",
@@ -298,8 +302,8 @@ is_fp8(const RaMeasuredReader *r)
 }
 
 /* Sequences of one length; a query sees its @window last keys, or all.  Of
- * decode steps on a cache of fp8 the rows without windows, of heads of 64 and
- * 128, as the law of 16 bits has them: wider ones run other kernels. */
+ * decode steps on a cache of fp8 the rows of heads of 64 and 128: wider ones
+ * run other kernels. */
 static gboolean
 read_attention(const RaCsvLine *line, gpointer data, GError **error)
 {
@@ -314,7 +318,7 @@ read_attention(const RaCsvLine *line, gpointer data, GError **error)
   for (guint i = 0; i < 5; i++)
     if (v[i] < 1)
       return TRUE; /* a shape that is not published */
-  if (is_fp8(r) && decode && (window > 0 || v[4] > 128))
+  if (is_fp8(r) && decode && v[4] > 128)
     return TRUE;
   batch = (RaBatch){.n_sequences = (uint32_t)MIN(v[0], UINT32_MAX),
                     .q_tokens = ra_measured_whole(decode ? v[0] : v[0] * v[1]),
@@ -324,6 +328,7 @@ read_attention(const RaCsvLine *line, gpointer data, GError **error)
   window = MIN(window, UINT32_MAX);
   RaOp op = {.kind = decode ? RA_OP_DECODE_ATTENTION : RA_OP_ATTENTION,
              .dtype = is_fp8(r) ? RA_DTYPE_FP8 : RA_DTYPE_BF16,
+             .flags = decode && window > 0 ? RA_OP_WINDOW : 0,
              .dim = {batch.n_sequences, batch.q_tokens,
                      ra_op_kv_tokens(&batch, (uint32_t)window),
                      ra_op_pairs(&batch, (uint32_t)window),
@@ -506,6 +511,7 @@ read_linear(const RaCsvLine *line, gpointer data, GError **error)
   gboolean step = g_str_has_prefix(r->source, "scan-step");
   gboolean mamba = g_str_has_suffix(r->source, ".mamba2");
   uint16_t kimi = g_str_has_suffix(r->source, ".kda") ? RA_OP_KIMI : 0;
+  uint16_t flags = mamba ? 0 : kimi | RA_OP_DELTA;
   double v[9];
 
   if (!ra_csv_numbers(line, 0, 9, v, error))
@@ -518,7 +524,7 @@ read_linear(const RaCsvLine *line, gpointer data, GError **error)
   if (g_str_has_prefix(r->source, "conv")) {
     double width = 2 * v[2] * v[3] + v[4] * v[5];
     RaOp of = {.kind = RA_OP_CONV,
-               .flags = mamba ? RA_OP_MAMBA : kimi,
+               .flags = flags,
                .dim = {ra_measured_whole(v[1]), ra_measured_whole(width),
                        ra_measured_whole(v[6]), ra_measured_whole(v[0])}};
 
@@ -526,7 +532,7 @@ read_linear(const RaCsvLine *line, gpointer data, GError **error)
     return TRUE;
   }
   RaOp op = {.kind = step ? RA_OP_SCAN_STEP : RA_OP_SCAN,
-             .flags = mamba ? 0 : kimi | RA_OP_DELTA,
+             .flags = flags,
              .dim = {ra_measured_whole(v[0]), ra_measured_whole(v[1]),
                      ra_measured_whole(v[2]), ra_measured_whole(v[4]),
                      ra_measured_whole(v[3]), ra_measured_whole(v[5]),
@@ -753,6 +759,7 @@ read_source(RaMeasuredReader *r, const char *const *data, GError **error)
       strstr(r->source, ".wide"))
     return read_attentions(r, data, folder, error);
   if (g_str_has_prefix(r->source, "p2p.") || strchr(r->source, '-') ||
+      g_str_has_prefix(r->source, "tokens.") ||
       g_str_has_prefix(r->source, "send"))
     return ra_measured_messages(r, data, error);
   return ra_measured_layers(r, data, error);

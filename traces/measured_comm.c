@@ -283,6 +283,51 @@ read_exchange(const RaCsvLine *line, gpointer data, GError **error)
   return TRUE;
 }
 
+static const char *const token_columns[] = {
+    "ep",  "hidden",     "topk",    "experts", "tokens_per_rank",
+    "sms", "latency_us", "backend", "phase",   "framework",
+    NULL};
+
+/* Ranks that have one of the k of e experts that a token visits, on average. */
+static double
+ranks_met(double ranks, double e, double k)
+{
+  return remote_nodes(ranks, e, k) * ranks / MAX(ranks - 1, 1);
+}
+
+/* DeepEP's kernels as SGLang calls them, in a node: fp8 with a scale for 128
+ * values goes to experts, BF16 comes back; once to each rank, or, by kernels of
+ * low latency, which have no number of multiprocessors, to each expert. */
+static gboolean
+read_tokens(const RaCsvLine *line, gpointer data, GError **error)
+{
+  RaMeasuredReader *r = data;
+  gboolean low = g_str_has_suffix(r->source, "-low");
+  gboolean combine = g_str_has_prefix(r->source, "tokens.combine");
+  const char *const *f = line->field;
+  uint64_t bytes, ranks;
+  double v[7], row;
+
+  if (!ra_csv_numbers(line, 0, 7, v, error))
+    return FALSE;
+  if (strcmp(f[7], low ? "deepep_ll" : "deepep_ht") != 0 ||
+      strcmp(f[8], combine ? "combine" : "dispatch") != 0 ||
+      strcmp(f[9], "sglang") != 0)
+    return TRUE;
+  ranks = ra_measured_whole(v[0]);
+  row = v[1] * (combine ? 2 : 1 + 4.0 / 128);
+  bytes = ra_measured_whole(v[4] * row *
+                            (low ? v[2] : ranks_met(v[0], v[3], v[2])));
+  ra_measured_add(
+      r,
+      (RaOp){.kind = RA_OP_ALL_TO_ALL,
+             .flags = combine ? RA_OP_ROUTED : 0,
+             .dim = {bytes, ranks, ranks, 1, ra_measured_whole(row),
+                     ra_measured_whole(v[4]), ra_measured_whole(v[5])}},
+      v[6], ra_measured_whole(v[4]), ra_measured_whole(v[1] * 64 + v[2]));
+  return TRUE;
+}
+
 static const char *const pair_columns[] = {
     "system",    "collective", "devices_per_node", "bytes",
     "median_us", "?std_us",    "num_workers",      NULL};
@@ -383,6 +428,11 @@ ra_measured_messages(RaMeasuredReader *r, const char *const *data,
   if (strcmp(folder, "comm_deepep") == 0)
     return ra_measured_files(data, folder, prefix, r, exchange_columns,
                              read_exchange, error);
+  if (strcmp(folder, "comm_moe_a2a") == 0) {
+    g_autofree char *of_gpu = g_strconcat(prefix, r->gpu, NULL);
+    return ra_measured_files(data, folder, of_gpu, r, token_columns,
+                             read_tokens, error);
+  }
   if (strcmp(folder, "comm_vidur") == 0)
     return ra_measured_files(data, folder, prefix, r, pair_columns, read_pair,
                              error);

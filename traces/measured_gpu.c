@@ -39,6 +39,7 @@ static const struct {
     {"encoder-attention", "kernels_encoder", "encoder_", NULL},
     {"attention", "kernels_attention", "prefill_", NULL},
     {"decode-attention", "kernels_attention", "decode_", NULL},
+    {"tokens.", "comm_moe_a2a", "a2a_", NULL},
     {"inter-node.all-to-all", "comm_deepep", "expert_alltoall", "gpu"},
     {"all-reduce.lut", "comm_vtrain", "allreduce_lut", "gpu"},
     {"all-reduce.dgx", "comm_vidur", "network", "system"},

@@ -226,6 +226,8 @@ files_of(const RaCalibrateLaw *state, const RaFitLaw *fit, const char *gpu)
     return g_strdup_printf(
         "kernels_linear/%s_%s_bf16*.csv",
         strchr(source, '.') ? strchr(source, '.') + 1 : "gdn", gpu);
+  if (g_str_has_prefix(source, "tokens."))
+    return g_strdup_printf("comm_moe_a2a/a2a_%s*.csv", gpu);
   if (strcmp(source, "inter-node.all-to-all") == 0)
     return g_strdup("comm_deepep/expert_alltoall*.csv");
   if (strcmp(source, "inter-node") == 0)

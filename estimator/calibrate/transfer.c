@@ -112,7 +112,7 @@ keeps_seconds(const char *law)
                                       "host",
                                       NULL};
 
-  return g_strv_contains(names, law);
+  return g_strv_contains(names, law) || g_str_has_prefix(law, "tokens.");
 }
 
 /* How the share of the memory's bandwidth that a kernel gets falls with the

@@ -115,7 +115,8 @@ static const RaOpRow ops[RA_N_OPS] = {
   [RA_OP_ALL_GATHER] = {"all_gather", RA_OP_CLASS_COMM, 1, COLLECTIVE_DIMS},
   [RA_OP_ALL_TO_ALL] =
     {"all_to_all", RA_OP_CLASS_COMM, 1,
-     {"bytes", "ranks", "ranks_per_node", "groups_per_node", "node_bytes"}},
+     {"bytes", "ranks", "ranks_per_node", "groups_per_node", "node_bytes",
+      "tokens", "multiprocessors"}},
   [RA_OP_BROADCAST] = {"broadcast", RA_OP_CLASS_COMM, 1, COLLECTIVE_DIMS},
   [RA_OP_SEND] =
     {"send", RA_OP_CLASS_COMM, 1, {"bytes", "inter_node", "pairs_per_node"}},
@@ -178,6 +179,7 @@ ra_op_dim_is_optional(RaOpKind kind, guint index)
 {
   return (kind == RA_OP_GEMM && index == RA_OP_REUSE_DIM) ||
          (kind == RA_OP_CAST && index == 4) ||
+         (kind == RA_OP_ALL_TO_ALL && index >= 5) ||
          (kind == RA_OP_REALLOC && index == 3) ||
          ((kind == RA_OP_OFFLOAD || kind == RA_OP_RELOAD ||
            kind == RA_OP_OPTIMIZER) &&

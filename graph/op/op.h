@@ -56,7 +56,10 @@ typedef enum {
   RA_OP_ALL_GATHER,     /* the same; bytes: the whole vector */
   RA_OP_ALL_TO_ALL,     /* the same; bytes: sent by one rank, one part for each
                            rank; node_bytes: those that go to other nodes, 0:
-                           the parts of their ranks */
+                           the parts of their ranks; tokens of this rank that go
+                           to experts by DeepEP's kernels, 0: by NCCL's; in a
+                           node node_bytes are then those of a token's row;
+                           multiprocessors of these, 0: those of low latency */
   RA_OP_BROADCAST,      /* the same; bytes: the vector */
   RA_OP_SEND, /* bytes, inter_node (0 or 1), pairs_per_node: point to point */
   RA_OP_REALLOC, /* intra_bytes, inter_bytes: largest traffic in or out of one
@@ -115,6 +118,8 @@ typedef enum {
  * the experts a masked layout (SGLang,
  * SGLANG_DEEPEP_NUM_MAX_DISPATCH_TOKENS_PER_RANK). */
 #define RA_OP_MASKED_TOKENS 128
+/* Multiprocessors of DeepEP's other kernels (Buffer.num_sms, buffer.py). */
+#define RA_OP_EXCHANGE_SMS 20
 
 typedef enum {
   RA_OP_BEHIND = 1,     /* overlaps the preceding op of the list, run by run:
@@ -126,7 +131,8 @@ typedef enum {
   RA_OP_QUANTIZED = 16, /* fp8 GEMM whose operand in(m, k) is already fp8 */
   RA_OP_FROZEN = 32,    /* GEMM or experts with weights that are not trained:
                            its backward needs no operand */
-  RA_OP_DELTA = 64,     /* scan by a delta rule; else Mamba-2's */
+  RA_OP_DELTA = 64,     /* scan by a delta rule, or its convolution; else
+                           Mamba-2's */
   RA_OP_ON_CPU = 128,   /* optimizer whose state and step are the host's */
   RA_OP_BLOCK = 256,    /* fp8 with a scale a block: 1 x 128 of the operand, 128
                            x 128 of the weight */
@@ -136,11 +142,11 @@ typedef enum {
   RA_OP_ROUTED = 2048,  /* router or permutation of an expert layer, which the
                            law of RA_OP_EXPERTS was measured with; experts to
                            which an exchange brings rows: a rank has 1 / ep of
-                           the tokens */
+                           the tokens; all-to-all that brings rows back */
   RA_OP_NONCAUSAL = 4096, /* attention of all queries to all keys: no mask */
   RA_OP_KIMI = 8192,      /* scan or convolution of Kimi delta attention, whose
                           decay is by channel */
-  RA_OP_MAMBA = 16384,    /* convolution of Mamba-2 */
+  RA_OP_WINDOW = 16384,   /* attention of a decode step within a window */
   RA_OP_SPARSE = 32768    /* attention to the keys, or compressed entries, that
                           an indexer chose for each query; an indexer of
                           compressed entries */
@@ -328,8 +334,8 @@ uint64_t ra_op_entry_pairs(const RaBatch *batch, uint32_t ratio,
                            uint32_t top_k);
 
 /* TRUE for causal attention of heads beyond 128, or in a window that leaves out
- * a key a query and more, and for a decode step's of heads beyond 128 (in a
- * window it is that of a shorter cache): engines have other kernels for it. */
+ * a key a query and more, and for a decode step's of heads beyond 128, or in a
+ * window: engines have other kernels for it. */
 gboolean ra_op_is_wide(const RaOp *op);
 
 #define RA_OP_LIST_MAX 1024

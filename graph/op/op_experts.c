@@ -64,7 +64,8 @@ ra_op_list_lower(RaOp *ops, guint n_ops)
     uint64_t met;
     guint n;
 
-    ops[i].flags &= (uint16_t)~RA_OP_ROUTED;
+    if (op.kind != RA_OP_ALL_TO_ALL)
+      ops[i].flags &= (uint16_t)~RA_OP_ROUTED;
     if (op.kind != RA_OP_EXPERTS && op.kind != RA_OP_EXPERTS_BACKWARD)
       continue;
     met = ra_op_experts_met(&op);

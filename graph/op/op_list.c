@@ -354,6 +354,24 @@ heaviest_rank(const RaOpBuilder *b, uint64_t rows)
   return ra_routing_fullest(&loads, b->ep, (double)m->n_experts / b->ep, 1);
 }
 
+/* DeepEP's kernels for an exchange inside a node of @rows tokens, the fullest
+ * rank's of @sent_bytes.  Those of low latency, for the few tokens of a decode
+ * step, send a copy to each expert. */
+static void
+set_kernels(const RaOpBuilder *b, RaOp *op, uint64_t rows, double sent_bytes,
+            gboolean combine)
+{
+  gboolean few = b->shard->sampling && rows <= RA_OP_MASKED_TOKENS;
+
+  op->dim[4] = expert_hidden(b->model) * b->element_bytes;
+  op->dim[5] = rows;
+  op->dim[6] = few ? 0 : RA_OP_EXCHANGE_SMS;
+  if (few)
+    op->dim[0] = (uint64_t)(sent_bytes * b->model->experts_per_token);
+  if (combine)
+    op->flags |= RA_OP_ROUTED;
+}
+
 /* Dispatch or combine of @rows tokens of this rank, k copies of each or once to
  * each rank and node.  Ranks that cut the same experts need the tokens that any
  * of them has received. */
@@ -381,6 +399,8 @@ add_expert_exchange(RaOpBuilder *b, uint64_t rows, gboolean combine)
     b->ops[b->n_ops - 1].dim[4] =
         (uint64_t)(row_bytes * ra_experts_parts_met(b->model, nodes) *
                    (nodes - 1) / nodes);
+  else if (b->ep > 1 && once)
+    set_kernels(b, &b->ops[b->n_ops - 1], rows, row_bytes, combine);
   if (sends_share(b) && !combine)
     add_expert_tp(b, RA_OP_ALL_GATHER, bytes * b->expert_tp);
 }

@@ -54,6 +54,14 @@ add(Steps *s, StepKind kind, uint64_t n, uint64_t k, uint64_t batch)
   s->steps[s->n++] = (Step){kind, n, k, batch};
 }
 
+static uint16_t
+pairs_flags(const RaOpBuilder *b, RaOpKind kind, uint32_t window)
+{
+  if (kind == RA_OP_LATENT_DECODE && b->model->index_top_k > 0)
+    return RA_OP_SPARSE;
+  return kind == RA_OP_DECODE_ATTENTION && window > 0 ? RA_OP_WINDOW : 0;
+}
+
 static RaOp
 pairs_op(const RaOpBuilder *b, RaOpKind kind, const RaBatch *batch,
          uint32_t window, const uint64_t *dims)
@@ -68,9 +76,7 @@ pairs_op(const RaOpBuilder *b, RaOpKind kind, const RaBatch *batch,
   RaOp op = {.kind = (uint8_t)kind,
              .dtype = cached || narrow ? ra_shard_kv_dtype(b->shard)
                                        : ra_op_dtype(kind, b->shard->dtype),
-             .flags = kind == RA_OP_LATENT_DECODE && b->model->index_top_k > 0
-                          ? RA_OP_SPARSE
-                          : 0,
+             .flags = pairs_flags(b, kind, window),
              .count = b->count,
              .dim = {batch->n_sequences, batch->q_tokens,
                      ra_op_kv_tokens(batch, window),
@@ -250,7 +256,7 @@ ra_op_set_blocks(const RaOpBuilder *b, RaOp *op)
 {
   if (!chooses_blocks(b) || is_back(b) || b->shard->loss)
     return;
-  op->flags |= RA_OP_SPARSE;
+  op->flags = (op->flags | RA_OP_SPARSE) & (uint16_t)~RA_OP_WINDOW;
   if (op->kind == RA_OP_DECODE_ATTENTION)
     op->dim[2] = (b->phase == RA_PHASE_DECODE ? b->mix : b->steps)->kv_tokens;
 }
@@ -384,15 +390,15 @@ make_linear(const RaOpBuilder *b, Steps *s)
 
 /* Which mixer's kernels the convolution and the scan of the kind are. */
 static uint16_t
-mixer_flags(const RaOpBuilder *b, gboolean scan)
+mixer_flags(const RaOpBuilder *b)
 {
   switch ((RaMixer)b->model->kinds[b->kind].mixer) {
   case RA_MIXER_KIMI:
-    return scan ? RA_OP_KIMI | RA_OP_DELTA : RA_OP_KIMI;
+    return RA_OP_KIMI | RA_OP_DELTA;
   case RA_MIXER_MAMBA:
-    return scan ? 0 : RA_OP_MAMBA;
+    return 0;
   default:
-    return scan ? RA_OP_DELTA : 0;
+    return RA_OP_DELTA;
   }
 }
 
@@ -403,7 +409,7 @@ scan_op(const RaOpBuilder *b, RaOpKind kind, const RaBatch *batch)
   uint64_t parts = (uint64_t)b->shard->tp * b->cp;
   RaOp op = {.kind = (uint8_t)kind,
              .dtype = ra_op_dtype(kind, b->shard->dtype),
-             .flags = mixer_flags(b, TRUE),
+             .flags = mixer_flags(b),
              .count = b->count,
              .dim = {batch->n_sequences, batch->q_tokens,
                      ceil_div(m->n_key_heads, parts),
@@ -510,7 +516,7 @@ add_step(RaOpBuilder *b, const Step *s, gboolean first)
   case CONV:
     ra_op_add(b, back ? RA_OP_CONV_BACKWARD : RA_OP_CONV, b->tokens, s->n, s->k,
               ceil_div(b->batch->n_sequences, b->cp));
-    b->ops[b->n_ops - 1].flags = mixer_flags(b, FALSE);
+    b->ops[b->n_ops - 1].flags = mixer_flags(b);
     break;
   case POOL:
   case GATE:

@@ -18,7 +18,7 @@ static const char *const dtype_words[RA_N_DTYPES + 1] = {
 static const char *const flag_words[] = {
     "behind",    "dropout", "unfused", "ragged", "quantized", "frozen",
     "delta",     "on-cpu",  "block",   "narrow", "plain",     "routed",
-    "noncausal", "kimi",    "mamba",   "sparse", NULL};
+    "noncausal", "kimi",    "window",  "sparse", NULL};
 
 char *
 ra_op_shape(const RaOp *op)

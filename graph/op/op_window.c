@@ -108,7 +108,7 @@ ra_op_is_wide(const RaOp *op)
     return !(op->flags & RA_OP_NONCAUSAL) &&
            (op->dim[6] > NARROW_MOST || misses_keys(op));
   case RA_OP_DECODE_ATTENTION:
-    return op->dim[6] > NARROW_MOST;
+    return op->dim[6] > NARROW_MOST || op->flags & RA_OP_WINDOW;
   default:
     return FALSE;
   }

@@ -133,6 +133,11 @@ static const RaValidateOps inter_by_table = {.laws = {"inter-node"},
 static const RaValidateOps exchange = {.laws = {"inter-node.all-to-all"},
                                        .lines = 1,
                                        .line_name = {"tokens", "ranks"}};
+static const RaValidateOps tokens = {
+    .laws = {"tokens.dispatch", "tokens.dispatch-low", "tokens.combine",
+             "tokens.combine-low"},
+    .lines = 2,
+    .line_name = {"tokens", "shape"}};
 OF_LINE(p2p_node, "p2p.node", "quarter octave");
 static const RaValidateOps p2p_nodes = {.laws = {"p2p.nodes"},
                                         .lines = 1,
@@ -533,6 +538,14 @@ static const RaValidateLevel levels[] = {
      BARS(0.15, 0.35),
      .convention = "folds: each number of tokens; the fastest number of SMs",
      OPS(exchange)},
+    {.id = "exchange-node",
+     .title = "Expert all-to-all in a node, DeepEP",
+     .source = "comm_moe_a2a",
+     .modes = RA_VALIDATE_BOTH,
+     BARS(0.03, 0.31),
+     .convention = "folds: each number of tokens, and each width with its "
+                   "number of experts a token; every number of SMs",
+     OPS(tokens)},
     {.id = "all-reduce-vidur",
      .title = "One-node all-reduce of Vidur's node",
      .source = "comm_vidur",

@@ -276,8 +276,8 @@ static const struct {
   double us[2];
   uint64_t dim[5];
 } eight_bits[] = {{"cast", {3, 4}, {8192, 1, 1, 0, 2048}},
-                  {"decode-attention.fp8", {7}, {2, 2, 2000, 2000, 8}},
-                  {"decode-attention.wide", {71}, {2, 2, 2000, 2000, 8}},
+                  {"decode-attention.fp8", {7, 6}, {2, 2, 2000, 2000, 8}},
+                  {"decode-attention.wide", {60, 71}, {2, 2, 128, 128, 8}},
                   {"attention.wide", {11, 12}, {2, 2000, 2000, 123968, 8}},
                   {"attention.fp8", {21, 22}, {2, 2000, 2000, 123968, 8}},
                   {"latent-decode.fp8", {9}, {2, 2, 2000, 2000, 16}},
@@ -287,12 +287,12 @@ static const struct {
                   {"latent-absorbed.fp8", {15}, {1, 4, 4, 10, 16}}};
 
 /* Rows of 8 bits: a cast of 4 x 2048 alone, and with the search for its scale
- * after it; none of 512 columns.  Decode steps of fp8 caches: no windows, no
- * heads of 256, and none of the files of 16 bits.  Of those decode steps of
- * heads of 256, and prompts in a window of 64 or of heads of 256; 1,000 tokens
- * in a window of 1,024, and decode steps of heads of 128 in any, are others.
- * Prompts of SGLang's are whole in one kernel, on the cache in the others, but
- * for those of a token, which are steps. */
+ * after it; none of 512 columns.  Decode steps of fp8 caches, whole or in a
+ * window, but no heads of 256, and none of the files of 16 bits.  Of those
+ * decode steps of heads of 256 or in a window, and prompts in a window of 64 or
+ * of heads of 256; 1,000 tokens in a window of 1,024, and whole steps of heads
+ * of 128, are others.  Prompts of SGLang are whole in one kernel, on the cache
+ * in the others, but for those of a token, which are steps. */
 START_TEST(test_eight_bits)
 {
   g_autofree char *folder = g_dir_make_tmp("rows-XXXXXX", NULL);
@@ -343,6 +343,55 @@ START_TEST(test_eight_bits)
       ck_assert(!strstr(eight_bits[i].source, "fp8") ||
                 row->op.dtype == RA_DTYPE_FP8);
     }
+  }
+  ra_folder_remove(folder);
+}
+END_TEST
+
+/* Tokens that DeepEP exchanges as SGLang calls it: 4 of 256 elements, each to 2
+ * of 8 experts on 4 ranks, which meet 4 (1 - C(6,2) / C(8,2)) = 13/7 of them:
+ * fp8 with 4 bytes of scales for 128 elements there, 264 a row, and 16 bits
+ * back, 512; of low latency 2 copies.  Other engines' rows are left out. */
+START_TEST(test_exchanges)
+{
+  static const struct {
+    const char *source;
+    double us, copies, row_bytes;
+    uint64_t sms;
+  } wanted[] = {{"tokens.dispatch", 5, 13.0 / 7, 264, 20},
+                {"tokens.combine", 6, 13.0 / 7, 512, 24},
+                {"tokens.dispatch-low", 7, 2, 264, 0},
+                {"tokens.combine-low", 8, 2, 512, 0}};
+  g_autofree char *folder = g_dir_make_tmp("rows-XXXXXX", NULL);
+  const char *data[] = {folder, NULL};
+
+  write_rows(folder, "comm_moe_a2a/a2a_h100.csv",
+             "backend,phase,ep,hidden,topk,experts,tokens_per_rank,sms,"
+             "latency_us,framework\n"
+             "deepep_ht,dispatch,4,256,2,8,4,20,5,sglang\n"
+             "deepep_ht,combine,4,256,2,8,4,24,6,sglang\n"
+             "deepep_ll,dispatch,4,256,2,8,4,0,7,sglang\n"
+             "deepep_ll,combine,4,256,2,8,4,0,8,sglang\n"
+             "deepep_ht,dispatch,4,256,2,8,4,20,9,vllm\n"
+             "trtllm_deepep_ht,combine,4,256,2,8,4,0,9,trtllm\n");
+  for (guint i = 0; i < G_N_ELEMENTS(wanted); i++) {
+    g_autoptr(GArray) rows =
+        ra_measured_rows(data, wanted[i].source, "h100", NULL);
+    const RaOp *op;
+
+    ck_assert(rows && rows->len == 1);
+    op = &g_array_index(rows, RaMeasured, 0).op;
+    ck_assert_double_eq(g_array_index(rows, RaMeasured, 0).measured_s,
+                        wanted[i].us * 1e-6);
+    ck_assert_uint_eq(op->kind, RA_OP_ALL_TO_ALL);
+    ck_assert_double_eq_tol((double)op->dim[0],
+                            4 * wanted[i].copies * wanted[i].row_bytes, 0.5);
+    ck_assert_uint_eq(op->dim[1], 4);
+    ck_assert_uint_eq(op->dim[2], 4);
+    ck_assert_double_eq((double)op->dim[4], wanted[i].row_bytes);
+    ck_assert_uint_eq(op->dim[5], 4);
+    ck_assert_uint_eq(op->dim[6], wanted[i].sms);
+    ck_assert_uint_eq(op->flags, i % 2 ? RA_OP_ROUTED : 0);
   }
   ra_folder_remove(folder);
 }
@@ -417,6 +466,7 @@ calibrate_suite(void)
   tcase_add_test(tcase, test_merge);
   tcase_add_test(tcase, test_statistics);
   tcase_add_test(tcase, test_eight_bits);
+  tcase_add_test(tcase, test_exchanges);
   tcase_add_test(tcase, test_matrices);
   tcase_add_test(tcase, test_blocks);
   suite_add_tcase(suite, tcase);

@@ -54,6 +54,8 @@ value_of(const char *law, const char *name, double plain)
       {"row-bytes", 20},
       {"token-bytes", 15},
       {"skew-frac", 0.8},
+      {"token-s", 2e-8},
+      {"row-frac", 1.5},
   };
   gboolean is_memory = g_str_has_prefix(law, "memory.");
 
@@ -310,8 +312,9 @@ add_mixers(GArray *ops, uint64_t shift)
         add(ops, (RaOp){.kind = RA_OP_SCAN,
                         .flags = RA_OP_DELTA,
                         .dim = {s, tokens, heads, heads, 128, 128, 64}});
-        add(ops,
-            (RaOp){.kind = RA_OP_CONV, .dim = {tokens, heads * 128, 4, s}});
+        add(ops, (RaOp){.kind = RA_OP_CONV,
+                        .flags = RA_OP_DELTA,
+                        .dim = {tokens, heads * 128, 4, s}});
         add(ops, (RaOp){.kind = RA_OP_SCAN_STEP,
                         .flags = RA_OP_DELTA,
                         .dim = {s + shift, s + shift, heads, heads, 128, 128}});
@@ -323,7 +326,8 @@ add_mixers(GArray *ops, uint64_t shift)
                         .dim = {s + shift, s + shift, heads, heads, 128, 128}});
         add(ops, (RaOp){.kind = RA_OP_SCAN,
                         .dim = {s, tokens, 8, heads, 128, 64, 128}});
-        for (guint16 of = RA_OP_KIMI; of <= RA_OP_MAMBA; of *= 2) {
+        for (guint i = 0; i < 2; i++) {
+          guint16 of = i ? RA_OP_KIMI | RA_OP_DELTA : 0;
           add(ops, (RaOp){.kind = RA_OP_CONV,
                           .flags = of,
                           .dim = {tokens, heads * 128, 4, s}});
@@ -416,6 +420,13 @@ add_messages(GArray *ops, uint64_t shift)
       add(ops, (RaOp){.kind = RA_OP_ALL_REDUCE, .dim = {bytes, n, 8, 1}});
       add(ops, (RaOp){.kind = RA_OP_ALL_TO_ALL, .dim = {bytes, n, 8, 1}});
     }
+    for (uint64_t sms = 0; sms <= 24; sms += 12)
+      for (uint64_t width = 128; width <= 8192; width *= 8)
+        for (guint back = 0; back < 2; back++)
+          add(ops, (RaOp){.kind = RA_OP_ALL_TO_ALL,
+                          .flags = back ? RA_OP_ROUTED : 0,
+                          .dim = {bytes, 8, 8, 1, width / 4 * (1 + bytes % 3),
+                                  1 + bytes / width, sms}});
     add(ops, (RaOp){.kind = RA_OP_SEND, .dim = {bytes, 0, 1}});
     add(ops, (RaOp){.kind = RA_OP_SEND, .dim = {bytes, 1, 2}});
     for (uint64_t steps = 1; steps <= 16; steps *= 4) {
@@ -591,7 +602,7 @@ START_TEST(test_back)
     ck_assert_uint_gt(ra_profile_law(found, name)->n_rows, 5);
     ck_assert_str_eq(ra_profile_law(found, name)->outliers, "0");
   }
-  ck_assert_uint_eq(n_fitted, 59);
+  ck_assert_uint_eq(n_fitted, 63);
   for (guint kind = 0; kind < RA_N_OPS; kind++) {
     if (!(distance(truth, base, others, kind) > 0))
       continue;

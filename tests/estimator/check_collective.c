@@ -199,6 +199,45 @@ START_TEST(test_all_to_all_law)
 }
 END_TEST
 
+/* Tokens that DeepEP's kernels exchange over a node's link of 1e8 B/s, with
+ * half of it: 1e6 bytes of 1,000 tokens of 200 bytes take 0.1 s, 0.02 for the
+ * bytes, 0.01 for two and a half rows a token beside them and 0.03 for the
+ * tokens; the last three are twice as long by 10 multiprocessors as by 20.
+ * Those back, and those of low latency (no multiprocessors), have laws of their
+ * own.
+ * Over nodes it is an all-to-all, and on an A100, which has no such law (the
+ * faults). */
+START_TEST(test_tokens)
+{
+  g_autoptr(Bench) b = bench_new(profile_text_load(
+      "tokens.dispatch.floor-s=0.1", "tokens.dispatch.token-s=3e-5",
+      "tokens.dispatch.bandwidth-frac=0.5", "tokens.dispatch.row-frac=2.5",
+      "tokens.dispatch-low.floor-s=0.01", "tokens.dispatch-low.token-s=0",
+      "tokens.dispatch-low.bandwidth-frac=1", "tokens.dispatch-low.row-frac=0",
+      "tokens.combine.floor-s=0.2", "tokens.combine.token-s=0",
+      "tokens.combine.bandwidth-frac=0.25", "tokens.combine.row-frac=0", NULL));
+  g_autoptr(Bench) a100 = bench_new(profile_text_shipped("a100-sxm"));
+  RaOp op = bench_op(RA_OP_ALL_TO_ALL, 1000000, 8, 8, 1);
+  double usual_s = ra_estimator_op_s(a100->estimator, &op);
+
+  op.dim[4] = 200;
+  op.dim[5] = 1000;
+  op.dim[6] = 20;
+  bench_check(ra_estimator_op_s(a100->estimator, &op), usual_s);
+  bench_check(ra_estimator_op_s(b->estimator, &op), 0.1 + 0.02 + 0.01 + 0.03);
+  op.dim[6] = 10;
+  bench_check(ra_estimator_op_s(b->estimator, &op),
+              0.1 + 2 * (0.02 + 0.01 + 0.03));
+  op.dim[6] = 0;
+  bench_check(ra_estimator_op_s(b->estimator, &op), 0.01 + 0.01);
+  op.flags = RA_OP_ROUTED;
+  op.dim[6] = 20;
+  bench_check(ra_estimator_op_s(b->estimator, &op), 0.2 + 0.04);
+  op.dim[1] = 16;
+  bench_check_differs(ra_estimator_op_s(b->estimator, &op), 0.2 + 0.04);
+}
+END_TEST
+
 /* The part in the node is the longer one where NICs are quick: 8 ranks of a
  * node at 2 * 7/8 * 1e6 / 1e8. */
 START_TEST(test_node_bound)
@@ -301,6 +340,7 @@ collective_suite(void)
   tcase_add_test(tcase, test_sharing);
   tcase_add_test(tcase, test_all_to_all_across);
   tcase_add_test(tcase, test_all_to_all_law);
+  tcase_add_test(tcase, test_tokens);
   tcase_add_test(tcase, test_node_bound);
   tcase_add_test(tcase, test_send);
   tcase_add_test(tcase, test_realloc_and_copies);

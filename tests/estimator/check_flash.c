@@ -43,6 +43,29 @@ START_TEST(test_tiles)
 }
 END_TEST
 
+/* Within a window generation 2 does not swap queries for heads: a tile of each
+ * of 8 heads of 3 sequences where 2 heads' keys make 6, no splits, no copies.
+ * Generation 3 packs them as ever (the fault: as generation 2). */
+START_TEST(test_window)
+{
+  RaOp op =
+      bench_attention(RA_OP_DECODE_ATTENTION, 3, 3, 3 * 1024, 1, 8, 2, 128);
+  RaFlash cut;
+
+  ra_flash_cut(2, 100, &op, &cut);
+  ck_assert_double_eq(cut.n_tiles, 6);
+  ck_assert_double_gt(cut.n_splits, 1);
+  ck_assert(cut.copies);
+  op.flags = RA_OP_WINDOW;
+  ra_flash_cut(2, 100, &op, &cut);
+  ck_assert_double_eq(cut.n_tiles, 24);
+  ck_assert_double_eq(cut.n_splits, 1);
+  ck_assert(!cut.copies);
+  ra_flash_cut(3, 100, &op, &cut);
+  ck_assert_double_eq(cut.n_tiles, 6);
+}
+END_TEST
+
 /* Splits by hand.  Generation 2 splits only where heads share keys and each
  * sequence has one query: 4 tiles on 2 x 100 slots, 64 blocks of keys: a wave
  * can be full, so 0.85 x 200 / 4 = 42.5, 43 shares.  Generation 3 has 100 slots
@@ -189,6 +212,7 @@ flash_suite(void)
   TCase *tc = tcase_create("core");
 
   tcase_add_test(tc, test_tiles);
+  tcase_add_test(tc, test_window);
   tcase_add_test(tc, test_splits);
   tcase_add_test(tc, test_decode);
   tcase_add_test(tc, test_products);

@@ -14,7 +14,7 @@ roof_s(const Bench *b, RaOpKind kind, const uint64_t *dim)
   RaOp op = {.kind = (uint8_t)kind,
              .dtype = RA_DTYPE_BF16,
              .count = 1,
-             .flags = kind >= RA_OP_SCAN ? RA_OP_DELTA : 0};
+             .flags = kind >= RA_OP_CONV ? RA_OP_DELTA : 0};
 
   for (guint i = 0; i < RA_OP_DIMS; i++)
     op.dim[i] = dim[i];
@@ -208,7 +208,7 @@ START_TEST(test_mixers)
       "scan.mamba2.floor-s=0.25", NULL));
   RaOp op = {.kind = RA_OP_CONV,
              .dtype = RA_DTYPE_BF16,
-             .flags = RA_OP_KIMI,
+             .flags = RA_OP_KIMI | RA_OP_DELTA,
              .count = 1,
              .dim = {30, 8, 4, 3}};
   RaOp step = op, scan = {.kind = RA_OP_SCAN,
@@ -223,11 +223,11 @@ START_TEST(test_mixers)
   bench_check_differs(ra_estimator_op_s(b->estimator, &op), 0.6 + bytes_s);
   bench_check(ra_estimator_op_s(b->estimator, &step),
               0.6 + ra_op_bytes(&step) / 1e9);
-  op.flags = step.flags = RA_OP_MAMBA;
+  op.flags = step.flags = 0;
   bench_check(ra_estimator_op_s(b->estimator, &op), 0.7 + bytes_s);
   bench_check(ra_estimator_op_s(b->estimator, &step),
               0.8 + ra_op_bytes(&step) / 1e9);
-  op.flags = 0;
+  op.flags = RA_OP_DELTA;
   bench_check(ra_estimator_op_s(b->estimator, &op), 0.4 + bytes_s);
   bench_check(ra_estimator_op_s(b->estimator, &scan),
               0.3 + ra_op_bytes(&scan) / 1e9);
@@ -292,11 +292,12 @@ START_TEST(test_stand_in)
     g_autoptr(Bench) b = bench_new(profile_text_shipped(gpus[i]));
     RaOp op = {.kind = RA_OP_CONV,
                .dtype = RA_DTYPE_BF16,
+               .flags = RA_OP_DELTA,
                .count = 1,
                .dim = {2, 4608, 4, 2}};
     double plain_s = ra_estimator_op_s(b->estimator, &op), kimi_s;
 
-    op.flags = RA_OP_KIMI;
+    op.flags = RA_OP_KIMI | RA_OP_DELTA;
     kimi_s = ra_estimator_op_s(b->estimator, &op);
     ck_assert((kimi_s == plain_s) == (i == 0));
   }

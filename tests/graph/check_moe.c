@@ -182,6 +182,54 @@ START_TEST(test_dispatch_once)
 }
 END_TEST
 
+/* The same in a node goes by DeepEP's kernels, which have 20 multiprocessors;
+ * combines are marked.  A decode step of up to 128 tokens a rank takes those of
+ * low latency, which send a copy to each of 2 experts.  129 tokens, and copies
+ * by NCCL, do not (the faults). */
+START_TEST(test_dispatch_kernels)
+{
+  static const struct {
+    guint tokens;
+    gboolean sampling;
+    RaDispatch dispatch;
+    guint sms;
+    double copies;
+  } cases[] = {{700, FALSE, RA_DISPATCH_ONCE, 20, 13.0 / 7},
+               {128, TRUE, RA_DISPATCH_ONCE, 0, 2},
+               {128, FALSE, RA_DISPATCH_ONCE, 20, 13.0 / 7},
+               {129, TRUE, RA_DISPATCH_ONCE, 20, 13.0 / 7},
+               {700, FALSE, RA_DISPATCH_COPIES, 0, 2}};
+  g_autoptr(RaModel) m = load_model("mixtral-8x7b");
+
+  for (guint c = 0; c < G_N_ELEMENTS(cases); c++) {
+    guint t = cases[c].tokens, n_seen = 0, n;
+    gboolean once = cases[c].dispatch == RA_DISPATCH_ONCE;
+    RaShard shard = make_shard(m, 4);
+    RaPiece layer = {.n_layers = 1};
+    RaBatch batch = {t, t, 10 * t, 10 * t};
+    RaOp ops[RA_OP_LIST_MAX];
+
+    shard.dispatch = cases[c].dispatch;
+    shard.sampling = cases[c].sampling;
+    n = ra_op_list(&shard, &layer,
+                   cases[c].sampling ? RA_PHASE_DECODE : RA_PHASE_FORWARD,
+                   &batch, ops);
+    for (guint i = 0; i < n; i++)
+      if (ops[i].kind == RA_OP_ALL_TO_ALL) {
+        ck_assert_double_eq_tol((double)ops[i].dim[0],
+                                cases[c].copies * t * 4096 * 2, 1);
+        ck_assert_uint_eq(ops[i].dim[4], once ? 4096 * 2 : 0);
+        ck_assert_uint_eq(ops[i].dim[5], once ? t : 0);
+        ck_assert_uint_eq(ops[i].dim[6], cases[c].sms);
+        ck_assert_uint_eq((ops[i].flags & RA_OP_ROUTED),
+                          (once && n_seen ? RA_OP_ROUTED : 0));
+        n_seen++;
+      }
+    ck_assert_uint_eq(n_seen, 2);
+  }
+}
+END_TEST
+
 /* Mean number of the experts of rank 0 of @ep that @tokens tokens meet, over
  * all ways in which each can choose 2 of @e: enumerated. */
 static double
@@ -686,6 +734,7 @@ moe_suite(void)
   tcase_add_test(tcase, test_flop_is_independent_of_ep);
   tcase_add_test(tcase, test_all_to_all_bytes);
   tcase_add_test(tcase, test_dispatch_once);
+  tcase_add_test(tcase, test_dispatch_kernels);
   tcase_add_test(tcase, test_experts_met_in_decode);
   tcase_add_test(tcase, test_qwen3_experts_met);
   tcase_add_test(tcase, test_params);
