@@ -317,7 +317,7 @@ static const RaFitLaw laws[] = {
            "or a window of 128..8192",
            BY_QUERY_HEADS),
     KERNEL("decode-attention.fp8", decode, G_N_ELEMENTS(decode), 3,
-           decode_tables, "paged cache of fp8, whole or in a window",
+           decode_tables, "paged cache of fp8, without windows",
            "batch 1..1024; length 2..131072; heads 1..64; head_dim 64, 128",
            BY_QUERY_HEADS),
     KERNEL("latent-attention", roof, G_N_ELEMENTS(roof), 1, roof_tables,

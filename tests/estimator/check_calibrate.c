@@ -276,7 +276,7 @@ static const struct {
   double us[2];
   uint64_t dim[5];
 } eight_bits[] = {{"cast", {3, 4}, {8192, 1, 1, 0, 2048}},
-                  {"decode-attention.fp8", {7, 6}, {2, 2, 2000, 2000, 8}},
+                  {"decode-attention.fp8", {7}, {2, 2, 2000, 2000, 8}},
                   {"decode-attention.wide", {60, 71}, {2, 2, 128, 128, 8}},
                   {"attention.wide", {11, 12}, {2, 2000, 2000, 123968, 8}},
                   {"attention.fp8", {21, 22}, {2, 2000, 2000, 123968, 8}},
@@ -287,9 +287,9 @@ static const struct {
                   {"latent-absorbed.fp8", {15}, {1, 4, 4, 10, 16}}};
 
 /* Rows of 8 bits: a cast of 4 x 2048 alone, and with the search for its scale
- * after it; none of 512 columns.  Decode steps of fp8 caches, whole or in a
- * window, but no heads of 256, and none of the files of 16 bits.  Of those
- * decode steps of heads of 256 or in a window, and prompts in a window of 64 or
+ * after it; none of 512 columns.  Decode steps of fp8 caches: no windows,
+ * no heads of 256, and none of the files of 16 bits.  Of those decode steps of
+ * heads of 256 or in a window, and prompts in a window of 64 or
  * of heads of 256; 1,000 tokens in a window of 1,024, and whole steps of heads
  * of 128, are others.  Prompts of SGLang are whole in one kernel, on the cache
  * in the others, but for those of a token, which are steps. */
