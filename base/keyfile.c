@@ -20,7 +20,6 @@ ra_key_file_new_empty(const char *name)
   file->lists = g_ptr_array_new_with_free_func(g_free);
   file->groups = g_array_new(FALSE, TRUE, sizeof(RaKeyGroup));
   file->by_name = g_hash_table_new(g_str_hash, g_str_equal);
-  file->by_entry = g_hash_table_new(g_str_hash, g_str_equal);
   return file;
 }
 
@@ -41,10 +40,9 @@ ra_key_file_unref(RaKeyFile *file)
   for (guint i = 0; i < file->groups->len; i++) {
     RaKeyGroup *group = ra_key_file_group(file, i);
 
-    if (group->entries)
-      g_array_unref(group->entries);
+    g_clear_pointer(&group->entries, g_array_unref);
+    g_clear_pointer(&group->by_entry, g_hash_table_unref);
   }
-  g_hash_table_unref(file->by_entry);
   g_hash_table_unref(file->by_name);
   g_array_unref(file->groups);
   g_ptr_array_unref(file->lists);
@@ -61,13 +59,12 @@ ra_key_file_group(const RaKeyFile *file, guint group)
 RaKeyEntry *
 ra_key_file_entry(const RaKeyFile *file, guint group, const char *key)
 {
-  g_autofree char *id = g_strdup_printf("%u/%s", group, key);
-  guint index = GPOINTER_TO_UINT(g_hash_table_lookup(file->by_entry, id));
+  const RaKeyGroup *in = ra_key_file_group(file, group);
+  guint index =
+      in->by_entry ? GPOINTER_TO_UINT(g_hash_table_lookup(in->by_entry, key))
+                   : 0;
 
-  if (index == 0)
-    return NULL;
-  return &g_array_index(ra_key_file_group(file, group)->entries, RaKeyEntry,
-                        index - 1);
+  return index > 0 ? &g_array_index(in->entries, RaKeyEntry, index - 1) : NULL;
 }
 
 guint
@@ -91,7 +88,6 @@ void
 ra_key_file_add_entry(RaKeyFile *file, guint group, const char *key,
                       const char *value, guint line)
 {
-  g_autofree char *id = g_strdup_printf("%u/%s", group, key);
   RaKeyGroup *target = ra_key_file_group(file, group);
   RaKeyEntry entry = {
       .key = g_string_chunk_insert(file->texts, key),
@@ -99,10 +95,12 @@ ra_key_file_add_entry(RaKeyFile *file, guint group, const char *key,
       .line = line,
   };
 
-  if (target->entries == NULL)
+  if (target->entries == NULL) {
     target->entries = g_array_new(FALSE, FALSE, sizeof(RaKeyEntry));
+    target->by_entry = g_hash_table_new(g_str_hash, g_str_equal);
+  }
   g_array_append_val(target->entries, entry);
-  g_hash_table_insert(file->by_entry, g_string_chunk_insert(file->texts, id),
+  g_hash_table_insert(target->by_entry, (gpointer)entry.key,
                       GUINT_TO_POINTER(target->entries->len));
 }
 

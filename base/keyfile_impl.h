@@ -22,7 +22,9 @@ typedef struct {
   const char *noun; /* first word of the header */
   const char *name; /* second word or "" */
   guint line;       /* line of the header, from 1; 0: created by a flag */
-  GArray *entries;  /* RaKeyEntry in file order; NULL while empty */
+  /* NULL while it is empty. */
+  GArray *entries;      /* RaKeyEntry in file order */
+  GHashTable *by_entry; /* key -> index in entries + 1 */
 } RaKeyGroup;
 
 struct _RaKeyFile {
@@ -32,7 +34,6 @@ struct _RaKeyFile {
   GPtrArray *lists;     /* owns the arrays of RA_KEY_STRINGS values */
   GArray *groups;       /* RaKeyGroup */
   GHashTable *by_name;  /* "noun name" -> group index + 1 */
-  GHashTable *by_entry; /* "group/key" -> index in its entries + 1 */
 };
 
 RaKeyFile *ra_key_file_new_empty(const char *name);

@@ -48,7 +48,7 @@ strip_comment(char *text)
 {
   gboolean quoted = FALSE;
 
-  for (char *p = text; *p; p++) {
+  for (char *p = text + strcspn(text, "\"#"); *p; p++) {
     if (*p == '"') {
       quoted = !quoted;
     } else if (*p == '#' && !quoted && p > text && strchr(SPACE, p[-1])) {
