@@ -60,9 +60,9 @@ RaKeyEntry *
 ra_key_file_entry(const RaKeyFile *file, guint group, const char *key)
 {
   const RaKeyGroup *in = ra_key_file_group(file, group);
-  guint index =
-      in->by_entry ? GPOINTER_TO_UINT(g_hash_table_lookup(in->by_entry, key))
-                   : 0;
+  guint index = in->by_entry
+                    ? GPOINTER_TO_UINT(g_hash_table_lookup(in->by_entry, key))
+                    : 0;
 
   return index > 0 ? &g_array_index(in->entries, RaKeyEntry, index - 1) : NULL;
 }
