@@ -275,15 +275,15 @@ ra_collective_token_law(gboolean combine, gboolean low_latency)
   return names[combine ? 1 : 0][low_latency ? 1 : 0];
 }
 
-/* (nullable): the law of an exchange of tokens that has one. */
-static const RaTokenLaw *
-token_law(const RaLinkLaws *laws, const RaOp *op)
+const RaTokenLaw *
+ra_collective_tokens(const RaLinkLaws *laws, const RaOp *op)
 {
   const RaTokenLaw *law =
       &laws->tokens[op->flags & RA_OP_ROUTED ? 1 : 0][op->dim[6] == 0];
+  gboolean of_tokens = op->kind == RA_OP_ALL_TO_ALL && op->dim[5] > 0 &&
+                       op->dim[2] >= op->dim[1];
 
-  return op->kind == RA_OP_ALL_TO_ALL && op->dim[5] > 0 && law->measured ? law
-                                                                         : NULL;
+  return of_tokens && law->measured ? law : NULL;
 }
 
 /* Part of token_s() that grows with the tokens. */
@@ -291,7 +291,6 @@ static double
 token_link_s(const RaTokenLaw *law, const RaOp *op)
 {
   double sms = op->dim[6] > 0 ? (double)op->dim[6] : RA_OP_EXCHANGE_SMS;
-
   double row_bytes = law->row_frac * (double)op->dim[4];
 
   return (((double)op->dim[0] + (double)op->dim[5] * row_bytes) *
@@ -311,12 +310,12 @@ double
 ra_collective_s(const RaLinkLaws *laws, const RaOp *op)
 {
   uint64_t n = op->dim[1], r = CLAMP(op->dim[2], 1, MAX(n, 1));
-  const RaTokenLaw *tokens = token_law(laws, op);
+  const RaTokenLaw *tokens = ra_collective_tokens(laws, op);
   double inside_s, outside_s;
 
   if (n < 2 || op->dim[0] == 0)
     return 0;
-  if (tokens && r == n)
+  if (tokens)
     return token_s(tokens, op);
   inside_s = r > 1 ? node_s(laws, op, r) : 0;
   if (r == n)
@@ -332,7 +331,8 @@ ra_collective_formula(const RaLinkLaws *laws, const RaOp *op,
   uint64_t n = op->dim[1], r = CLAMP(op->dim[2], 1, MAX(n, 1));
   RaOp inside = *op;
 
-  if (op->kind < RA_OP_ALL_REDUCE || op->kind > RA_OP_BROADCAST || n < 2)
+  if (op->kind < RA_OP_ALL_REDUCE || op->kind > RA_OP_BROADCAST || n < 2 ||
+      ra_collective_tokens(laws, op))
     return FALSE;
   if (r < n && is_foreign(laws, op))
     return ra_collective_model_choose(&laws->here, op, out_choice);
@@ -424,13 +424,12 @@ static void
 collective_use(const RaLinkLaws *laws, const RaOp *op, RaLinkUse *use)
 {
   uint64_t n = op->dim[1], r = CLAMP(op->dim[2], 1, MAX(n, 1));
-
-  const RaTokenLaw *tokens = token_law(laws, op);
+  const RaTokenLaw *tokens = ra_collective_tokens(laws, op);
 
   use->total_s = ra_collective_s(laws, op);
   if (n < 2 || op->dim[0] == 0)
     return;
-  if (tokens && r == n)
+  if (tokens)
     use->intra_s = token_link_s(tokens, op);
   else if (r > 1)
     use->intra_s = node_link_s(laws, op, r);

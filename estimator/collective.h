@@ -122,6 +122,10 @@ gboolean ra_link_laws_init(RaLinkLaws *laws, const RaProfile *profile,
  * on; static. */
 const char *ra_collective_token_law(gboolean combine, gboolean low_latency);
 
+/* (nullable) (transfer none): that of @op, if it is such an exchange and the
+ * profile has its law. */
+const RaTokenLaw *ra_collective_tokens(const RaLinkLaws *laws, const RaOp *op);
+
 /**
  * ra_collective_s:
  * @op: %RA_OP_ALL_REDUCE to %RA_OP_BROADCAST: bytes, ranks, ranks_per_node,

@@ -168,8 +168,8 @@ fill(const RaExpertsLaw *law, const RaOp *op, double local, double choices,
     RaRouting loads = ra_routing(op->dim[SKEW], (double)op->dim[TOKENS],
                                  choices, (double)op->dim[EXPERTS]);
 
-    rows *=
-        ra_routing_fullest(&loads, (double)op->dim[EP], local, law->skew_frac);
+    rows *= ra_routing_imbalance(&loads, (double)op->dim[EP], local,
+                                 law->skew_frac);
     *out_visited = MIN(rows, local * ra_routing_visited(&loads, rows / local));
   }
   *out_rows = rows;

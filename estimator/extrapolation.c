@@ -7,8 +7,12 @@
 static const RaResidual *
 collective_table(const RaEstimator *e, const RaOp *op)
 {
+  const RaTokenLaw *tokens = ra_collective_tokens(&e->links, op);
+
   if (op->dim[1] < 2)
     return NULL;
+  if (tokens)
+    return &tokens->residual;
   if (op->dim[2] == op->dim[1])
     return &e->links.collective[op->kind - RA_OP_ALL_REDUCE].residual;
   return op->kind == RA_OP_ALL_REDUCE ? &e->links.inter.residual : NULL;

@@ -105,26 +105,29 @@ n_added(const RaShard *shard, const RaOp *ops, guint n_ops, int phase)
 
 /* Bytes of those copies, as a share of the op list's, which counts for each of
  * two permutations k rows on one side and one on the other, of k experts a
- * token.  index_select() reads and writes k; sort_chunks_by_idxs() the same on
- * both sides of the experts; scatter_add_() reads k, and reads and writes as
- * many sums, which were set to 0: 9 k + 1 rows. */
+ * token.  index_select() reads and writes k; scatter_add_() reads k, and reads
+ * and writes as many sums, which were set to 0: 5 k + 1 rows, all that there is
+ * behind DeepEP; sort_chunks_by_idxs() beside an all-to-all of copies reads and
+ * writes k on both sides of the experts. */
 static double
-copies_frac(double k)
+copies_frac(double k, gboolean sorts)
 {
-  return (9 * k + 1) / (2 * k + 2);
+  return ((sorts ? 9 : 5) * k + 1) / (2 * k + 2);
 }
 
 /* Seconds of the copies of @ops beyond the op list's. */
 static double
-copies_s(const RaEstimator *estimator, const RaOp *ops, guint n_ops)
+copies_s(const RaEstimator *estimator, const RaShard *shard, const RaOp *ops,
+         guint n_ops)
 {
+  gboolean sorts = shard->dispatch == RA_DISPATCH_COPIES;
   double s = 0;
 
   if (estimator->system.train_launch_s <= 0)
     return 0;
   for (guint i = 0; i < n_ops; i++)
     if (ops[i].kind == RA_OP_PERMUTE)
-      s += (copies_frac((double)MAX(ops[i].dim[2], 1)) - 1) *
+      s += (copies_frac((double)MAX(ops[i].dim[2], 1), sorts) - 1) *
            ra_estimator_call_op_s(estimator, &ops[i], FALSE) * ops[i].count;
   return s;
 }
@@ -142,7 +145,7 @@ add_segment(const RaEstimator *estimator, const RaShard *shard,
   double idle_s;
 
   n_launches += n_added(shard, ops, n_ops, work->phase);
-  part.compute_s += copies_s(estimator, ops, n_ops);
+  part.compute_s += copies_s(estimator, shard, ops, n_ops);
   ra_estimator_scale(estimator, ops, n_ops, &part);
   idle_s = (double)n_launches * estimator->system.train_launch_s -
            part.compute_s - part.comm_s;

@@ -303,8 +303,8 @@ is_fp8(const RaMeasuredReader *r)
 
 /* Sequences of one length; a query sees its @window last keys, or all.  Of
  * decode steps on a cache of fp8 the rows of heads of 64 and 128 without
- * windows: wider ones run other kernels, and those in a window of 128 keys take
- * up to 1.5 times as long as on a cache of 128 (the H100's: 1.2, median). */
+ * windows: wider ones run other kernels, and those in windows take longer than
+ * whole caches of as many keys, so that one table is wrong of both. */
 static gboolean
 read_attention(const RaCsvLine *line, gpointer data, GError **error)
 {

@@ -240,26 +240,13 @@ static const char *const exchange_columns[] = {
     "topk", "experts", "combine_us", "?combine_notify_us",
     NULL};
 
-/* Other nodes that hold one of the k of e experts that a token visits, on
- * average: it is sent to each of them once.  C(e - e / nodes, k) / C(e, k) is
- * the chance that a node has none. */
-static double
-remote_nodes(double nodes, double e, double k)
-{
-  double none = 1;
-
-  for (double i = 0; i < k && i < e; i++)
-    none *= (e - e / nodes - i) / (e - i);
-  return (nodes - 1) * (1 - MAX(none, 0));
-}
-
 /* BF16 combines over nodes, 8 GPUs each: of each number of nodes and tokens the
  * quickest number of multiprocessors, which a tuned system takes. */
 static gboolean
 read_exchange(const RaCsvLine *line, gpointer data, GError **error)
 {
   RaMeasuredReader *r = data;
-  double v[7], us;
+  double v[7], us, remote;
   uint64_t bytes, ranks;
 
   if (!ra_csv_numbers(line, 1, 7, v, error))
@@ -268,7 +255,8 @@ read_exchange(const RaCsvLine *line, gpointer data, GError **error)
     return TRUE;
   us = v[5] + v[6];
   ranks = ra_measured_whole(v[0] * 8);
-  bytes = ra_measured_whole(v[2] * v[1] * 2 * remote_nodes(v[0], v[4], v[3]));
+  remote = ra_experts_parts_met(v[4], v[3], v[0]) * (v[0] - 1) / v[0];
+  bytes = ra_measured_whole(v[2] * v[1] * 2 * remote);
   RaOp op = {.kind = RA_OP_ALL_TO_ALL, .dim = {bytes, ranks, 8, 1, bytes}};
   for (guint i = 0; i < r->rows->len; i++) {
     RaMeasured *row = &g_array_index(r->rows, RaMeasured, i);
@@ -287,13 +275,6 @@ static const char *const token_columns[] = {
     "ep",  "hidden",     "topk",    "experts", "tokens_per_rank",
     "sms", "latency_us", "backend", "phase",   "framework",
     NULL};
-
-/* Ranks that have one of the k of e experts that a token visits, on average. */
-static double
-ranks_met(double ranks, double e, double k)
-{
-  return remote_nodes(ranks, e, k) * ranks / MAX(ranks - 1, 1);
-}
 
 /* DeepEP's kernels as SGLang calls them, in a node: fp8 with a scale for 128
  * values goes to experts, BF16 comes back; once to each rank, or, by kernels of
@@ -316,8 +297,8 @@ read_tokens(const RaCsvLine *line, gpointer data, GError **error)
     return TRUE;
   ranks = ra_measured_whole(v[0]);
   row = v[1] * (combine ? 2 : 1 + 4.0 / 128);
-  bytes = ra_measured_whole(v[4] * row *
-                            (low ? v[2] : ranks_met(v[0], v[3], v[2])));
+  bytes = ra_measured_whole(
+      v[4] * row * (low ? v[2] : ra_experts_parts_met(v[3], v[2], v[0])));
   ra_measured_add(
       r,
       (RaOp){.kind = RA_OP_ALL_TO_ALL,

@@ -479,10 +479,10 @@ uint64_t ra_op_fp8_weight_traffic(const RaShard *shard, uint64_t n);
  * does not shard them. */
 RaOp ra_op_gather(const RaShard *shard, const RaPiece *piece);
 
-/* Expected number of parts that have one of the k experts that a token visits,
- * if the experts are divided into @n_parts equal parts:
+/* Expected number of parts that have one of the k = @n_chosen experts that a
+ * token visits, if the experts are divided into @n_parts equal parts:
  * n (1 - C(E - E / n, k) / C(E, k)).  O(k). */
-double ra_experts_parts_met(const RaModel *model, uint32_t n_parts);
+double ra_experts_parts_met(double n_experts, double n_chosen, double n_parts);
 
 /* Expected number of experts of one of @ep ranks that the @n_tokens of all
  * ranks visit, rounded: at least 1 and at most @choices. */

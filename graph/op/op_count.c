@@ -13,12 +13,12 @@ ceil_div(uint64_t a, uint64_t b)
 }
 
 double
-ra_experts_parts_met(const RaModel *m, uint32_t n_parts)
+ra_experts_parts_met(double n_experts, double n_chosen, double n_parts)
 {
-  double part = (double)m->n_experts / n_parts, none = 1;
+  double part = n_experts / n_parts, none = 1;
 
-  for (uint32_t i = 0; i < m->experts_per_token; i++)
-    none *= MAX(m->n_experts - part - i, 0) / (m->n_experts - i);
+  for (double i = 0; i < n_chosen && i < n_experts; i++)
+    none *= MAX(n_experts - part - i, 0) / (n_experts - i);
   return n_parts * (1 - none);
 }
 

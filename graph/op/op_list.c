@@ -338,10 +338,10 @@ add_expert_tp(RaOpBuilder *b, RaOpKind kind, uint64_t bytes)
               b->shard->expert_tp_groups_per_node);
 }
 
-/* Load of the rank that receives most, and sends it back, relative to a mean
- * one: an exchange ends with it. */
+/* Load imbalance of ranks: an exchange ends with the one that receives most,
+ * and sends it back. */
 static double
-heaviest_rank(const RaOpBuilder *b, uint64_t rows)
+exchange_imbalance(const RaOpBuilder *b, uint64_t rows)
 {
   const RaModel *m = b->model;
   double tokens = (double)rows * b->ep;
@@ -351,12 +351,12 @@ heaviest_rank(const RaOpBuilder *b, uint64_t rows)
     return 1;
   loads = ra_routing(m->expert_skew, tokens, tokens * m->experts_per_token,
                      m->n_experts);
-  return ra_routing_fullest(&loads, b->ep, (double)m->n_experts / b->ep, 1);
+  return ra_routing_imbalance(&loads, b->ep, (double)m->n_experts / b->ep, 1);
 }
 
-/* DeepEP's kernels for an exchange inside a node of @rows tokens, the fullest
- * rank's of @sent_bytes.  Those of low latency, for the few tokens of a decode
- * step, send a copy to each expert. */
+/* Makes @op one of DeepEP's kernels, inside a node, for @rows tokens, which are
+ * @sent_bytes at the rank with most.  Those of low latency, for the few tokens
+ * of a decode step, send a copy to each expert. */
 static void
 set_kernels(const RaOpBuilder *b, RaOp *op, uint64_t rows, double sent_bytes,
             gboolean combine)
@@ -382,13 +382,13 @@ add_expert_exchange(RaOpBuilder *b, uint64_t rows, gboolean combine)
   double row_bytes = (double)rows * expert_hidden(b->model) * b->element_bytes;
   uint32_t nodes = b->ep / MAX(shard->ep_ranks_per_node, 1u);
   gboolean once = shard->dispatch == RA_DISPATCH_ONCE;
-  double copies = once ? ra_experts_parts_met(b->model, b->ep)
-                       : b->model->experts_per_token;
+  double k = b->model->experts_per_token, e = b->model->n_experts;
+  double copies = once ? ra_experts_parts_met(e, k, b->ep) : k;
   uint64_t bytes;
 
   if (n_sharers(b) > 1)
     return;
-  row_bytes *= heaviest_rank(b, rows);
+  row_bytes *= exchange_imbalance(b, rows);
   bytes = (uint64_t)(row_bytes * copies);
   if (sends_share(b) && combine)
     add_expert_tp(b, RA_OP_REDUCE_SCATTER, bytes * b->expert_tp);
@@ -397,8 +397,8 @@ add_expert_exchange(RaOpBuilder *b, uint64_t rows, gboolean combine)
               shard->ep_groups_per_node);
   if (b->ep > 1 && once && nodes > 1)
     b->ops[b->n_ops - 1].dim[4] =
-        (uint64_t)(row_bytes * ra_experts_parts_met(b->model, nodes) *
-                   (nodes - 1) / nodes);
+        (uint64_t)(row_bytes * ra_experts_parts_met(e, k, nodes) * (nodes - 1) /
+                   nodes);
   else if (b->ep > 1 && once)
     set_kernels(b, &b->ops[b->n_ops - 1], rows, row_bytes, combine);
   if (sends_share(b) && !combine)

@@ -35,8 +35,8 @@ moment(const RaRouting *loads, double power, double log_least)
 }
 
 double
-ra_routing_fullest(const RaRouting *loads, double n_ranks, double n_local,
-                   double deviations)
+ra_routing_imbalance(const RaRouting *loads, double n_ranks, double n_local,
+                     double deviations)
 {
   double mean, variance;
 

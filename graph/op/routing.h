@@ -1,7 +1,7 @@
 /* Routing of tokens to experts that is uneven: loads drawn from a power law.
  *
  *     RaRouting loads = ra_routing(60, n_tokens, n_tokens * 8, 128);
- *     double fullest = ra_routing_fullest(&loads, 8, 16, 1);  // 1.5
+ *     double imbalance = ra_routing_imbalance(&loads, 8, 16, 1);  // 1.5
  *
  * Loads x have a density of x^-a between lo and hi: 1 and 0.8 t of t tokens,
  * or 0.01 and 2 where there are no more choices than experts.  They are in
@@ -25,12 +25,12 @@ RaRouting ra_routing(guint64 skew, double n_tokens, double choices,
                      double n_experts);
 
 /**
- * ra_routing_fullest:
+ * ra_routing_imbalance:
  * @n_ranks: that divide the experts
  * @n_local: experts of one
  * @deviations: share of the deviation that counts; 1: the closed form
  *
- * Load of the rank with most, relative to the mean one:
+ * Load imbalance: that of the rank with most over the mean:
  *
  *     1 + deviations cv sqrt(2 ln(n_ranks) / n_local), at most n_ranks
  *     cv = sqrt(I2 I0 / I1^2 - 1),  Ij the integral of x^(j - a)
@@ -40,8 +40,8 @@ RaRouting ra_routing(guint64 skew, double n_tokens, double choices,
  *
  * Returns: >= 1; 1 for one rank
  */
-double ra_routing_fullest(const RaRouting *loads, double n_ranks,
-                          double n_local, double deviations);
+double ra_routing_imbalance(const RaRouting *loads, double n_ranks,
+                            double n_local, double deviations);
 
 /**
  * ra_routing_visited:

@@ -15,13 +15,13 @@ START_TEST(test_even_density)
   RaRouting loads = ra_routing(0, 1e6, 8e6, 128);
   double cv = sqrt(1.0 / 3);
 
-  ck_assert_double_eq_tol(ra_routing_fullest(&loads, 8, 16, 1),
+  ck_assert_double_eq_tol(ra_routing_imbalance(&loads, 8, 16, 1),
                           1 + cv * sqrt(2 * log(8) / 16), 1e-5);
-  ck_assert_double_eq_tol(ra_routing_fullest(&loads, 32, 4, 0.5),
+  ck_assert_double_eq_tol(ra_routing_imbalance(&loads, 32, 4, 0.5),
                           1 + 0.5 * cv * sqrt(2 * log(32) / 4), 1e-5);
   /* One rank has all; no rank has more than all. */
-  ck_assert_double_eq(ra_routing_fullest(&loads, 1, 128, 1), 1);
-  ck_assert_double_eq(ra_routing_fullest(&loads, 2, 0.01, 1), 2);
+  ck_assert_double_eq(ra_routing_imbalance(&loads, 1, 128, 1), 1);
+  ck_assert_double_eq(ra_routing_imbalance(&loads, 2, 0.01, 1), 2);
   /* Half a row of a mean of 100 is 1/400 of the range. */
   ck_assert_double_eq_tol(ra_routing_visited(&loads, 100), 1 - 1.0 / 400, 1e-5);
 }
@@ -64,7 +64,7 @@ START_TEST(test_draws)
     guint ranks = cases[i].ranks, local = cases[i].local;
     RaRouting loads =
         ra_routing(cases[i].skew, 16384, 8 * 16384, ranks * local);
-    double form = ra_routing_fullest(&loads, ranks, local, 1) - 1;
+    double form = ra_routing_imbalance(&loads, ranks, local, 1) - 1;
     double drawn =
         drawn_fullest((double)cases[i].skew / 100, 0.8 * 16384, ranks, local) -
         1;
@@ -108,7 +108,7 @@ START_TEST(test_exchange)
   ck_assert(model);
   for (uint32_t ep = 2; ep <= 32; ep *= 4) {
     RaRouting loads = ra_routing(60, 1000.0 * ep, 8000.0 * ep, 128);
-    double fullest = ra_routing_fullest(&loads, ep, 128.0 / ep, 1);
+    double fullest = ra_routing_imbalance(&loads, ep, 128.0 / ep, 1);
 
     for (int d = RA_DISPATCH_COPIES; d <= RA_DISPATCH_ONCE; d++) {
       double even;

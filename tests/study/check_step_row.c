@@ -520,6 +520,40 @@ START_TEST(test_images)
 }
 END_TEST
 
+/* A source that says of one of Megatron's runs that it recomputes says by a
+ * blank of another that it does not; not one that says "no" of a third, nor of
+ * runs of FSDP (the faults). */
+START_TEST(test_recompute)
+{
+  static const struct {
+    const char *source, *backend, *recompute, *wanted;
+  } runs[] = {
+      {"a", "megatron", "full", "full"}, {"a", "megatron", "", "none"},
+      {"a", "megatron", "", "none"},     {"a", "fsdp", "", ""},
+      {"b", "megatron", "", ""},         {"c", "megatron", "full", "full"},
+      {"c", "megatron", "", ""},         {"c", "megatron", "no", "no"}};
+  g_autoptr(GString) text = g_string_new(NULL);
+  g_autoptr(GArray) rows = NULL;
+  char *data;
+
+  for (guint i = 0; i < G_N_ELEMENTS(runs); i++)
+    g_string_append_printf(
+        text,
+        "%s,attributed,verl,2026-01,GRPO,Qwen2.5-7B,,4,H100-80GB,64,4,264,512,"
+        "200,1024,%s,,,,,4,vllm,1,4,0.5,colocated,32,dynamic 8192 "
+        "tokens/GPU,yes,%s,no,no,10,1,2,2,,,,8,,24,,A,\n",
+        runs[i].source, runs[i].backend, runs[i].recompute);
+  data = make_data(text->str);
+  rows = ra_published_rows(data, NULL);
+  ck_assert(rows && rows->len == G_N_ELEMENTS(runs));
+  for (guint i = 0; i < rows->len; i++)
+    ck_assert_str_eq(
+        g_array_index(rows, RaStepRow, i).cell[RA_STEP_CELL_RECOMPUTE],
+        runs[i].wanted);
+  remove_data(data);
+}
+END_TEST
+
 static Suite *
 step_row_suite(void)
 {
@@ -535,6 +569,7 @@ step_row_suite(void)
   tcase_add_test(tcase, test_times);
   tcase_add_test(tcase, test_state_times);
   tcase_add_test(tcase, test_level);
+  tcase_add_test(tcase, test_recompute);
   tcase_add_test(tcase, test_images);
   tcase_add_test(tcase, test_turns);
   tcase_add_test(tcase, test_own_engines);
