@@ -297,7 +297,7 @@ START_TEST(test_expert_launches)
 }
 END_TEST
 
-/* Of 2 experts a token the list counts 2 (2 + 1) rows of permutations, Megatron
+/* The list counts 2 (2 + 1) rows of permutations of 2 experts a token, Megatron
  * moves 9 x 2 + 1, behind DeepEP 5 x 2 + 1: 13/6 and 5/6 of them more, where a
  * trainer's kernels are launched one by one, for a time that is lost in theirs;
  * else none (the fault). */
