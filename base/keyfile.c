@@ -47,6 +47,7 @@ ra_key_file_unref(RaKeyFile *file)
   g_array_unref(file->groups);
   g_ptr_array_unref(file->lists);
   g_string_chunk_free(file->texts);
+  g_free(file->text);
   g_free(file);
 }
 
@@ -73,8 +74,8 @@ ra_key_file_add_group(RaKeyFile *file, const char *noun, const char *name,
 {
   g_autofree char *id = g_strdup_printf("%s %s", noun, name);
   RaKeyGroup group = {
-      .noun = g_string_chunk_insert(file->texts, noun),
-      .name = g_string_chunk_insert(file->texts, name),
+      .noun = noun,
+      .name = name,
       .line = line,
   };
 
@@ -90,8 +91,8 @@ ra_key_file_add_entry(RaKeyFile *file, guint group, const char *key,
 {
   RaKeyGroup *target = ra_key_file_group(file, group);
   RaKeyEntry entry = {
-      .key = g_string_chunk_insert(file->texts, key),
-      .value = g_string_chunk_insert(file->texts, value),
+      .key = key,
+      .value = value,
       .line = line,
   };
 
@@ -189,18 +190,22 @@ ra_key_file_set(RaKeyFile *file, const char *noun, const char *name,
   g_return_if_fail(file != NULL && noun != NULL && name != NULL);
   g_return_if_fail(key != NULL && value != NULL);
 
-  g_autofree char *stripped = g_strstrip(g_strdup(value));
+  g_autofree char *copy = g_strdup(value);
+  char *stripped = g_string_chunk_insert(file->texts, g_strstrip(copy));
   int group = ra_key_file_find_group(file, noun, name);
   RaKeyEntry *entry;
 
   if (group < 0)
-    group = (int)ra_key_file_add_group(file, noun, name, 0);
+    group = (int)ra_key_file_add_group(
+        file, g_string_chunk_insert(file->texts, noun),
+        g_string_chunk_insert(file->texts, name), 0);
   entry = ra_key_file_entry(file, (guint)group, key);
   if (entry) {
-    entry->value = g_string_chunk_insert(file->texts, stripped);
+    entry->value = stripped;
     entry->line = 0;
   } else {
-    ra_key_file_add_entry(file, (guint)group, key, stripped, 0);
+    ra_key_file_add_entry(file, (guint)group,
+                          g_string_chunk_insert(file->texts, key), stripped, 0);
   }
 }
 

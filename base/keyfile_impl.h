@@ -2,8 +2,8 @@
  *
  * Invariants: groups are in file order, followed by those that
  * ra_key_file_set() created.  The line of an entry is 0 exactly if --set gave
- * its value.  `texts` owns every text and lives as long as the file; it keeps
- * values that were replaced.
+ * its value.  Strings live as long as the file, also values that were replaced:
+ * what was read lies in `text`, which the scanner cuts, all else in `texts`.
  */
 #ifndef RA_BASE_KEYFILE_IMPL_H
 #define RA_BASE_KEYFILE_IMPL_H
@@ -30,7 +30,8 @@ typedef struct {
 struct _RaKeyFile {
   gatomicrefcount n_refs;
   const char *name;     /* for messages */
-  GStringChunk *texts;  /* owns every string */
+  char *text;           /* the file, cut into strings; owned; NULL: none */
+  GStringChunk *texts;  /* owns every other string */
   GPtrArray *lists;     /* owns the arrays of RA_KEY_STRINGS values */
   GArray *groups;       /* RaKeyGroup */
   GHashTable *by_name;  /* "noun name" -> group index + 1 */
@@ -41,7 +42,8 @@ RaKeyGroup *ra_key_file_group(const RaKeyFile *file, guint group);
 RaKeyEntry *ra_key_file_entry(const RaKeyFile *file, guint group,
                               const char *key);
 
-/* Append a group or a key; the caller has checked that it does not exist. */
+/* Append a group or a key; the caller has checked that it does not exist.  The
+ * strings live as long as @file. */
 guint ra_key_file_add_group(RaKeyFile *file, const char *noun, const char *name,
                             guint line);
 void ra_key_file_add_entry(RaKeyFile *file, guint group, const char *key,

@@ -69,28 +69,29 @@ compile(Template *t)
   }
 }
 
-/* The shape of @work; its program in @out_program. */
+/* The shape of @work, whose program is made if none before it has that. */
 static uint32_t
-template_of(RaOpReplay *r, uint32_t work, RaOpProgram *out_program)
+template_of(RaOpReplay *r, uint32_t work)
 {
   const RaWork *w = &r->graph->works[work];
-  Template new = {.shard = w->shard, .phase = w->phase};
+  uint8_t has[RA_N_BLOCKS];
+  Template *new;
 
-  ra_work_program(r->graph, work, out_program);
-  for (guint block = 0; block < RA_N_BLOCKS; block++)
-    new.has[block] = out_program->n[block] > 0;
+  ra_op_program_blocks(&r->graph->shards[w->shard], &w->piece, has);
   for (guint i = 0; i < r->templates->len; i++) {
     const Template *t = &g_array_index(r->templates, Template, i);
 
-    if (t->shard == new.shard &&
-        t->phase == new.phase &&memcmp(t->has, new.has, sizeof new.has) == 0) {
-      g_assert(t->program.n_ops == out_program->n_ops);
+    if (t->shard == w->shard && t->phase == w->phase &&
+        memcmp(t->has, has, sizeof has) == 0)
       return i;
-    }
   }
-  new.program = *out_program;
-  compile(&new);
-  g_array_append_val(r->templates, new);
+  g_array_set_size(r->templates, r->templates->len + 1);
+  new = &g_array_index(r->templates, Template, r->templates->len - 1);
+  new->shard = w->shard;
+  new->phase = w->phase;
+  memcpy(new->has, has, sizeof has);
+  ra_work_program(r->graph, work, &new->program);
+  compile(new);
   return r->templates->len - 1;
 }
 
@@ -98,13 +99,11 @@ static void
 compile_works(RaOpReplay *r)
 {
   const RaTaskGraph *graph = r->graph;
-  RaOpProgram program;
 
   r->template_of = g_new(uint32_t, graph->n_works + 1);
   for (uint32_t work = 0; work < graph->n_works; work++)
-    r->template_of[work] = graph->works[work].shard == RA_NONE
-                               ? RA_NONE
-                               : template_of(r, work, &program);
+    r->template_of[work] =
+        graph->works[work].shard == RA_NONE ? RA_NONE : template_of(r, work);
 }
 
 /* ---- Ranks --------------------------------------------------------------- */

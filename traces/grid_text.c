@@ -9,6 +9,7 @@
 
 #define UNIT 1e-3         /* of a mean and of a deviation in the text */
 #define DECIMALS 6        /* of them, at most */
+#define INTEGER_MAX 100000000000000000 /* ten of it fit into 64 bits */
 #define CELLS_MAX 2000000 /* of a grid in a file */
 
 /* `name 1 2 4`: an axis of @grid. */
@@ -39,19 +40,20 @@ read_axis(const RaKeyFile *file, guint group, const char *key, RaGrid *grid,
   return TRUE;
 }
 
-/* A whole number at *@at, which moves behind it. */
+/* A whole number of at most @max <= 1e18 at *@at, which moves behind it. */
 static gboolean
 read_integer(const char **at, double max, double *out_value)
 {
   gboolean minus = **at == '-';
-  const char *start = *at += minus;
-  double value = 0;
+  const char *start = *at + minus, *p = start;
+  int64_t value = 0;
 
-  for (; g_ascii_isdigit(**at); ++*at)
-    value = value * 10 + (**at - '0');
-  if (*at == start || value > max)
+  for (; *p >= '0' && *p <= '9' && value <= INTEGER_MAX; p++)
+    value = value * 10 + (*p - '0');
+  *at = p;
+  if (p == start || (double)value > max)
     return FALSE;
-  *out_value = minus ? -value : value;
+  *out_value = (double)(minus ? -value : value);
   return TRUE;
 }
 

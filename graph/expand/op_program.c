@@ -17,6 +17,8 @@ block_piece(const RaShard *shard, const RaPiece *piece, RaBlock block,
     out->has_head = piece->has_head;
     return piece->has_head;
   default:
+    if (block - RA_BLOCK_LAYER >= ra_model_n_kinds(shard->model))
+      return FALSE;
     out->n_layers = 1;
     for (uint32_t i = 0; i < piece->n_layers; i++) {
       out->first_layer = piece->first_layer + i;
@@ -26,6 +28,16 @@ block_piece(const RaShard *shard, const RaPiece *piece, RaBlock block,
     }
     return FALSE;
   }
+}
+
+void
+ra_op_program_blocks(const RaShard *shard, const RaPiece *piece,
+                     uint8_t out_has[RA_N_BLOCKS])
+{
+  RaPiece part;
+
+  for (guint i = 0; i < RA_N_BLOCKS; i++)
+    out_has[i] = (uint8_t)block_piece(shard, piece, (RaBlock)i, &part);
 }
 
 void
@@ -49,9 +61,6 @@ ra_op_program(const RaShard *shard, const RaPiece *piece, RaPhase phase,
       block = RA_BLOCK_EMBEDDING;
     out->first[block] = out->n_ops;
     out->n[block] = 0;
-    if (i >= RA_BLOCK_LAYER + ra_model_n_kinds(shard->model) &&
-        i < RA_BLOCK_HEAD)
-      continue;
     if (!block_piece(shard, piece, block, &part))
       continue;
     out->n[block] =

@@ -65,6 +65,11 @@ typedef struct {
 void ra_op_program(const RaShard *shard, const RaPiece *piece, RaPhase phase,
                    const RaBatch *batch, RaOpProgram *out_program);
 
+/* The blocks that @piece has.  Programs of one shard, phase and set of blocks
+ * differ only in the dimensions of their ops. */
+void ra_op_program_blocks(const RaShard *shard, const RaPiece *piece,
+                          uint8_t out_has[RA_N_BLOCKS]);
+
 /* Makes the program of work @work of @graph; a work of one op has one step. */
 void ra_work_program(const RaTaskGraph *graph, uint32_t work,
                      RaOpProgram *out_program);

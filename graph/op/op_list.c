@@ -672,9 +672,11 @@ make_list(const RaShard *shard, const RaPiece *piece, RaPhase phase,
           RaOp *out_ops)
 {
   const RaModel *m = shard->model;
+  RaOp late[RA_OP_LATE_MAX];
   RaOpBuilder b = {
       .shard = shard,
       .model = m,
+      .late = late,
       .batch = batch,
       .mix = chunks,
       .steps = steps,

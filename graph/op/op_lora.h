@@ -8,6 +8,8 @@
 
 #include "graph/op/op.h"
 
+#define RA_OP_LATE_MAX (3 * RA_MODEL_MAX_KINDS) /* steps of a list's mixers */
+
 /* List under construction, and the sizes of its ops. */
 typedef struct {
   const RaShard *shard;
@@ -32,7 +34,7 @@ typedef struct {
                              computing it again */
   RaOp *ops;
   guint n_ops;
-  RaOp late[3 * RA_MODEL_MAX_KINDS]; /* ops of steps, to be added last */
+  RaOp *late; /* (RA_OP_LATE_MAX) ops of steps, to be added last */
   guint n_late;
 } RaOpBuilder;
 

@@ -137,7 +137,7 @@ ra_op_add_pairs(RaOpBuilder *b, RaOpKind kind, RaOpKind decode_kind,
   b->ops[b->n_ops++] = mixer_op(b, decode ? decode_kind : kind, b->mix, window,
                                 decode ? decode_dims : dims);
   if (b->steps && b->steps->n_sequences > 0) {
-    g_assert(b->n_late < G_N_ELEMENTS(b->late));
+    g_assert(b->n_late < RA_OP_LATE_MAX);
     b->late[b->n_late++] =
         mixer_op(b, decode_kind, b->steps, window, decode_dims);
   }
@@ -433,7 +433,7 @@ add_scan(RaOpBuilder *b)
   g_assert(b->n_ops < RA_OP_LIST_MAX);
   b->ops[b->n_ops++] = scan_op(b, kind, b->mix);
   if (b->steps && b->steps->n_sequences > 0) {
-    g_assert(b->n_late < G_N_ELEMENTS(b->late));
+    g_assert(b->n_late < RA_OP_LATE_MAX);
     b->late[b->n_late++] = scan_op(b, RA_OP_SCAN_STEP, b->steps);
   }
 }
