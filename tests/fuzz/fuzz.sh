@@ -54,7 +54,8 @@ compile() { # SOURCE OBJECT
 for source in "$srcdir"/base/*.c "$srcdir"/graph/*/*.c \
   "$srcdir"/traces/*.c "$srcdir"/estimator/*.c "$srcdir"/sim/*.c \
   "$srcdir"/sim/*/*.c "$srcdir"/study/change.c "$srcdir"/study/file_kind.c \
-  "$srcdir"/study/replay.c "$srcdir"/study/shell/shell*.c \
+  "$srcdir"/study/machine/*.c "$srcdir"/study/replay.c \
+  "$srcdir"/study/shell/shell*.c \
   "$srcdir"/study/shell/launch.c "$srcdir"/study/convert/setting*.c \
   "$srcdir"/exec/weights/safetensors.c; do
   folder=$(basename "$(dirname "$source")")
