@@ -265,24 +265,34 @@ across_s(const RaLinkLaws *laws, const RaOp *op, uint64_t r, uint64_t nodes)
   return MIN(s[0], s[1]) * factor * ra_residual_factor(&law->residual, op);
 }
 
-const char *
-ra_collective_token_law(gboolean combine, gboolean low_latency)
+RaTokenKernels
+ra_collective_token_kernels(const RaOp *op)
 {
-  static const char *const names[2][2] = {
-      {"tokens.dispatch", "tokens.dispatch-low"},
-      {"tokens.combine", "tokens.combine-low"}};
+  if (op->dim[6] == 0)
+    return RA_TOKENS_LOW;
+  return op->dim[1] > RA_OP_TRAY_GPUS ? RA_TOKENS_DOMAIN : RA_TOKENS_NORMAL;
+}
 
-  return names[combine ? 1 : 0][low_latency ? 1 : 0];
+const char *
+ra_collective_token_law(gboolean combine, RaTokenKernels kernels)
+{
+  static const char *const names[2][RA_N_TOKEN_KERNELS] = {
+      {"tokens.dispatch", "tokens.dispatch-low", "tokens.dispatch-domain"},
+      {"tokens.combine", "tokens.combine-low", "tokens.combine-domain"}};
+
+  return names[combine ? 1 : 0][kernels];
 }
 
 const RaTokenLaw *
 ra_collective_tokens(const RaLinkLaws *laws, const RaOp *op)
 {
-  const RaTokenLaw *law =
-      &laws->tokens[op->flags & RA_OP_ROUTED ? 1 : 0][op->dim[6] == 0];
+  const RaTokenLaw *by_kernels = laws->tokens[op->flags & RA_OP_ROUTED ? 1 : 0];
+  const RaTokenLaw *law = &by_kernels[ra_collective_token_kernels(op)];
   gboolean of_tokens = op->kind == RA_OP_ALL_TO_ALL && op->dim[5] > 0 &&
                        op->dim[2] >= op->dim[1];
 
+  if (!law->measured && op->dim[6] > 0) /* a node of 8, which is no domain */
+    law = &by_kernels[RA_TOKENS_NORMAL];
   return of_tokens && law->measured ? law : NULL;
 }
 

@@ -66,8 +66,16 @@ typedef struct {
   double net_s;           /* the cluster's nic-latency */
 } RaInterExchangeLaw;
 
-/* Tokens to the ranks of their experts, or back, by DeepEP's kernels in a node.
- * Order: dispatch, combine; of each the usual kernels, those of low latency. */
+/* Kernels that exchange tokens over NVLink: DeepEP's in a node, and those that
+ * reach all of a wider domain (TensorRT-LLM's NVLinkTwoSided). */
+typedef enum {
+  RA_TOKENS_NORMAL,
+  RA_TOKENS_LOW, /* of low latency */
+  RA_TOKENS_DOMAIN,
+  RA_N_TOKEN_KERNELS
+} RaTokenKernels;
+
+/* Tokens to the ranks of their experts, or back. */
 typedef struct {
   gboolean measured; /* else like any all-to-all */
   double floor_s;
@@ -104,23 +112,26 @@ typedef struct {
   RaCollectiveLaw collective[5]; /* by op kind minus RA_OP_ALL_REDUCE */
   RaInterNodeLaw inter;          /* across nodes */
   RaInterExchangeLaw exchange;   /* all-to-alls across nodes */
-  RaTokenLaw tokens[2][2];       /* all-to-alls of tokens in a node */
-  RaSendLaw send;                /* point to point */
-  RaReallocLaw realloc;          /* parameter reallocation */
-  RaHostCopyLaw host_copy;       /* offload and reload */
-  double s_per_node_byte;        /* all NICs of a node, one direction */
-  double s_per_share_byte;       /* one GPU's share of them */
-  double own_s_per_node_byte;    /* as s_per_node_byte, on the fabric of own */
-  double own_s_per_share_byte;   /* as s_per_share_byte, on the fabric of own */
+  RaTokenLaw tokens[2][RA_N_TOKEN_KERNELS]; /* dispatch, combine over NVLink */
+  RaSendLaw send;                           /* point to point */
+  RaReallocLaw realloc;                     /* parameter reallocation */
+  RaHostCopyLaw host_copy;                  /* offload and reload */
+  double s_per_node_byte;      /* all NICs of a node, one direction */
+  double s_per_share_byte;     /* one GPU's share of them */
+  double own_s_per_node_byte;  /* as s_per_node_byte, on the fabric of own */
+  double own_s_per_share_byte; /* as s_per_share_byte, on the fabric of own */
 } RaLinkLaws;
 
 /* @error: %RA_ERROR_INPUT: a law is missing. */
 gboolean ra_link_laws_init(RaLinkLaws *laws, const RaProfile *profile,
                            const RaCluster *cluster, GError **error);
 
-/* Law of the kernels that exchange tokens in a node: "tokens.dispatch" and so
- * on; static. */
-const char *ra_collective_token_law(gboolean combine, gboolean low_latency);
+/* The kernels that @op, an exchange of tokens over NVLink, takes; without a law
+ * of %RA_TOKENS_DOMAIN %RA_TOKENS_NORMAL. */
+RaTokenKernels ra_collective_token_kernels(const RaOp *op);
+
+/* Law of kernels that exchange tokens: "tokens.dispatch" and so on; static. */
+const char *ra_collective_token_law(gboolean combine, RaTokenKernels kernels);
 
 /* (nullable) (transfer none): that of @op, if it is such an exchange and the
  * profile has its law. */

@@ -169,9 +169,11 @@ static gboolean
 tokens_init(RaLinkLaws *laws, const RaProfile *profile, double link_bytes_per_s,
             GError **error)
 {
-  for (guint i = 0; i < 4; i++) {
-    RaTokenLaw *law = &laws->tokens[i / 2][i % 2];
-    const char *name = ra_collective_token_law(i / 2, i % 2);
+  for (guint i = 0; i < 2 * RA_N_TOKEN_KERNELS; i++) {
+    gboolean combine = i >= RA_N_TOKEN_KERNELS;
+    RaTokenKernels kernels = (RaTokenKernels)(i % RA_N_TOKEN_KERNELS);
+    RaTokenLaw *law = &laws->tokens[combine][kernels];
+    const char *name = ra_collective_token_law(combine, kernels);
     RaResolver r;
 
     law->measured = ra_profile_law(profile, name) != NULL;

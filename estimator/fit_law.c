@@ -114,6 +114,11 @@ static const RaFitAxes tokens_tables[] = {
     {RA_FEATURE_TOKENS, RA_FEATURE_WIDTH, RA_N_FEATURES},
     {RA_FEATURE_TOKENS, RA_FEATURE_WIDTH, RA_FEATURE_SMS, RA_N_FEATURES}};
 
+static const RaFitAxes domain_tables[] = {
+    {RA_FEATURE_TOKENS, RA_FEATURE_RANKS, RA_N_FEATURES},
+    {RA_FEATURE_TOKENS, RA_FEATURE_WIDTH, RA_N_FEATURES},
+    {RA_FEATURE_TOKENS, RA_N_FEATURES}};
+
 static const RaFitAxes experts_tables[] = {
     {RA_FEATURE_LOAD, RA_FEATURE_LOCAL, RA_FEATURE_AREA, RA_FEATURE_SKEW,
      RA_N_FEATURES},
@@ -224,18 +229,26 @@ static const RaFitAxes cast_tables[] = {
     .text = what, .range = "tokens 1..4096; width 4096..8192",                 \
     .held_out = "each model left out in turn"                                  \
   }
-#define TOKENS(name)                                                           \
+#define TOKENS_BY(name, with, what, where, held)                               \
   {                                                                            \
     .law = name, .source = name, .coefficients = tokens,                       \
     .n_coefficients = G_N_ELEMENTS(tokens), .stride = 1, .lines = 2,           \
-    .tables = tokens_tables, .n_tables = G_N_ELEMENTS(tokens_tables),          \
-    .text = "DeepEP as SGLang calls it, fp8 to experts and BF16 back, "        \
-            "experts chosen evenly",                                           \
-    .range = "4 or 8 GPUs of a node; 1 to 131072 tokens a GPU; 4 to 24 "       \
-             "multiprocessors",                                                \
-    .held_out = "each number of tokens and each width with its number of "     \
-                "experts a token left out in turn"                             \
+    .tables = with, .n_tables = G_N_ELEMENTS(with), .text = what,              \
+    .range = where, .held_out = "each number of tokens and each " held         \
   }
+#define TOKENS(name)                                                           \
+  TOKENS_BY(name, tokens_tables,                                               \
+            "DeepEP as SGLang calls it, fp8 to experts and BF16 back, "        \
+            "experts chosen evenly",                                           \
+            "4 or 8 GPUs of a node; 1 to 131072 tokens a GPU; 4 to 24 "        \
+            "multiprocessors",                                                 \
+            "width with its number of experts a token left out in turn")
+#define DOMAIN_TOKENS(name, what)                                              \
+  TOKENS_BY(name, domain_tables,                                               \
+            "NVLinkTwoSided of TensorRT-LLM, " what ", experts chosen evenly", \
+            "8 to 64 GPUs of an NVLink domain; 1 to 65536 tokens of 7168 a " \
+            "GPU",                                                             \
+            "number of GPUs left out in turn")
 #define COLLECTIVE(name, what)                                                 \
   {                                                                            \
     .law = name, .source = what, .coefficients = collective,                   \
@@ -410,8 +423,11 @@ static const RaFitLaw laws[] = {
     COLLECTIVE("all-to-all", "all-to-all"),
     TOKENS("tokens.dispatch"),
     TOKENS("tokens.dispatch-low"),
+    DOMAIN_TOKENS("tokens.dispatch-domain",
+                  "counts and then BF16, fp8 or NVFP4 to experts"),
     TOKENS("tokens.combine"),
     TOKENS("tokens.combine-low"),
+    DOMAIN_TOKENS("tokens.combine-domain", "BF16 back from experts"),
     {.law = "inter-node",
      .source = "inter-node",
      .coefficients = inter_node,

@@ -58,7 +58,7 @@ collective_law(const RaOp *op)
 
   if (op->kind == RA_OP_ALL_TO_ALL && op->dim[5] > 0 && !across)
     return ra_collective_token_law((op->flags & RA_OP_ROUTED) != 0,
-                                   op->dim[6] == 0);
+                                   ra_collective_token_kernels(op));
   if (across && op->kind == RA_OP_ALL_TO_ALL)
     return "inter-node.all-to-all";
   return across ? "inter-node" : in_node[op->kind - RA_OP_ALL_REDUCE];
@@ -106,8 +106,10 @@ next_law(const char *name)
   } laws[] = {{"inter-node.all-to-all", "inter-node"},
               {"tokens.dispatch", "all-to-all"},
               {"tokens.dispatch-low", "all-to-all"},
+              {"tokens.dispatch-domain", "tokens.dispatch"},
               {"tokens.combine", "all-to-all"},
               {"tokens.combine-low", "all-to-all"},
+              {"tokens.combine-domain", "tokens.combine"},
               {"encoder-attention", "attention"},
               {"attention.wide", "attention"},
               {"attention.fp8", "attention"},

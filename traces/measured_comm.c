@@ -272,13 +272,45 @@ read_exchange(const RaCsvLine *line, gpointer data, GError **error)
 }
 
 static const char *const token_columns[] = {
-    "ep",  "hidden",     "topk",    "experts", "tokens_per_rank",
-    "sms", "latency_us", "backend", "phase",   "framework",
-    NULL};
+    "ep",         "hidden",  "topk",  "experts",   "tokens_per_rank", "sms",
+    "latency_us", "backend", "phase", "framework", "dtype",           NULL};
 
-/* DeepEP's kernels as SGLang calls them, in a node: fp8 with a scale for 128
- * values goes to experts, BF16 comes back; once to each rank, or, by kernels of
- * low latency, which have no number of multiprocessors, to each expert. */
+/* Bytes of @n values of a token: 16 bits, fp8 or NVFP4 with a scale for 128 and
+ * for 16 of them.  What is sent is fp8 where the rows do not say. */
+static double
+token_bytes(const char *dtype, double n)
+{
+  if (strcmp(dtype, "bfloat16") == 0)
+    return 2 * n;
+  return strcmp(dtype, "nvfp4") == 0 ? n / 2 + n / 16 : n + 4 * n / 128;
+}
+
+/* Kernels of an NVLink domain wider than a node, which follow an exchange of
+ * counts: one row of both. */
+static gboolean
+add_domain(RaMeasuredReader *r, const RaOp *op, const char *phase, double us)
+{
+  gboolean combine = (op->flags & RA_OP_ROUTED) != 0;
+
+  if (op->dim[1] <= RA_OP_TRAY_GPUS ||
+      strcmp(phase, "combine_low_precision") == 0 ||
+      combine != (strcmp(phase, "combine") == 0))
+    return TRUE;
+  for (guint i = 0; i < r->rows->len && !combine; i++) {
+    RaMeasured *row = &g_array_index(r->rows, RaMeasured, i);
+
+    if (memcmp(&row->op.dim, &op->dim, sizeof op->dim) == 0) {
+      row->measured_s += us * 1e-6;
+      return TRUE;
+    }
+  }
+  ra_measured_add(r, *op, us, op->dim[5], op->dim[1]);
+  return TRUE;
+}
+
+/* Exchanges of tokens over NVLink, BF16 back: DeepEP's kernels as SGLang calls
+ * them, in a node, once to each rank, or, by kernels of low latency, which have
+ * no number of multiprocessors, to each expert; TensorRT-LLM's in a domain. */
 static gboolean
 read_tokens(const RaCsvLine *line, gpointer data, GError **error)
 {
@@ -286,26 +318,28 @@ read_tokens(const RaCsvLine *line, gpointer data, GError **error)
   gboolean low = g_str_has_suffix(r->source, "-low");
   gboolean combine = g_str_has_prefix(r->source, "tokens.combine");
   const char *const *f = line->field;
-  uint64_t bytes, ranks;
-  double v[7], row;
+  RaOp op = {.kind = RA_OP_ALL_TO_ALL, .flags = combine ? RA_OP_ROUTED : 0};
+  gboolean domain = g_str_has_suffix(r->source, "-domain");
+  double v[7], row, copies;
 
   if (!ra_csv_numbers(line, 0, 7, v, error))
     return FALSE;
+  row = token_bytes(combine ? "bfloat16" : f[10], v[1]);
+  copies = low ? v[2] : ra_experts_parts_met(v[3], v[2], v[0]);
+  op.dim[0] = ra_measured_whole(v[4] * row * copies);
+  op.dim[1] = op.dim[2] = ra_measured_whole(v[0]);
+  op.dim[3] = 1;
+  op.dim[4] = ra_measured_whole(row);
+  op.dim[5] = ra_measured_whole(v[4]);
+  op.dim[6] = domain ? RA_OP_EXCHANGE_SMS : ra_measured_whole(v[5]);
+  if (domain)
+    return strcmp(f[7], "NVLinkTwoSided") != 0 ||
+           add_domain(r, &op, f[8], v[6]);
   if (strcmp(f[7], low ? "deepep_ll" : "deepep_ht") != 0 ||
       strcmp(f[8], combine ? "combine" : "dispatch") != 0 ||
       strcmp(f[9], "sglang") != 0)
     return TRUE;
-  ranks = ra_measured_whole(v[0]);
-  row = v[1] * (combine ? 2 : 1 + 4.0 / 128);
-  bytes = ra_measured_whole(
-      v[4] * row * (low ? v[2] : ra_experts_parts_met(v[3], v[2], v[0])));
-  ra_measured_add(
-      r,
-      (RaOp){.kind = RA_OP_ALL_TO_ALL,
-             .flags = combine ? RA_OP_ROUTED : 0,
-             .dim = {bytes, ranks, ranks, 1, ra_measured_whole(row),
-                     ra_measured_whole(v[4]), ra_measured_whole(v[5])}},
-      v[6], ra_measured_whole(v[4]), ra_measured_whole(v[1] * 64 + v[2]));
+  ra_measured_add(r, op, v[6], op.dim[5], ra_measured_whole(v[1] * 64 + v[2]));
   return TRUE;
 }
 

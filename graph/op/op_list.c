@@ -354,14 +354,15 @@ exchange_imbalance(const RaOpBuilder *b, uint64_t rows)
   return ra_routing_imbalance(&loads, b->ep, (double)m->n_experts / b->ep, 1);
 }
 
-/* Makes @op one of DeepEP's kernels, inside a node, for @rows tokens, which are
- * @sent_bytes at the rank with most.  Those of low latency, for the few tokens
- * of a decode step, send a copy to each expert. */
+/* Makes @op a kernel over NVLink for @rows tokens, which are @sent_bytes at the
+ * rank with most.  DeepEP's of low latency, for the few tokens of a decode
+ * step, send a copy to each expert. */
 static void
 set_kernels(const RaOpBuilder *b, RaOp *op, uint64_t rows, double sent_bytes,
             gboolean combine)
 {
-  gboolean few = b->shard->sampling && rows <= RA_OP_MASKED_TOKENS;
+  gboolean few = b->shard->sampling && rows <= RA_OP_MASKED_TOKENS &&
+                 b->ep <= RA_OP_NVLINK_PEERS;
 
   op->dim[4] = expert_hidden(b->model) * b->element_bytes;
   op->dim[5] = rows;

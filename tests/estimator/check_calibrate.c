@@ -351,29 +351,40 @@ END_TEST
 /* Tokens that DeepEP exchanges as SGLang calls it: 4 of 256 elements, each to 2
  * of 8 experts on 4 ranks, which meet 4 (1 - C(6,2) / C(8,2)) = 13/7 of them:
  * fp8 with 4 bytes of scales for 128 elements there, 264 a row, and 16 bits
- * back, 512; of low latency 2 copies.  Other engines' rows are left out. */
+ * back, 512; of low latency 2 copies.  Other engines' rows are left out.
+ * In an NVLink domain 8 ranks with an expert each, of which 2 are met: NVFP4
+ * with 16 bytes of scales, 144 a row, its counts before it; trays of 4 and what
+ * comes back in fewer bits are left out. */
 START_TEST(test_exchanges)
 {
   static const struct {
     const char *source;
     double us, copies, row_bytes;
-    uint64_t sms;
-  } wanted[] = {{"tokens.dispatch", 5, 13.0 / 7, 264, 20},
-                {"tokens.combine", 6, 13.0 / 7, 512, 24},
-                {"tokens.dispatch-low", 7, 2, 264, 0},
-                {"tokens.combine-low", 8, 2, 512, 0}};
+    uint64_t sms, ranks;
+  } wanted[] = {{"tokens.dispatch", 5, 13.0 / 7, 264, 20, 4},
+                {"tokens.combine", 6, 13.0 / 7, 512, 24, 4},
+                {"tokens.dispatch-low", 7, 2, 264, 0, 4},
+                {"tokens.combine-low", 8, 2, 512, 0, 4},
+                {"tokens.dispatch-domain", 11, 2, 144, RA_OP_EXCHANGE_SMS, 8},
+                {"tokens.combine-domain", 3, 2, 512, RA_OP_EXCHANGE_SMS, 8}};
   g_autofree char *folder = g_dir_make_tmp("rows-XXXXXX", NULL);
   const char *data[] = {folder, NULL};
 
   write_rows(folder, "comm_moe_a2a/a2a_h100.csv",
              "backend,phase,ep,hidden,topk,experts,tokens_per_rank,sms,"
-             "latency_us,framework\n"
-             "deepep_ht,dispatch,4,256,2,8,4,20,5,sglang\n"
-             "deepep_ht,combine,4,256,2,8,4,24,6,sglang\n"
-             "deepep_ll,dispatch,4,256,2,8,4,0,7,sglang\n"
-             "deepep_ll,combine,4,256,2,8,4,0,8,sglang\n"
-             "deepep_ht,dispatch,4,256,2,8,4,20,9,vllm\n"
-             "trtllm_deepep_ht,combine,4,256,2,8,4,0,9,trtllm\n");
+             "latency_us,framework,dtype\n"
+             "deepep_ht,dispatch,4,256,2,8,4,20,5,sglang,default\n"
+             "deepep_ht,combine,4,256,2,8,4,24,6,sglang,default\n"
+             "deepep_ll,dispatch,4,256,2,8,4,0,7,sglang,default\n"
+             "deepep_ll,combine,4,256,2,8,4,0,8,sglang,default\n"
+             "deepep_ht,dispatch,4,256,2,8,4,20,9,vllm,default\n"
+             "trtllm_deepep_ht,combine,4,256,2,8,4,0,9,trtllm,bfloat16\n"
+             "NVLinkTwoSided,prepare,8,256,2,8,4,0,1,trtllm,nvfp4\n"
+             "NVLinkTwoSided,dispatch,8,256,2,8,4,0,10,trtllm,nvfp4\n"
+             "NVLinkTwoSided,dispatch,4,256,2,8,4,0,2,trtllm,nvfp4\n"
+             "NVLinkTwoSided,combine,8,256,2,8,4,0,3,trtllm,nvfp4\n"
+             "NVLinkTwoSided,combine_low_precision,8,256,2,8,4,0,1,trtllm,"
+             "nvfp4\n");
   for (guint i = 0; i < G_N_ELEMENTS(wanted); i++) {
     g_autoptr(GArray) rows =
         ra_measured_rows(data, wanted[i].source, "h100", NULL);
@@ -381,13 +392,13 @@ START_TEST(test_exchanges)
 
     ck_assert(rows && rows->len == 1);
     op = &g_array_index(rows, RaMeasured, 0).op;
-    ck_assert_double_eq(g_array_index(rows, RaMeasured, 0).measured_s,
-                        wanted[i].us * 1e-6);
+    ck_assert_double_eq_tol(g_array_index(rows, RaMeasured, 0).measured_s,
+                            wanted[i].us * 1e-6, 1e-12);
     ck_assert_uint_eq(op->kind, RA_OP_ALL_TO_ALL);
     ck_assert_double_eq_tol((double)op->dim[0],
                             4 * wanted[i].copies * wanted[i].row_bytes, 0.5);
-    ck_assert_uint_eq(op->dim[1], 4);
-    ck_assert_uint_eq(op->dim[2], 4);
+    ck_assert_uint_eq(op->dim[1], wanted[i].ranks);
+    ck_assert_uint_eq(op->dim[2], wanted[i].ranks);
     ck_assert_double_eq((double)op->dim[4], wanted[i].row_bytes);
     ck_assert_uint_eq(op->dim[5], 4);
     ck_assert_uint_eq(op->dim[6], wanted[i].sms);

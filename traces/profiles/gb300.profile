@@ -10321,6 +10321,32 @@ held-out = not measured: no second GPU has rows of it
 error-median = -
 error-p90 = -
 
+[law tokens.dispatch-domain]
+floor-s = 2.707e-05
+token-s = 2.203e-08
+bandwidth-frac = 0.79
+row-frac = 1.955
+transferred = gb200
+source = comm_moe_a2a/a2a_gb200*.csv, NVLinkTwoSided of TensorRT-LLM, counts and then BF16, fp8 or NVFP4 to experts, experts chosen evenly; robust fit
+range = 8 to 64 GPUs of an NVLink domain; 1 to 65536 tokens of 7168 a GPU
+rows = 207
+held-out = not measured: no second GPU has rows of it
+error-median = -
+error-p90 = -
+
+[table tokens.dispatch-domain] # thousandths of ln(measured / law)
+axis-1 = tokens 1 2 4 8 32 48 64 80 96 160 192 256 384 512 768 3072 4096 6144 8192 12288 16384 20480 65536
+axis-2 = width 20480 26624 30720 40960 49152 57344 73728 90112 106496
+at-20480 = -75 -3 -44 25 -65 -55 -47 -35 -55 -32 -24 10 -6 26 23 37 42 41 45 45 45 47 -9
+at-26624 = -75 -21 353 5 -7 51 32 -38 -48 32 1 24 -27 -7 -5 10 13 6 0 4 5 1 -45
+at-30720 = -37 -29 90 32 37 62 55 82 73 82 62 69 60 40 32 16 9 8 11 17 27 35 -69
+at-40960 = -90 -98 -96 -34 -97 -55 -66 -32 -48 -56 -40 -37 -47 -34 -15 -12 -11 -10 -13 -12 -14 -14 8
+at-49152 = -71 -6 -45 39 36 -43 -55 -35 -69 -11 -17 -28 -68 -67 -65 -79 -79 -81 -84 -86 -86 -87 -86
+at-57344 = 38 -14 46 -18 41 64 27 67 24 54 24 11 -24 -19 -40 -75 -61 -42 -29 -19 -9 -4 10
+at-73728 = 21 -29 -14 -20 -48 -17 -7 -16 15 20 5 22 18 25 45 43 43 43 44 45 45 43 45
+at-90112 = 16 -1 40 43 50 65 5 23 2 -13 15 -30 -14 -17 -20 -31 -30 -33 -33 -32 -34 -33 -34
+at-106496 = 54 36 80 76 63 71 45 98 81 45 35 9 -7 -16 -17 18 32 49 54 62 67 67 78
+
 [law tokens.combine]
 floor-s = 4.706e-05
 token-s = 2.869e-08
@@ -10437,6 +10463,19 @@ at-81920 = 133 156 168 154 42 35 -12 -55
 at-90112 = 127 156 167 120 23 39 -5 -31
 at-98304 = 121*2~12 125*2~13 129*2~35 113*2~1 57*2~4 32*2~13 -22*2~11 -6*2~30
 at-114688 = 130*2~5 156*2~1 172*2~21 131*2~2 60*2~18 37*2~5 -18*2~2 -49*2~3
+
+[law tokens.combine-domain]
+floor-s = 1.414e-05
+token-s = 4.577e-08
+bandwidth-frac = 0.7848
+row-frac = 1.818
+transferred = gb200
+source = comm_moe_a2a/a2a_gb200*.csv, NVLinkTwoSided of TensorRT-LLM, BF16 back from experts, experts chosen evenly; robust fit
+range = 8 to 64 GPUs of an NVLink domain; 1 to 65536 tokens of 7168 a GPU
+rows = 207
+held-out = not measured: no second GPU has rows of it
+error-median = -
+error-p90 = -
 
 [law inter-node]
 low-latency-s = 8.687e-06
