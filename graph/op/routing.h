@@ -18,6 +18,8 @@
 typedef struct {
   double exponent; /* a */
   double log_least, log_most;
+  double moments[3]; /* I0, I1, I2 */
+  double most_power; /* of I0: the most to its power */
 } RaRouting;
 
 /* @skew: a in hundredths; @choices: tokens times experts of a token. */
