@@ -268,9 +268,9 @@ across_s(const RaLinkLaws *laws, const RaOp *op, uint64_t r, uint64_t nodes)
 RaTokenKernels
 ra_collective_token_kernels(const RaOp *op)
 {
-  if (op->dim[6] == 0)
-    return RA_TOKENS_LOW;
-  return op->dim[1] > RA_OP_TRAY_GPUS ? RA_TOKENS_DOMAIN : RA_TOKENS_NORMAL;
+  if (op->dim[1] > RA_OP_NVLINK_PEERS)
+    return RA_TOKENS_DOMAIN;
+  return op->dim[6] == 0 ? RA_TOKENS_LOW : RA_TOKENS_NORMAL;
 }
 
 const char *
@@ -291,7 +291,7 @@ ra_collective_tokens(const RaLinkLaws *laws, const RaOp *op)
   gboolean of_tokens = op->kind == RA_OP_ALL_TO_ALL && op->dim[5] > 0 &&
                        op->dim[2] >= op->dim[1];
 
-  if (!law->measured && op->dim[6] > 0) /* a node of 8, which is no domain */
+  if (!law->measured) /* a node of more than 8 that is no NVL72 */
     law = &by_kernels[RA_TOKENS_NORMAL];
   return of_tokens && law->measured ? law : NULL;
 }

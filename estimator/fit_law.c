@@ -246,7 +246,7 @@ static const RaFitAxes cast_tables[] = {
 #define DOMAIN_TOKENS(name, what)                                              \
   TOKENS_BY(name, domain_tables,                                               \
             "NVLinkTwoSided of TensorRT-LLM, " what ", experts chosen evenly", \
-            "8 to 64 GPUs of an NVLink domain; 1 to 65536 tokens of 7168 a " \
+            "16 and 64 GPUs of an NVLink domain; 1 to 65536 tokens of 7168 a " \
             "GPU",                                                             \
             "number of GPUs left out in turn")
 #define COLLECTIVE(name, what)                                                 \

@@ -292,7 +292,7 @@ add_domain(RaMeasuredReader *r, const RaOp *op, const char *phase, double us)
 {
   gboolean combine = (op->flags & RA_OP_ROUTED) != 0;
 
-  if (op->dim[1] <= RA_OP_TRAY_GPUS ||
+  if (op->dim[1] <= RA_OP_NVLINK_PEERS ||
       strcmp(phase, "combine_low_precision") == 0 ||
       combine != (strcmp(phase, "combine") == 0))
     return TRUE;

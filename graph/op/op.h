@@ -120,10 +120,9 @@ typedef enum {
 #define RA_OP_MASKED_TOKENS 128
 /* Multiprocessors of DeepEP's other kernels (Buffer.num_sms, buffer.py). */
 #define RA_OP_EXCHANGE_SMS 20
-/* Ranks that they reach over NVLink (NUM_MAX_NVL_PEERS, configs.cuh). */
+/* Ranks that they reach over NVLink (NUM_MAX_NVL_PEERS, configs.cuh), beyond
+ * which kernels are of the whole domain of an NVL72. */
 #define RA_OP_NVLINK_PEERS 8
-/* GPUs of a tray of an NVL72, beyond which kernels are of the whole domain. */
-#define RA_OP_TRAY_GPUS 4
 
 typedef enum {
   RA_OP_BEHIND = 1,     /* overlaps the preceding op of the list, run by run:

@@ -352,9 +352,9 @@ END_TEST
  * of 8 experts on 4 ranks, which meet 4 (1 - C(6,2) / C(8,2)) = 13/7 of them:
  * fp8 with 4 bytes of scales for 128 elements there, 264 a row, and 16 bits
  * back, 512; of low latency 2 copies.  Other engines' rows are left out.
- * In an NVLink domain 8 ranks with an expert each, of which 2 are met: NVFP4
- * with 16 bytes of scales, 144 a row, its counts before it; trays of 4 and what
- * comes back in fewer bits are left out. */
+ * In an NVLink domain 16 ranks with an expert each, of which 2 are met: NVFP4
+ * with 16 bytes of scales, 144 a row, its counts before it; 8 ranks, which
+ * DeepEP reaches, and what comes back in fewer bits are left out. */
 START_TEST(test_exchanges)
 {
   static const struct {
@@ -365,8 +365,8 @@ START_TEST(test_exchanges)
                 {"tokens.combine", 6, 13.0 / 7, 512, 24, 4},
                 {"tokens.dispatch-low", 7, 2, 264, 0, 4},
                 {"tokens.combine-low", 8, 2, 512, 0, 4},
-                {"tokens.dispatch-domain", 11, 2, 144, RA_OP_EXCHANGE_SMS, 8},
-                {"tokens.combine-domain", 3, 2, 512, RA_OP_EXCHANGE_SMS, 8}};
+                {"tokens.dispatch-domain", 11, 2, 144, RA_OP_EXCHANGE_SMS, 16},
+                {"tokens.combine-domain", 3, 2, 512, RA_OP_EXCHANGE_SMS, 16}};
   g_autofree char *folder = g_dir_make_tmp("rows-XXXXXX", NULL);
   const char *data[] = {folder, NULL};
 
@@ -379,11 +379,11 @@ START_TEST(test_exchanges)
              "deepep_ll,combine,4,256,2,8,4,0,8,sglang,default\n"
              "deepep_ht,dispatch,4,256,2,8,4,20,9,vllm,default\n"
              "trtllm_deepep_ht,combine,4,256,2,8,4,0,9,trtllm,bfloat16\n"
-             "NVLinkTwoSided,prepare,8,256,2,8,4,0,1,trtllm,nvfp4\n"
-             "NVLinkTwoSided,dispatch,8,256,2,8,4,0,10,trtllm,nvfp4\n"
-             "NVLinkTwoSided,dispatch,4,256,2,8,4,0,2,trtllm,nvfp4\n"
-             "NVLinkTwoSided,combine,8,256,2,8,4,0,3,trtllm,nvfp4\n"
-             "NVLinkTwoSided,combine_low_precision,8,256,2,8,4,0,1,trtllm,"
+             "NVLinkTwoSided,prepare,16,256,2,16,4,0,1,trtllm,nvfp4\n"
+             "NVLinkTwoSided,dispatch,16,256,2,16,4,0,10,trtllm,nvfp4\n"
+             "NVLinkTwoSided,dispatch,8,256,2,16,4,0,2,trtllm,nvfp4\n"
+             "NVLinkTwoSided,combine,16,256,2,16,4,0,3,trtllm,nvfp4\n"
+             "NVLinkTwoSided,combine_low_precision,16,256,2,16,4,0,1,trtllm,"
              "nvfp4\n");
   for (guint i = 0; i < G_N_ELEMENTS(wanted); i++) {
     g_autoptr(GArray) rows =

@@ -204,8 +204,8 @@ END_TEST
  * bytes, 0.01 for two and a half rows a token beside them and 0.03 for the
  * tokens; the last three are twice as long by 10 multiprocessors as by 20.
  * Those back, those of low latency (no multiprocessors) and those of a domain,
- * of more ranks than a tray of 4 has, have laws of their own; without the last
- * they are the node's.
+ * of more than 8 ranks, have laws of their own; without the last they are the
+ * node's.
  * Over nodes it is an all-to-all, and on an A100, which has no such law (the
  * faults). */
 START_TEST(test_tokens)
@@ -222,7 +222,7 @@ START_TEST(test_tokens)
       "tokens.dispatch-domain.row-frac=0", NULL));
   g_autoptr(Bench) a100 = bench_new(profile_text_shipped("a100-sxm"));
   g_autoptr(Bench) h100 = bench_new(profile_text_shipped("h100-sxm"));
-  RaOp op = bench_op(RA_OP_ALL_TO_ALL, 1000000, 4, 4, 1), wide;
+  RaOp op = bench_op(RA_OP_ALL_TO_ALL, 1000000, 8, 8, 1), wide;
   double usual_s = ra_estimator_op_s(a100->estimator, &op);
 
   op.dim[4] = 200;
@@ -231,7 +231,7 @@ START_TEST(test_tokens)
   bench_check(ra_estimator_op_s(a100->estimator, &op), usual_s);
   bench_check(ra_estimator_op_s(b->estimator, &op), 0.1 + 0.02 + 0.01 + 0.03);
   wide = op;
-  wide.dim[1] = wide.dim[2] = 8;
+  wide.dim[1] = wide.dim[2] = 16;
   bench_check(ra_estimator_op_s(b->estimator, &wide), 0.3 + 0.02);
   bench_check(ra_estimator_op_s(h100->estimator, &wide),
               ra_estimator_op_s(h100->estimator, &op));
@@ -243,7 +243,7 @@ START_TEST(test_tokens)
   op.flags = RA_OP_ROUTED;
   op.dim[6] = 20;
   bench_check(ra_estimator_op_s(b->estimator, &op), 0.2 + 0.04);
-  op.dim[1] = 8;
+  op.dim[1] = 16;
   bench_check_differs(ra_estimator_op_s(b->estimator, &op), 0.2 + 0.04);
 }
 END_TEST

@@ -10322,30 +10322,27 @@ error-median = -
 error-p90 = -
 
 [law tokens.dispatch-domain]
-floor-s = 2.707e-05
-token-s = 2.203e-08
-bandwidth-frac = 0.79
-row-frac = 1.955
+floor-s = 2.783e-05
+token-s = 1.851e-08
+bandwidth-frac = 0.6017
+row-frac = 0.001
 transferred = gb200
 source = comm_moe_a2a/a2a_gb200*.csv, NVLinkTwoSided of TensorRT-LLM, counts and then BF16, fp8 or NVFP4 to experts, experts chosen evenly; robust fit
-range = 8 to 64 GPUs of an NVLink domain; 1 to 65536 tokens of 7168 a GPU
-rows = 207
+range = 16 and 64 GPUs of an NVLink domain; 1 to 65536 tokens of 7168 a GPU
+rows = 138
 held-out = not measured: no second GPU has rows of it
 error-median = -
 error-p90 = -
 
 [table tokens.dispatch-domain] # thousandths of ln(measured / law)
 axis-1 = tokens 1 2 4 8 32 48 64 80 96 160 192 256 384 512 768 3072 4096 6144 8192 12288 16384 20480 65536
-axis-2 = width 20480 26624 30720 40960 49152 57344 73728 90112 106496
-at-20480 = -75 -3 -44 25 -65 -55 -47 -35 -55 -32 -24 10 -6 26 23 37 42 41 45 45 45 47 -9
-at-26624 = -75 -21 353 5 -7 51 32 -38 -48 32 1 24 -27 -7 -5 10 13 6 0 4 5 1 -45
-at-30720 = -37 -29 90 32 37 62 55 82 73 82 62 69 60 40 32 16 9 8 11 17 27 35 -69
-at-40960 = -90 -98 -96 -34 -97 -55 -66 -32 -48 -56 -40 -37 -47 -34 -15 -12 -11 -10 -13 -12 -14 -14 8
-at-49152 = -71 -6 -45 39 36 -43 -55 -35 -69 -11 -17 -28 -68 -67 -65 -79 -79 -81 -84 -86 -86 -87 -86
-at-57344 = 38 -14 46 -18 41 64 27 67 24 54 24 11 -24 -19 -40 -75 -61 -42 -29 -19 -9 -4 10
-at-73728 = 21 -29 -14 -20 -48 -17 -7 -16 15 20 5 22 18 25 45 43 43 43 44 45 45 43 45
-at-90112 = 16 -1 40 43 50 65 5 23 2 -13 15 -30 -14 -17 -20 -31 -30 -33 -33 -32 -34 -33 -34
-at-106496 = 54 36 80 76 63 71 45 98 81 45 35 9 -7 -16 -17 18 32 49 54 62 67 67 78
+axis-2 = width 26624 30720 49152 57344 90112 106496
+at-26624 = -103 -49 326 -22 -29 31 14 -54 -61 25 -4 24 -20 6 14 46 51 46 41 46 47 44 -1
+at-30720 = -65 -57 63 5 12 39 34 61 54 66 49 58 53 36 32 25 18 18 22 28 39 47 -57
+at-49152 = -98 -33 -72 13 14 -62 -72 -51 -83 -19 -23 -30 -65 -61 -54 -59 -58 -59 -62 -63 -63 -64 -62
+at-57344 = 10 -41 19 -45 15 39 3 44 2 34 4 -7 -40 -34 -53 -86 -71 -52 -39 -28 -19 -14 1
+at-90112 = -12 -28 14 18 29 46 -11 8 -11 -21 9 -34 -15 -16 -16 -24 -22 -25 -25 -23 -25 -24 -25
+at-106496 = 27 8 52 48 36 44 18 71 54 18 9 -17 -33 -42 -42 -7 7 24 29 37 41 42 53
 
 [law tokens.combine]
 floor-s = 4.706e-05
@@ -10465,14 +10462,14 @@ at-98304 = 121*2~12 125*2~13 129*2~35 113*2~1 57*2~4 32*2~13 -22*2~11 -6*2~30
 at-114688 = 130*2~5 156*2~1 172*2~21 131*2~2 60*2~18 37*2~5 -18*2~2 -49*2~3
 
 [law tokens.combine-domain]
-floor-s = 1.414e-05
-token-s = 4.577e-08
-bandwidth-frac = 0.7848
-row-frac = 1.818
+floor-s = 1.44e-05
+token-s = 1.065e-09
+bandwidth-frac = 0.5109
+row-frac = 0.07816
 transferred = gb200
 source = comm_moe_a2a/a2a_gb200*.csv, NVLinkTwoSided of TensorRT-LLM, BF16 back from experts, experts chosen evenly; robust fit
-range = 8 to 64 GPUs of an NVLink domain; 1 to 65536 tokens of 7168 a GPU
-rows = 207
+range = 16 and 64 GPUs of an NVLink domain; 1 to 65536 tokens of 7168 a GPU
+rows = 138
 held-out = not measured: no second GPU has rows of it
 error-median = -
 error-p90 = -
