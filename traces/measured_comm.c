@@ -285,27 +285,36 @@ token_bytes(const char *dtype, double n)
   return strcmp(dtype, "nvfp4") == 0 ? n / 2 + n / 16 : n + 4 * n / 128;
 }
 
-/* Kernels of an NVLink domain wider than a node, which follow an exchange of
- * counts: one row of both. */
-static gboolean
-add_domain(RaMeasuredReader *r, const RaOp *op, const char *phase, double us)
+/* Adds a phase of a dispatch in an NVLink domain, the tokens or the counts that
+ * go before them: one row of both. */
+static void
+add_domain_dispatch(RaMeasuredReader *r, const RaOp *op, double us)
 {
-  gboolean combine = (op->flags & RA_OP_ROUTED) != 0;
-
-  if (op->dim[1] <= RA_OP_NVLINK_PEERS ||
-      strcmp(phase, "combine_low_precision") == 0 ||
-      combine != (strcmp(phase, "combine") == 0))
-    return TRUE;
-  for (guint i = 0; i < r->rows->len && !combine; i++) {
+  for (guint i = 0; i < r->rows->len; i++) {
     RaMeasured *row = &g_array_index(r->rows, RaMeasured, i);
 
     if (memcmp(&row->op.dim, &op->dim, sizeof op->dim) == 0) {
       row->measured_s += us * 1e-6;
-      return TRUE;
+      return;
     }
   }
   ra_measured_add(r, *op, us, op->dim[5], op->dim[1]);
-  return TRUE;
+}
+
+/* A row of kernels that reach a domain wider than a node; what comes back in
+ * fewer than 16 bits is left out. */
+static void
+add_domain(RaMeasuredReader *r, const RaOp *op, const char *phase, double us)
+{
+  gboolean combine = (op->flags & RA_OP_ROUTED) != 0;
+
+  if (op->dim[1] <= RA_OP_NVLINK_PEERS)
+    return;
+  if (combine && strcmp(phase, "combine") == 0)
+    ra_measured_add(r, *op, us, op->dim[5], op->dim[1]);
+  else if (!combine &&
+           (strcmp(phase, "dispatch") == 0 || strcmp(phase, "prepare") == 0))
+    add_domain_dispatch(r, op, us);
 }
 
 /* Exchanges of tokens over NVLink, BF16 back: DeepEP's kernels as SGLang calls
@@ -332,9 +341,11 @@ read_tokens(const RaCsvLine *line, gpointer data, GError **error)
   op.dim[4] = ra_measured_whole(row);
   op.dim[5] = ra_measured_whole(v[4]);
   op.dim[6] = domain ? RA_OP_EXCHANGE_SMS : ra_measured_whole(v[5]);
-  if (domain)
-    return strcmp(f[7], "NVLinkTwoSided") != 0 ||
-           add_domain(r, &op, f[8], v[6]);
+  if (domain) {
+    if (strcmp(f[7], "NVLinkTwoSided") == 0)
+      add_domain(r, &op, f[8], v[6]);
+    return TRUE;
+  }
   if (strcmp(f[7], low ? "deepep_ll" : "deepep_ht") != 0 ||
       strcmp(f[8], combine ? "combine" : "dispatch") != 0 ||
       strcmp(f[9], "sglang") != 0)

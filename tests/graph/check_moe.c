@@ -230,6 +230,34 @@ START_TEST(test_dispatch_kernels)
 }
 END_TEST
 
+/* DeepEP reaches 8 ranks over NVLink: 16 in an NVLink domain have no kernels of
+ * low latency, in a decode step that has them over 8 (the fault). */
+START_TEST(test_dispatch_peers)
+{
+  g_autoptr(RaModel) m = load_model("mixtral-8x7b");
+  RaModel wide = *m;
+
+  wide.n_experts = 16;
+  for (uint32_t ep = 8; ep <= 16; ep *= 2) {
+    RaShard shard = make_shard(&wide, ep);
+    RaPiece layer = {.n_layers = 1};
+    RaBatch batch = {64, 64, 640, 640};
+    RaOp ops[RA_OP_LIST_MAX];
+    guint n, n_seen = 0;
+
+    shard.dispatch = RA_DISPATCH_ONCE;
+    shard.sampling = TRUE;
+    n = ra_op_list(&shard, &layer, RA_PHASE_DECODE, &batch, ops);
+    for (guint i = 0; i < n; i++)
+      if (ops[i].kind == RA_OP_ALL_TO_ALL) {
+        ck_assert_uint_eq(ops[i].dim[6], ep == 8 ? 0 : RA_OP_EXCHANGE_SMS);
+        n_seen++;
+      }
+    ck_assert_uint_eq(n_seen, 2);
+  }
+}
+END_TEST
+
 /* Mean number of the experts of rank 0 of @ep that @tokens tokens meet, over
  * all ways in which each can choose 2 of @e: enumerated. */
 static double
@@ -735,6 +763,7 @@ moe_suite(void)
   tcase_add_test(tcase, test_all_to_all_bytes);
   tcase_add_test(tcase, test_dispatch_once);
   tcase_add_test(tcase, test_dispatch_kernels);
+  tcase_add_test(tcase, test_dispatch_peers);
   tcase_add_test(tcase, test_experts_met_in_decode);
   tcase_add_test(tcase, test_qwen3_experts_met);
   tcase_add_test(tcase, test_params);
