@@ -27,14 +27,27 @@
 /* --- attempts --- */
 
 static gboolean
-stays(const RaTuner *t, guint i)
+is_kept(const RaTuner *t, const char *key)
 {
   const char *const *keeps = t->options->keeps;
 
   for (guint k = 0; keeps && keeps[k]; k++)
-    if (g_pattern_match_simple(keeps[k], ra_tuner_key(t, i)->key))
+    if (g_pattern_match_simple(keeps[k], key))
       return TRUE;
   return FALSE;
+}
+
+static gboolean
+stays(const RaTuner *t, guint i)
+{
+  return is_kept(t, ra_tuner_key(t, i)->key);
+}
+
+/* A pattern of stars alone, as no other takes an empty name. */
+static gboolean
+all_stays(const RaTuner *t)
+{
+  return is_kept(t, "");
 }
 
 /* FALSE: it changes what is learned. */
@@ -361,7 +374,8 @@ part_us(const RaTuner *t, double frac)
 static void
 find(RaTuner *t, RaSettings *settings)
 {
-  gboolean searches = !t->options->until_fits && t->options->until.end_us > 0;
+  gboolean searches = !t->options->until_fits &&
+                      t->options->until.end_us > 0 && !all_stays(t);
 
   descend(t, part_us(t, searches ? DESCENT_FRAC : 1));
   if (!searches || ra_until_is_over(&t->options->until))
