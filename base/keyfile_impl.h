@@ -29,12 +29,12 @@ typedef struct {
 
 struct _RaKeyFile {
   gatomicrefcount n_refs;
-  const char *name;     /* for messages */
-  char *text;           /* the file, cut into strings; owned; NULL: none */
-  GStringChunk *texts;  /* owns every other string */
-  GPtrArray *lists;     /* owns the arrays of RA_KEY_STRINGS values */
-  GArray *groups;       /* RaKeyGroup */
-  GHashTable *by_name;  /* "noun name" -> group index + 1 */
+  const char *name;    /* for messages */
+  char *text;          /* the file, cut into strings; owned; NULL: none */
+  GStringChunk *texts; /* owns every other string */
+  GPtrArray *lists;    /* owns the arrays of RA_KEY_STRINGS values */
+  GArray *groups;      /* RaKeyGroup */
+  GHashTable *by_name; /* "noun name" -> group index + 1 */
 };
 
 RaKeyFile *ra_key_file_new_empty(const char *name);

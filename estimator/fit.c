@@ -411,9 +411,9 @@ own_s(const RaMeasured *row)
   return MAX(row->measured_s - row->beside_s, 0.01 * row->beside_s);
 }
 
-RaGrid *
-ra_fit_table(const RaFitLaw *law, const RaProfile *profile, const GArray *rows,
-             const RaFeature *axes)
+static RaGrid *
+table_of(const RaFitLaw *law, const RaProfile *profile, const GArray *rows,
+         const RaFeature *axes)
 {
   g_autofree double *s = g_new(double, rows->len + 1);
   RaGrid *grid = ra_grid_new();
@@ -438,6 +438,31 @@ ra_fit_table(const RaFitLaw *law, const RaProfile *profile, const GArray *rows,
   }
   ra_grid_fill(grid);
   return grid;
+}
+
+RaGrid *
+ra_fit_table(const RaFitLaw *law, const RaProfile *profile, const GArray *rows,
+             const RaFeature *axes)
+{
+  RaLaw *target = (RaLaw *)(gpointer)ra_profile_law(profile, law->law);
+  RaGrid *grid = table_of(law, profile, rows, axes);
+  g_autoptr(GArray) all = NULL;
+  g_autofree double *s = NULL;
+  double share;
+
+  if (!law->siblings || law->siblings->len == 0)
+    return grid;
+  all = ra_fit_borrow(law, rows, &share);
+  s = g_new(double, all->len + 1);
+  target->grid = grid;
+  ra_fit_predict(profile, all, s);
+  g_clear_pointer(&target->grid, ra_grid_free);
+  for (guint i = rows->len; i < all->len; i++) {
+    double *lent_s = &g_array_index(all, RaMeasured, i).measured_s;
+
+    *lent_s = ra_exp(share * ra_log(*lent_s) + (1 - share) * ra_log(s[i]));
+  }
+  return table_of(law, profile, all, axes);
 }
 
 /* One fold: fits on @kept, predicts @left with each table; errors[0] has those

@@ -38,16 +38,18 @@ typedef struct {
   const char *source; /* one of ra_measured_sources */
   const RaFitCoefficient *coefficients;
   guint n_coefficients;
-  guint stride;            /* the search uses every stride-th row */
-  guint lines;             /* bit i: groups i of rows are left out in turn */
-  const RaFitAxes *tables; /* candidates; the least held-out error wins */
-  guint n_tables;          /* 0: the law alone */
-  gboolean anneals;        /* ra_robust_anneal(): for rows without noise */
-  gboolean needs_table;    /* a candidate wins over the law alone */
-  gboolean keeps_tables;   /* tables of other laws apply during the fit */
-  const char *text;        /* description of the rows */
-  const char *range;       /* range of validity */
-  const char *held_out;    /* description of the groups left out */
+  guint stride;              /* the search uses every stride-th row */
+  guint lines;               /* bit i: groups i of rows are left out in turn */
+  const RaFitAxes *tables;   /* candidates; the least held-out error wins */
+  guint n_tables;            /* 0: the law alone */
+  gboolean anneals;          /* ra_robust_anneal(): for rows without noise */
+  gboolean needs_table;      /* a candidate wins over the law alone */
+  gboolean keeps_tables;     /* tables of other laws apply during the fit */
+  const GPtrArray *siblings; /* (nullable) (GArray of RaMeasured): rows of other
+                                GPUs that its tables borrow, an array each */
+  const char *text;          /* description of the rows */
+  const char *range;         /* range of validity */
+  const char *held_out;      /* description of the groups left out */
 } RaFitLaw;
 
 /* One row, predicted by a fit that had not seen its group. */
@@ -132,10 +134,31 @@ void ra_fit_coefficients(const RaFitLaw *law, RaProfile *profile,
  * @profile: has the fitted coefficients and no table
  * @axes: one of law->tables
  *
- * Returns: (transfer full): ln(measured / law) at the rows, filled
+ * Returns: (transfer full): ln(measured / law) at the rows and at those that
+ * law->siblings lend, filled
  */
 RaGrid *ra_fit_table(const RaFitLaw *law, const RaProfile *profile,
                      const GArray *rows, const RaFeature *axes);
+
+/* TRUE if law->siblings may be set. */
+gboolean ra_fit_borrows(const RaFitLaw *law);
+
+/**
+ * ra_fit_borrow:
+ * @law: has siblings
+ * @rows: (element-type RaMeasured)
+ * @out_share: (out): the share of ln(seconds) that what is lent should have
+ *   beside the table's own estimate
+ *
+ * Sizes that @rows lack and a sibling has: its time, times the ratio of the
+ * GPU's times to its own at the nearest smaller and larger size that both have,
+ * other dimensions equal, linear in ln(size); of several siblings the geometric
+ * mean.  What is read along one dimension is there for the next.
+ *
+ * Returns: (transfer full) (element-type RaMeasured): @rows, then those
+ */
+GArray *ra_fit_borrow(const RaFitLaw *law, const GArray *rows,
+                      double *out_share);
 
 /* Adds the values of @feature in @rows to @grid as an axis. */
 void ra_fit_add_axis(RaGrid *grid, RaFeature feature, const GArray *rows);

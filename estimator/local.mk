@@ -24,6 +24,7 @@ libestimator_a_SOURCES += %D%/fit_merge.c
 libestimator_a_SOURCES += %D%/fit_op.c
 libestimator_a_SOURCES += %D%/fit_refit.c
 libestimator_a_SOURCES += %D%/fit_reuse.c
+libestimator_a_SOURCES += %D%/fit_sibling.c
 libestimator_a_SOURCES += %D%/flash.c %D%/flash.h
 libestimator_a_SOURCES += %D%/fork.c
 libestimator_a_SOURCES += %D%/gemm.c %D%/gemm.h

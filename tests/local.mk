@@ -266,6 +266,9 @@ check_programs += %D%/base/check_rng
 check_programs += %D%/traces/check_roofline
 check_programs += %D%/estimator/check_reuse
 tests_estimator_check_reuse_SOURCES = %D%/estimator/check_reuse.c $(estimator_fixture)
+check_programs += %D%/estimator/check_sibling
+tests_estimator_check_sibling_SOURCES = %D%/estimator/check_sibling.c \
+	%D%/support/profile_text.c %D%/support/profile_text.h
 check_programs += %D%/exec/check_reshard
 tests_exec_check_reshard_SOURCES = %D%/exec/check_reshard.c %D%/support/reshard_cases.h
 check_programs += %D%/exec/check_shards

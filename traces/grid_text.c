@@ -7,10 +7,10 @@
 #include "base/text.h"
 #include "traces/grid.h"
 
-#define UNIT 1e-3         /* of a mean and of a deviation in the text */
-#define DECIMALS 6        /* of them, at most */
+#define UNIT 1e-3  /* of a mean and of a deviation in the text */
+#define DECIMALS 6 /* of them, at most */
 #define INTEGER_MAX 100000000000000000 /* ten of it fit into 64 bits */
-#define CELLS_MAX 2000000 /* of a grid in a file */
+#define CELLS_MAX 2000000              /* of a grid in a file */
 
 /* `name 1 2 4`: an axis of @grid. */
 static gboolean

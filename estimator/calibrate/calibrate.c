@@ -81,16 +81,25 @@ ra_calibrate_note_outliers(RaCalibration *out, const RaFitLaw *law,
                     result->worst_ratio);
 }
 
-/* Fits @law on @rows. */
-static void
-fit_rows(RaCalibrateWork *work, const RaFitLaw *law, const GArray *rows,
-         RaCalibrateLaw *state)
+/* Fits @law on @rows of @gpu, whose siblings lend its table theirs.  What they
+ * lend is not in the error: a size that no GPU has can be asked for, too. */
+static gboolean
+fit_rows(RaCalibrateWork *work, const RaFitLaw *law, const RaGpu *gpu,
+         const GArray *rows, RaCalibrateLaw *state, GError **error)
 {
   const RaMeasured *first = &g_array_index(rows, RaMeasured, 0);
   guint table;
+  g_autoptr(GPtrArray) siblings = NULL;
+  RaFitLaw lent = *law;
   RaFitResult result;
   RaLaw *target;
 
+  if (ra_fit_borrows(law)) {
+    siblings = ra_gpu_siblings(gpu, work->data, law->source, error);
+    if (!siblings)
+      return FALSE;
+    lent.siblings = siblings;
+  }
   ra_calibrate_unseen(work, rows, state);
   table = cross(work, law, rows, state);
   ra_fit_coefficients(law, work->profile, rows, &result);
@@ -100,7 +109,7 @@ fit_rows(RaCalibrateWork *work, const RaFitLaw *law, const GArray *rows,
   target = (RaLaw *)(gpointer)ra_profile_law(work->profile, law->law);
   if (table > 0)
     target->grid =
-        ra_fit_table(law, work->profile, rows, law->tables[table - 1]);
+        ra_fit_table(&lent, work->profile, rows, law->tables[table - 1]);
   if (target->grid && target->grid->n_spikes > 0)
     g_ptr_array_add(
         work->out->notes,
@@ -110,9 +119,11 @@ fit_rows(RaCalibrateWork *work, const RaFitLaw *law, const GArray *rows,
                         law->law, target->grid->n_spikes));
   state->from = NULL;
   state->law = NULL;
+  state->borrows = siblings && siblings->len > 0;
   state->is_layer = first->file && strstr(first->file, "serving_e2e_vllm");
   state->n_rows = rows->len;
   state->n_outliers = result.n_outliers;
+  return TRUE;
 }
 
 /* Collectives of a node of another class of GPU, on its own links: shares of
@@ -134,7 +145,8 @@ fit_links(RaCalibrateWork *work, const RaFitLaw *law, GError **error)
   if (rows->len == 0)
     return TRUE;
   work->profile->spec.intra_bytes_per_s = sheet.intra_bytes_per_s;
-  fit_rows(work, law, rows, state);
+  if (!fit_rows(work, law, links, rows, state, error))
+    return FALSE;
   work->profile->spec = own;
   state->from = links;
   if (state->median_frac >= 0)
@@ -204,9 +216,8 @@ fit_law(RaCalibrateWork *work, const RaFitLaw *law, GError **error)
   add_more(work, law, rows, state);
   if (rows->len > 0) {
     ra_fit_beside(work->profile, rows);
-    fit_rows(work, law, rows, state);
     state->absent = FALSE;
-    return TRUE;
+    return fit_rows(work, law, work->gpu, rows, state, error);
   }
   if (is_of_links(law) && work->n_bases > 0)
     return fit_links(work, law, error);

@@ -18,6 +18,7 @@ typedef struct {
   char *held_out;               /* method, or why there is none, owned; NULL:
                                    as in the law's fit */
   gboolean is_layer;            /* rows are of a layer in serving_e2e_vllm */
+  gboolean borrows;             /* its table has rows of siblings, too */
   gboolean has_peak;            /* transferred, but for its peak's share */
 } RaCalibrateLaw;
 

@@ -284,7 +284,10 @@ write_source(const RaCalibrateWork *work, const RaLawSpec *spec,
                              : fit->text);
   if (state->n_more > 0)
     g_string_append_printf(out, "; and %u ops of traces", state->n_more);
-  g_string_append_printf(out, "; robust fit\nrange = %s\n", fit->range);
+  g_string_append_printf(out, "; robust fit%s%s%s\nrange = %s\n",
+                         state->borrows ? "; table with other " : "",
+                         state->borrows ? work->gpu->architecture : "",
+                         state->borrows ? " GPUs' ratios" : "", fit->range);
 }
 
 static void

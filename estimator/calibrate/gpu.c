@@ -1,6 +1,7 @@
 /* The table of GPU classes, and their data sheets. */
 #include "config.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "base/error.h"
@@ -11,6 +12,8 @@
 #define GIB 1073741824.0
 /* misc/hardware_specs.csv has one for all. */
 #define LATENCY_S 1e-5
+/* Data sheets round: 900 GB/s of NVLink 4 is 18 links of 25 GB/s each way. */
+#define ALIKE_FRAC 0.01
 
 /* Multiprocessors and boost clocks: NVIDIA's whitepapers (A100 V1.0; GA102
  * V2.1; Ada V2.1; H100 V1.04; RTX Blackwell V1.1) and data sheets; B200, B300,
@@ -223,4 +226,43 @@ ra_gpu_sheet(const RaGpu *gpu, const char *const *data, RaSheet *out_sheet,
               "misc/hardware_specs.csv with memory, bandwidth, bf16, links",
               names, gpu->name);
   return FALSE;
+}
+
+/* TRUE if messages between GPUs of both classes go alike. */
+static gboolean
+is_sibling(const RaGpu *gpu, double bytes_per_s, const RaGpu *other,
+           const char *const *data)
+{
+  RaSheet sheet;
+
+  /* A class on the links of another has no rows of its own. */
+  return other != gpu && strcmp(other->links, other->rows) == 0 &&
+         strcmp(other->architecture, gpu->architecture) == 0 && other->nvls &&
+         ra_gpu_sheet(other, data, &sheet, NULL) &&
+         fabs(sheet.intra_bytes_per_s / bytes_per_s - 1) < ALIKE_FRAC;
+}
+
+GPtrArray *
+ra_gpu_siblings(const RaGpu *gpu, const char *const *data, const char *source,
+                GError **error)
+{
+  g_autoptr(GPtrArray) out =
+      g_ptr_array_new_with_free_func((GDestroyNotify)g_array_unref);
+  RaSheet sheet;
+
+  if (!gpu->bases || !gpu->nvls)
+    return g_steal_pointer(&out);
+  if (!ra_gpu_sheet(gpu, data, &sheet, error))
+    return NULL;
+  for (guint i = 0; i < G_N_ELEMENTS(gpus); i++) {
+    GArray *rows;
+
+    if (!is_sibling(gpu, sheet.intra_bytes_per_s, &gpus[i], data))
+      continue;
+    rows = ra_measured_rows(data, source, gpus[i].rows, error);
+    if (!rows)
+      return NULL;
+    g_ptr_array_add(out, rows);
+  }
+  return g_steal_pointer(&out);
 }

@@ -20,7 +20,7 @@ typedef struct {
   double intra_bytes_per_s, host_bytes_per_s, latency_s;
 } RaSheet;
 
-#define RA_GPU_AMD "cdna" /* with which AMD's architectures begin */
+#define RA_GPU_AMD "cdna"            /* with which AMD's architectures begin */
 #define RA_GPU_BLACKWELL "blackwell" /* of servers */
 
 typedef struct {
@@ -64,6 +64,22 @@ const RaGpu *ra_gpu_find(const char *name);
 /* The class whose profile is @name; @error (%RA_ERROR_INPUT) lists the known
  * ones. */
 const RaGpu *ra_gpu_named(const char *name, GError **error);
+
+/**
+ * ra_gpu_siblings:
+ * @data: (array zero-terminated=1): folders of measurements
+ * @source: see ra_measured_rows()
+ * @error: as ra_measured_rows() and ra_gpu_sheet()
+ *
+ * Rows of the other GPUs that are of @gpu's architecture and whose links are
+ * alike, in nodes whose switches reduce (nvls).  A GPU without bases is
+ * measured whole, and has none.
+ *
+ * Returns: (transfer full) (element-type GArray): an array of RaMeasured for
+ * each that has rows; %NULL on error
+ */
+GPtrArray *ra_gpu_siblings(const RaGpu *gpu, const char *const *data,
+                           const char *source, GError **error);
 
 /**
  * ra_gpu_sheet:

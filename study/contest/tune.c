@@ -374,8 +374,8 @@ part_us(const RaTuner *t, double frac)
 static void
 find(RaTuner *t, RaSettings *settings)
 {
-  gboolean searches = !t->options->until_fits &&
-                      t->options->until.end_us > 0 && !all_stays(t);
+  gboolean searches =
+      !t->options->until_fits && t->options->until.end_us > 0 && !all_stays(t);
 
   descend(t, part_us(t, searches ? DESCENT_FRAC : 1));
   if (!searches || ra_until_is_over(&t->options->until))

@@ -218,33 +218,42 @@ score_law(const RaValidateOps *ops, const char *name, RaProfile *profile,
 {
   Work work = {
       .ops = ops, .job = job, .part = g_intern_string(gpu), .profile = profile};
+  g_autoptr(GArray) rows = NULL;
+  g_autoptr(GPtrArray) siblings = NULL;
   const RaLaw *law;
 
   work.law = fit_of(ops, name);
-  work.rows = ra_measured_rows(job->folders, work.law.source, gpu, error);
-  if (!work.rows)
+  work.rows = rows =
+      ra_measured_rows(job->folders, work.law.source, gpu, error);
+  if (!rows)
     return FALSE;
+  if (job->cross && ra_fit_borrows(&work.law)) {
+    siblings =
+        ra_gpu_siblings(ra_gpu_find(gpu), job->folders, work.law.source, error);
+    if (!siblings)
+      return FALSE;
+    work.law.siblings = siblings;
+  }
   ra_fit_beside(profile, work.rows);
   law = ra_profile_law(profile, work.law.law);
-  if (work.rows->len > 0 && !law) {
+  if (rows->len > 0 && !law) {
     ra_validate_note(job,
                      "%s: %u rows of %s are not scored: its profile has no "
                      "law for them",
-                     gpu, work.rows->len, work.law.source);
-  } else if (work.rows->len > 0 && !job->cross && ops->shipped_gpu &&
+                     gpu, rows->len, work.law.source);
+  } else if (rows->len > 0 && !job->cross && ops->shipped_gpu &&
              strcmp(gpu, ops->shipped_gpu) != 0) {
     ra_validate_note(job,
                      "%s: %u rows of %s are not scored: the rate of their "
                      "network is not published",
-                     gpu, work.rows->len, work.law.source);
-  } else if (work.rows->len > 0) {
+                     gpu, rows->len, work.law.source);
+  } else if (rows->len > 0) {
     set_bars(&work, law);
     if (job->cross && !ops->source)
       score_cross(&work);
     else
       score_shipped(&work);
   }
-  g_array_unref(work.rows);
   return TRUE;
 }
 

@@ -10,8 +10,8 @@ START_TEST(test_means)
 {
   ck_assert_double_eq_tol(ra_recipe_response_mean("Qwen/Qwen3-8B", 8192),
                           5242.9, 0.05);
-  ck_assert_double_eq_tol(ra_recipe_response_mean("Qwen/Qwen2.5-7B", 1024),
-                          262, 1e-9);
+  ck_assert_double_eq_tol(ra_recipe_response_mean("Qwen/Qwen2.5-7B", 1024), 262,
+                          1e-9);
   ck_assert_double_eq_tol(ra_recipe_response_mean("Qwen/Qwen2.5-7B", 2048),
                           411.1, 0.05);
   ck_assert_double_eq_tol(ra_recipe_response_mean(NULL, 16), 10.24, 1e-9);
