@@ -232,7 +232,7 @@ static const RaFitAxes cast_tables[] = {
 #define TOKENS_BY(name, with, what, where, held)                               \
   {                                                                            \
     .law = name, .source = name, .coefficients = tokens,                       \
-    .n_coefficients = G_N_ELEMENTS(tokens), .stride = 1, .lines = 2,           \
+    .n_coefficients = G_N_ELEMENTS(tokens), .stride = 1, .lines = 3,           \
     .tables = with, .n_tables = G_N_ELEMENTS(with), .text = what,              \
     .range = where, .held_out = "each number of tokens and each " held         \
   }

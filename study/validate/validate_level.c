@@ -136,11 +136,11 @@ static const RaValidateOps exchange = {.laws = {"inter-node.all-to-all"},
 static const RaValidateOps tokens = {
     .laws = {"tokens.dispatch", "tokens.dispatch-low", "tokens.combine",
              "tokens.combine-low"},
-    .lines = 2,
+    .lines = 3,
     .line_name = {"tokens", "shape"}};
 static const RaValidateOps domain_tokens = {
     .laws = {"tokens.dispatch-domain", "tokens.combine-domain"},
-    .lines = 2,
+    .lines = 3,
     .line_name = {"tokens", "ranks"}};
 OF_LINE(p2p_node, "p2p.node", "quarter octave");
 static const RaValidateOps p2p_nodes = {.laws = {"p2p.nodes"},

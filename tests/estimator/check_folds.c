@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/folder.h"
+#include "estimator/fit.h"
 #include "study/validate/validate.h"
 #include "tests/support/check_main.h"
 
@@ -247,6 +248,30 @@ START_TEST(test_unseen)
 }
 END_TEST
 
+/* Words that name a further group: "each size and each n", "n and of k". */
+static guint
+n_groups_said(const char *held_out)
+{
+  return 1 + (strstr(held_out, " and each ") || strstr(held_out, " and of "));
+}
+
+/* A law's text on its folds names as many groupings as it leaves out.  (The
+ * fault: laws of expert exchanges said tokens, too, and left out shapes alone.)
+ */
+START_TEST(test_said)
+{
+  for (guint i = 0; i < ra_fit_n_laws(); i++) {
+    const RaFitLaw *law = ra_fit_law_at(i);
+    guint n = 0;
+
+    for (guint line = 0; line < RA_MEASURED_LINES; line++)
+      n += (law->lines >> line) & 1;
+    ck_assert_msg(n == n_groups_said(law->held_out), "%s: %u, but '%s'",
+                  law->law, n, law->held_out);
+  }
+}
+END_TEST
+
 static Suite *
 folds_suite(void)
 {
@@ -255,6 +280,7 @@ folds_suite(void)
 
   tcase_set_timeout(tcase, 300);
   tcase_add_loop_test(tcase, test_unseen, 0, G_N_ELEMENTS(cases));
+  tcase_add_test(tcase, test_said);
   suite_add_tcase(suite, tcase);
   return suite;
 }

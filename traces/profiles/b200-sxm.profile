@@ -10685,8 +10685,8 @@ range = 4 or 8 GPUs of a node; 1 to 131072 tokens a GPU; 4 to 24 multiprocessors
 rows = 1836
 outliers = 0
 held-out = each number of tokens and each width with its number of experts a token left out in turn
-error-median = 0.023
-error-p90 = 0.092
+error-median = 0.016
+error-p90 = 0.058
 
 [table tokens.dispatch] # thousandths of ln(measured / law)
 axis-1 = tokens 1 2 4 8 12 24 32 48 64 96 160 256 512 4096 8192 16384 65536 131072
@@ -10769,8 +10769,22 @@ range = 4 or 8 GPUs of a node; 1 to 131072 tokens a GPU; 4 to 24 multiprocessors
 rows = 120
 outliers = 6
 held-out = each number of tokens and each width with its number of experts a token left out in turn
-error-median = 0.150
-error-p90 = 0.334
+error-median = 0.084
+error-p90 = 0.374
+
+[table tokens.dispatch-low] # thousandths of ln(measured / law)
+axis-1 = tokens 1 2 4 8 32 64 256 512
+axis-2 = width 5120 8192 12288 16384 24576 32768 40960 45056 49152 57344
+at-5120 = -232*2~60 -219*2~45 -229*2~55 -174*2~47 -115*2~28 5*2~163 409*2~526 704*2~703
+at-8192 = -279 -208 -230 -269 171 514 1460 1939
+at-12288 = -191 -214 -229 -217 201 541 1453 1880
+at-16384 = -72*2~97 -40*2~102 -50*2~102 -48*2~75 -66*2~114 -66*2~93 -74*2~83 -30*2~30
+at-24576 = -18*2~126 -20*2~108 -21*2~96 -29*2~103 -46*2~91 -50*2~80 -83*2~63 -69*2~40
+at-32768 = -108 -134 -123 -127 -115 -128 -136 -84
+at-40960 = 394 341 314 321 282 269 120 8
+at-45056 = 251 237 236 218 206 152 2 -66
+at-49152 = 57*2~63 45*2~47 30*2~42 39*2~22 22*2~31 -23*2~28 -23*2~51 -10*2~61
+at-57344 = 181*2~61 179*2~83 137*2~79 152*2~64 111*2~60 56*2~67 -70*2~30 -81*2~4
 
 [law tokens.combine]
 floor-s = 4.696e-05
@@ -10782,8 +10796,8 @@ range = 4 or 8 GPUs of a node; 1 to 131072 tokens a GPU; 4 to 24 multiprocessors
 rows = 1836
 outliers = 0
 held-out = each number of tokens and each width with its number of experts a token left out in turn
-error-median = 0.037
-error-p90 = 0.133
+error-median = 0.018
+error-p90 = 0.095
 
 [table tokens.combine] # thousandths of ln(measured / law)
 axis-1 = tokens 1 2 4 8 12 24 32 48 64 96 160 256 512 4096 8192 16384 65536 131072
@@ -10872,8 +10886,8 @@ range = 4 or 8 GPUs of a node; 1 to 131072 tokens a GPU; 4 to 24 multiprocessors
 rows = 120
 outliers = 0
 held-out = each number of tokens and each width with its number of experts a token left out in turn
-error-median = 0.052
-error-p90 = 0.180
+error-median = 0.042
+error-p90 = 0.147
 
 [table tokens.combine-low] # thousandths of ln(measured / law)
 axis-1 = tokens 1 2 4 8 32 64 256 512

@@ -10246,8 +10246,8 @@ range = 4 or 8 GPUs of a node; 1 to 131072 tokens a GPU; 4 to 24 multiprocessors
 rows = 1836
 outliers = 0
 held-out = each number of tokens and each width with its number of experts a token left out in turn
-error-median = 0.026
-error-p90 = 0.092
+error-median = 0.018
+error-p90 = 0.061
 
 [table tokens.dispatch] # thousandths of ln(measured / law)
 axis-1 = tokens 1 2 4 8 12 24 32 48 64 96 160 256 512 4096 8192 16384 65536 131072
@@ -10330,8 +10330,22 @@ range = 4 or 8 GPUs of a node; 1 to 131072 tokens a GPU; 4 to 24 multiprocessors
 rows = 120
 outliers = 6
 held-out = each number of tokens and each width with its number of experts a token left out in turn
-error-median = 0.144
-error-p90 = 0.282
+error-median = 0.083
+error-p90 = 0.347
+
+[table tokens.dispatch-low] # thousandths of ln(measured / law)
+axis-1 = tokens 1 2 4 8 32 64 256 512
+axis-2 = width 5120 8192 12288 16384 24576 32768 40960 45056 49152 57344
+at-5120 = -189*2~15 -199*2~39 -166*2~42 -154*2~27 -83*2~70 24*2~170 408*2~526 710*2~679
+at-8192 = -257 -232 -198 -254 173 492 1443 1905
+at-12288 = -249 -226 -196 -174 211 566 1424 1842
+at-16384 = -46*2~91 -58*2~90 -63*2~98 -44*2~95 -79*2~110 -43*2~84 -33*2~75 -11*2~23
+at-24576 = -36*2~90 -14*2~95 -43*2~111 -30*2~106 -51*2~97 -47*2~93 -57*2~59 -53*2~48
+at-32768 = -88 -111 -115 -96 -142 -132 -113 -80
+at-40960 = 306 287 295 301 277 222 95 2
+at-45056 = 254 242 248 245 170 144 -6 -58
+at-49152 = 32*2~12 46*2~18 49*2~4 55*2~24 8*2~1 -10*2~13 -1*2~51 -17*2~57
+at-57344 = 159*2~90 150*2~106 134*2~106 127*2~69 103*2~78 70*2~69 -40*2~37 -69*2~2
 
 [law tokens.combine]
 floor-s = 4.706e-05
@@ -10343,8 +10357,8 @@ range = 4 or 8 GPUs of a node; 1 to 131072 tokens a GPU; 4 to 24 multiprocessors
 rows = 1836
 outliers = 0
 held-out = each number of tokens and each width with its number of experts a token left out in turn
-error-median = 0.039
-error-p90 = 0.153
+error-median = 0.022
+error-p90 = 0.098
 
 [table tokens.combine] # thousandths of ln(measured / law)
 axis-1 = tokens 1 2 4 8 12 24 32 48 64 96 160 256 512 4096 8192 16384 65536 131072
@@ -10433,8 +10447,8 @@ range = 4 or 8 GPUs of a node; 1 to 131072 tokens a GPU; 4 to 24 multiprocessors
 rows = 120
 outliers = 0
 held-out = each number of tokens and each width with its number of experts a token left out in turn
-error-median = 0.060
-error-p90 = 0.196
+error-median = 0.039
+error-p90 = 0.165
 
 [table tokens.combine-low] # thousandths of ln(measured / law)
 axis-1 = tokens 1 2 4 8 32 64 256 512

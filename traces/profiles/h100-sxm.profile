@@ -13008,8 +13008,8 @@ range = 4 or 8 GPUs of a node; 1 to 131072 tokens a GPU; 4 to 24 multiprocessors
 rows = 1836
 outliers = 8
 held-out = each number of tokens and each width with its number of experts a token left out in turn
-error-median = 0.019
-error-p90 = 0.087
+error-median = 0.015
+error-p90 = 0.051
 
 [table tokens.dispatch] # thousandths of ln(measured / law)
 axis-1 = tokens 1 2 4 8 12 24 32 48 64 96 160 256 512 4096 8192 16384 65536 131072
@@ -13092,8 +13092,22 @@ range = 4 or 8 GPUs of a node; 1 to 131072 tokens a GPU; 4 to 24 multiprocessors
 rows = 120
 outliers = 7
 held-out = each number of tokens and each width with its number of experts a token left out in turn
-error-median = 0.095
-error-p90 = 0.295
+error-median = 0.062
+error-p90 = 0.347
+
+[table tokens.dispatch-low] # thousandths of ln(measured / law)
+axis-1 = tokens 1 2 4 8 32 64 256 512
+axis-2 = width 5120 8192 12288 16384 24576 32768 40960 45056 49152 57344
+at-5120 = -191*2~39 -195*2~41 -136*2~5 -130*2~2 -59*2~72 89*2~180 408*2~504 594*2~628
+at-8192 = -216 -212 -228 -154 300 647 1405 1691
+at-12288 = -183 -173 -168 -127 383 689 1358 1568
+at-16384 = -59*2~63 -57*2~78 -61*2~76 -69*2~80 -51*2~64 -51*2~60 -50*2~28 -38*2~11
+at-24576 = -14*2~63 -8*2~75 -15*2~66 -31*2~73 -16*2~82 -35*2~76 -73*2~33 -28*2~30
+at-32768 = -68 -81 -102 -112 -115 -99 -80 -21
+at-40960 = 347 348 340 327 223 198 19 -6
+at-45056 = 250 227 205 188 137 67 -56 -52
+at-49152 = 51*2~42 61*2~28 61*2~34 25*2~19 -31*2~23 -45*2~22 -29*2~36 -33*2~19
+at-57344 = 187*2~76 189*2~62 166*2~53 137*2~31 24*2~46 0*2~26 -41*2~14 -40*2~3
 
 [law tokens.combine]
 floor-s = 3.873e-05
@@ -13105,8 +13119,8 @@ range = 4 or 8 GPUs of a node; 1 to 131072 tokens a GPU; 4 to 24 multiprocessors
 rows = 1836
 outliers = 0
 held-out = each number of tokens and each width with its number of experts a token left out in turn
-error-median = 0.031
-error-p90 = 0.110
+error-median = 0.014
+error-p90 = 0.072
 
 [table tokens.combine] # thousandths of ln(measured / law)
 axis-1 = tokens 1 2 4 8 12 24 32 48 64 96 160 256 512 4096 8192 16384 65536 131072
@@ -13195,8 +13209,8 @@ range = 4 or 8 GPUs of a node; 1 to 131072 tokens a GPU; 4 to 24 multiprocessors
 rows = 120
 outliers = 0
 held-out = each number of tokens and each width with its number of experts a token left out in turn
-error-median = 0.049
-error-p90 = 0.132
+error-median = 0.036
+error-p90 = 0.093
 
 [table tokens.combine-low] # thousandths of ln(measured / law)
 axis-1 = tokens 1 2 4 8 32 64 256 512
