@@ -250,10 +250,8 @@ ra_gpu_siblings(const RaGpu *gpu, const char *const *data, const char *source,
       g_ptr_array_new_with_free_func((GDestroyNotify)g_array_unref);
   RaSheet sheet;
 
-  if (!gpu->bases || !gpu->nvls)
+  if (!gpu->bases || !gpu->nvls || !ra_gpu_sheet(gpu, data, &sheet, NULL))
     return g_steal_pointer(&out);
-  if (!ra_gpu_sheet(gpu, data, &sheet, error))
-    return NULL;
   for (guint i = 0; i < G_N_ELEMENTS(gpus); i++) {
     GArray *rows;
 

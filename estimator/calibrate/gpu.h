@@ -69,11 +69,11 @@ const RaGpu *ra_gpu_named(const char *name, GError **error);
  * ra_gpu_siblings:
  * @data: (array zero-terminated=1): folders of measurements
  * @source: see ra_measured_rows()
- * @error: as ra_measured_rows() and ra_gpu_sheet()
+ * @error: as ra_measured_rows()
  *
  * Rows of the other GPUs that are of @gpu's architecture and whose links are
  * alike, in nodes whose switches reduce (nvls).  A GPU without bases is
- * measured whole, and has none.
+ * measured whole, and has none; nor has one whose links no data sheet tells.
  *
  * Returns: (transfer full) (element-type GArray): an array of RaMeasured for
  * each that has rows; %NULL on error
