@@ -58,6 +58,34 @@ part_name(const RaValidateTransfers *transfers, const RaGpu *from,
                          many ? ", " : "", many ? law : "");
 }
 
+/* Makes the table of @name in @base from @from's rows alone: what siblings lent
+ * it may be of the GPU that is left out. */
+static gboolean
+forget_siblings(const RaValidateJob *job, const RaGpu *from, RaProfile *base,
+                const char *name, GError **error)
+{
+  const RaFitLaw *law = ra_fit_law(name);
+  RaLaw *target = (RaLaw *)(gpointer)ra_profile_law(base, name);
+  g_autoptr(GArray) rows = NULL;
+  RaFitAxes axes;
+  RaResidual residual;
+  guint n_axes;
+
+  if (!ra_fit_borrows(law) || !target->grid)
+    return TRUE;
+  rows = ra_measured_rows(job->folders, law->source, from->rows, error);
+  if (!rows || !ra_residual_init(&residual, base, name, error))
+    return FALSE;
+  n_axes = target->grid->n_axes;
+  for (guint a = 0; a < n_axes; a++)
+    axes[a] = (RaFeature)residual.feature[a];
+  axes[n_axes] = RA_N_FEATURES;
+  g_clear_pointer(&target->grid, ra_grid_free);
+  if (rows->len > 0)
+    target->grid = ra_fit_table(law, base, rows, axes);
+  return TRUE;
+}
+
 /* One pair and law; nothing where there are no rows of @to, a profile is not
  * shipped, or @from's has no rows of its own of @law. */
 static gboolean
@@ -84,6 +112,8 @@ add_pair(const RaValidateTransfers *transfers, RaValidateJob *job,
   }
   if (!shipped || !own || own->transferred)
     return TRUE;
+  if (!forget_siblings(job, from, base, law, error))
+    return FALSE;
   sheet = ra_validate_sheet(shipped);
   profile = ra_transfer_profile(from, base, to, &sheet);
   part = part_name(transfers, from, to, law);

@@ -248,6 +248,70 @@ START_TEST(test_unseen)
 }
 END_TEST
 
+/* Products of @gpu, @factor times as long. */
+static void
+put_products(const char *folder, const char *gpu, double factor)
+{
+  g_autofree char *name = g_strdup_printf("gemm_%s_bf16.csv", gpu);
+  g_autofree char *path = g_build_filename(folder, "kernels_gemm", name, NULL);
+  g_autofree char *dir = g_path_get_dirname(path);
+  g_autoptr(GString) text = g_string_new("m,n,k,latency_us\n");
+
+  for (guint m = 64; m <= 4096; m *= 4)
+    for (guint n = 512; n <= 8192; n *= 4)
+      for (guint k = 512; k <= 8192; k *= 4)
+        g_string_append_printf(text, "%u,%u,%u,%.6f\n", m, n, k,
+                               factor * (3 + 2e-9 * m * n * k));
+  ck_assert_int_eq(g_mkdir_with_parents(dir, 0777), 0);
+  ck_assert(g_file_set_contents(path, text->str, -1, NULL));
+}
+
+/* (transfer full): the GB200 left out, from rows of the B200 that take @factor
+ * as long as they might. */
+static RaValidation *
+from_sibling(double factor)
+{
+  g_autofree char *folder = g_dir_make_tmp("reallot-folds-XXXXXX", NULL);
+  RaValidateOptions options = {
+      .data = folder, .cross = TRUE, .pattern = "gpu-left-out-sibling"};
+  g_autoptr(GError) error = NULL;
+  RaValidation *v;
+
+  put_products(folder, "gb200", 1);
+  put_products(folder, "b200", factor);
+  v = ra_validate(&options, &error);
+  ck_assert_msg(v != NULL, "%s", error ? error->message : "no error");
+  ra_folder_remove(folder);
+  return v;
+}
+
+/* The B200's shipped table borrows n = 512 and k = 512 from the GB200.  Where
+ * this is left out the table is made of the B200's own rows: if they take half
+ * as long again, so do predictions at their shapes.  The fault: those of the
+ * shipped table stay where they are. */
+START_TEST(test_lent)
+{
+  g_autoptr(RaValidation) one = from_sibling(1), more = from_sibling(1.5);
+  const GArray *a = g_array_index(one->results, RaValidateResult, 0).rows;
+  const GArray *b = g_array_index(more->results, RaValidateResult, 0).rows;
+  guint n = 0;
+
+  ck_assert_uint_eq(a->len, b->len);
+  for (guint i = 0; i < a->len; i++) {
+    const RaValidateRow *x = &g_array_index(a, RaValidateRow, i);
+    const RaValidateRow *y = &g_array_index(b, RaValidateRow, i);
+
+    ck_assert_str_eq(x->name, y->name);
+    if (!g_str_has_prefix(x->part, "gb200 from b200"))
+      continue;
+    ck_assert_msg(fabs(y->predicted / x->predicted / 1.5 - 1) < 1e-6,
+                  "%s: %.9g, %.9g", x->name, x->predicted, y->predicted);
+    n++;
+  }
+  ck_assert_uint_eq(n, 4 * 3 * 3);
+}
+END_TEST
+
 /* Words that name a further group: "each size and each n", "n and of k". */
 static guint
 n_groups_said(const char *held_out)
@@ -280,6 +344,7 @@ folds_suite(void)
 
   tcase_set_timeout(tcase, 300);
   tcase_add_loop_test(tcase, test_unseen, 0, G_N_ELEMENTS(cases));
+  tcase_add_test(tcase, test_lent);
   tcase_add_test(tcase, test_said);
   suite_add_tcase(suite, tcase);
   return suite;
