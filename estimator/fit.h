@@ -152,8 +152,9 @@ gboolean ra_fit_borrows(const RaFitLaw *law);
  *
  * Sizes that @rows lack and a sibling has: its time, times the ratio of the
  * GPU's times to its own at the nearest smaller and larger size that both have,
- * other dimensions equal, linear in ln(size); of several siblings the geometric
- * mean.  What is read along one dimension is there for the next.
+ * other dimensions equal, linear in ln(size), or at the nearest where there is
+ * but one; of several siblings the geometric mean.  What is read along one
+ * dimension is there for the next.
  *
  * Returns: (transfer full) (element-type RaMeasured): @rows, then those
  */
