@@ -77,4 +77,25 @@ grep -q "goes ($(printf %.0f "$iteration") s on 128 GPUs)" "$page" &&
   tr '\n' ' ' <"$page" | grep -q "holds ($(printf %.0f "$memory") of 80 GiB)"
 result $? "the demo: $iteration s, $memory GiB"
 
+# Errors of B200, H200 and GB200: the least and the largest median of the three
+# as docs/validation.md has them, which a command makes.
+medians() { # LEVEL...: "1.2 to 1.7 %"
+  awk -F' *[|] *' -v levels="$*" '
+    BEGIN { split(levels, list, " "); for (i in list) wanted["`" list[i] "`"] = 1 }
+    /^## / { on = $0 == "## Rows held out of the fit" }
+    on && $2 in wanted && $3 ~ /^(b200|h200|gb200)$/ && $5 ~ / %$/ {
+      if (low == "" || $5 + 0 < low) low = $5 + 0
+      if ($5 + 0 > high) high = $5 + 0 }
+    END { printf "%.1f to %.1f %%", low, high }' "$srcdir/docs/validation.md"
+}
+of_siblings() { # FILE
+  grep -qF "$(medians gemm-bf16); $(medians attention-prefill \
+    attention-decode); $(medians collectives) |" "$1"
+}
+of_siblings "$page"
+result $? "medians of B200, H200 and GB200 are those of docs/validation.md"
+sed '/^| B200, H200/s/[0-9]\.[0-9] %/9.9 %/' "$page" >wrong
+! of_siblings wrong
+result $? "another would be found"
+
 echo "1..$n"
