@@ -227,7 +227,7 @@ score_law(const RaValidateOps *ops, const char *name, RaProfile *profile,
       ra_measured_rows(job->folders, work.law.source, gpu, error);
   if (!rows)
     return FALSE;
-  if (job->cross && ra_fit_borrows(&work.law)) {
+  if (job->cross && !ops->source && ra_fit_borrows(&work.law)) {
     siblings =
         ra_gpu_siblings(ra_gpu_find(gpu), job->folders, work.law.source, error);
     if (!siblings)

@@ -86,8 +86,17 @@ if script -qc true /dev/null </dev/null >out 2>err; then
   tr '\r' '\n' <out | sed -n 's/^simulating: [0-9]* s, \([0-9]*\) of \([0-9]*\) replays$/\1 \2/p' |
     awk '$1 < was || $1 > $2 { wrong = 1 } { was = $1 } END { exit !(NR > 0 && !wrong) }'
   result $? "a report says how many of its replays have ended"
+  # A tuning that keeps every key searches nothing.  The fault: one that keeps
+  # some says that it searches.
+  verl=$srcdir/tests/data/import/verl-grpo-qwen2-7b.sh
+  terminal "tune $verl --keep=* --threads=1"
+  grep -q 'importing: ' out && ! grep -q 'searching: ' out
+  result $? "nothing is searched where all keys are kept"
+  terminal "tune $verl --keep=*.rollout.* --threads=1 --time=4"
+  grep -q 'searching: ' out
+  result $? "where some are, it says that it searches"
 else
-  for what in verdict error NO_COLOR TERM progress; do
+  for what in verdict error NO_COLOR TERM progress kept searched; do
     n=$((n + 1))
     echo "ok $n - colours: $what # SKIP no script(1)"
   done
