@@ -77,7 +77,7 @@ grep -q "goes ($(printf %.0f "$iteration") s on 128 GPUs)" "$page" &&
   tr '\n' ' ' <"$page" | grep -q "holds ($(printf %.0f "$memory") of 80 GiB)"
 result $? "the demo: $iteration s, $memory GiB"
 
-# Errors of B200, H200 and GB200: the least and the largest median of the three
+# Errors of B200, H200 and GB200: the least and the largest median of the three,
 # as docs/validation.md has them, which a command makes.
 medians() { # LEVEL...: "1.2 to 1.7 %"
   awk -F' *[|] *' -v levels="$*" '
