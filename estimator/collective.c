@@ -168,12 +168,20 @@ is_measured(const RaCollectiveLaw *law, uint64_t n)
   return law->n_counts == 0 || (law->n_counts == 1 && !(law->hop_s > 0));
 }
 
+/* The law of @op in a node: the engine's own, or NCCL's. */
+static const RaCollectiveLaw *
+node_law(const RaLinkLaws *laws, const RaOp *op, RaKernels kernels)
+{
+  return op->kind == RA_OP_ALL_REDUCE && op->dim[1] <= op->dim[2] &&
+                 op->dim[1] <= laws->sum_ranks[kernels]
+             ? &laws->sums[kernels]
+             : &laws->collective[op->kind - RA_OP_ALL_REDUCE];
+}
+
 /* In one node; @n ranks, >= 2. */
 static double
-node_s(const RaLinkLaws *laws, const RaOp *op, uint64_t n)
+node_s(const RaCollectiveLaw *law, const RaOp *op, uint64_t n)
 {
-  const RaCollectiveLaw *law = &laws->collective[op->kind - RA_OP_ALL_REDUCE];
-
   if (is_measured(law, n))
     return ra_collective_count_s(law, op, n);
   return law->n_counts == 1 ? from_one_s(law, op, n) : between_s(law, op, n);
@@ -317,7 +325,7 @@ token_s(const RaTokenLaw *law, const RaOp *op)
 }
 
 double
-ra_collective_s(const RaLinkLaws *laws, const RaOp *op)
+ra_collective_s(const RaLinkLaws *laws, const RaOp *op, RaKernels kernels)
 {
   uint64_t n = op->dim[1], r = CLAMP(op->dim[2], 1, MAX(n, 1));
   const RaTokenLaw *tokens = ra_collective_tokens(laws, op);
@@ -327,7 +335,7 @@ ra_collective_s(const RaLinkLaws *laws, const RaOp *op)
     return 0;
   if (tokens)
     return token_s(tokens, op);
-  inside_s = r > 1 ? node_s(laws, op, r) : 0;
+  inside_s = r > 1 ? node_s(node_law(laws, op, kernels), op, r) : 0;
   if (r == n)
     return inside_s;
   outside_s = across_s(laws, op, r, n / r + (n % r != 0));
@@ -401,9 +409,8 @@ lines_link_s(const RaLines *lines, double bytes)
 }
 
 static double
-node_link_s(const RaLinkLaws *laws, const RaOp *op, uint64_t n)
+node_link_s(const RaCollectiveLaw *law, const RaOp *op, uint64_t n)
 {
-  const RaCollectiveLaw *law = &laws->collective[op->kind - RA_OP_ALL_REDUCE];
   double bus_bytes = (double)op->dim[0] * ring_factor(op->kind, (double)n);
   RaOp inside = *op;
 
@@ -431,18 +438,19 @@ across_link_s(const RaLinkLaws *laws, const RaOp *op, uint64_t r,
 }
 
 static void
-collective_use(const RaLinkLaws *laws, const RaOp *op, RaLinkUse *use)
+collective_use(const RaLinkLaws *laws, const RaOp *op, RaKernels kernels,
+               RaLinkUse *use)
 {
   uint64_t n = op->dim[1], r = CLAMP(op->dim[2], 1, MAX(n, 1));
   const RaTokenLaw *tokens = ra_collective_tokens(laws, op);
 
-  use->total_s = ra_collective_s(laws, op);
+  use->total_s = ra_collective_s(laws, op, kernels);
   if (n < 2 || op->dim[0] == 0)
     return;
   if (tokens)
     use->intra_s = token_link_s(tokens, op);
   else if (r > 1)
-    use->intra_s = node_link_s(laws, op, r);
+    use->intra_s = node_link_s(node_law(laws, op, kernels), op, r);
   if (r < n)
     use->inter_s = across_link_s(laws, op, r, n / r + (n % r != 0));
 }
@@ -463,7 +471,8 @@ send_use(const RaLinkLaws *laws, const RaOp *op, RaLinkUse *use)
 }
 
 void
-ra_link_use(const RaLinkLaws *laws, const RaOp *op, RaLinkUse *out_use)
+ra_link_use(const RaLinkLaws *laws, const RaOp *op, RaKernels kernels,
+            RaLinkUse *out_use)
 {
   *out_use = (RaLinkUse){0};
   switch ((RaOpKind)op->kind) {
@@ -481,6 +490,6 @@ ra_link_use(const RaLinkLaws *laws, const RaOp *op, RaLinkUse *out_use)
     out_use->host_s = (double)op->dim[0] * laws->host_copy.s_per_byte;
     return;
   default:
-    collective_use(laws, op, out_use);
+    collective_use(laws, op, kernels, out_use);
   }
 }

@@ -14,6 +14,7 @@
 #include "estimator/residual.h"
 #include "graph/input/cluster.h"
 #include "graph/op/op.h"
+#include "traces/law.h"
 #include "traces/profile.h"
 
 #define RA_LINES 3
@@ -110,8 +111,10 @@ typedef struct {
   RaCollectiveModel own;         /* the cluster that inter-node was fitted on */
   gboolean is_foreign;           /* here and own differ */
   RaCollectiveLaw collective[5]; /* by op kind minus RA_OP_ALL_REDUCE */
-  RaInterNodeLaw inter;          /* across nodes */
-  RaInterExchangeLaw exchange;   /* all-to-alls across nodes */
+  RaCollectiveLaw sums[RA_N_KERNELS];       /* an engine's own all-reduces */
+  uint32_t sum_ranks[RA_N_KERNELS];         /* most ranks of these; 0: none */
+  RaInterNodeLaw inter;                     /* across nodes */
+  RaInterExchangeLaw exchange;              /* all-to-alls across nodes */
   RaTokenLaw tokens[2][RA_N_TOKEN_KERNELS]; /* dispatch, combine over NVLink */
   RaSendLaw send;                           /* point to point */
   RaReallocLaw realloc;                     /* parameter reallocation */
@@ -141,6 +144,9 @@ const RaTokenLaw *ra_collective_tokens(const RaLinkLaws *laws, const RaOp *op);
  * ra_collective_s:
  * @op: %RA_OP_ALL_REDUCE to %RA_OP_BROADCAST: bytes, ranks, ranks_per_node,
  *   groups_per_node
+ * @kernels: of the engine that runs it, %RA_KERNELS_COMMON outside generation:
+ *   an all-reduce in a node has its law, up to the most ranks that it was
+ *   measured with
  *
  * Device seconds of one collective of n ranks, r on each of N = n / r nodes.
  * A ring's traffic per rank is f(n) bytes: 2 (n-1)/n for an all-reduce,
@@ -201,7 +207,8 @@ const RaTokenLaw *ra_collective_tokens(const RaLinkLaws *laws, const RaOp *op);
  *
  * Returns: seconds, >= 0; 0 for one rank or no bytes
  */
-double ra_collective_s(const RaLinkLaws *laws, const RaOp *op);
+double ra_collective_s(const RaLinkLaws *laws, const RaOp *op,
+                       RaKernels kernels);
 
 /* Seconds of @n ranks in a node, from lines and table alone. */
 double ra_collective_count_s(const RaCollectiveLaw *law, const RaOp *op,
@@ -264,11 +271,13 @@ typedef struct {
 /**
  * ra_link_use:
  * @op: a collective, send, reallocation, offload or reload
+ * @kernels: as for ra_collective_s()
  * @out_use: (out): seconds at the best rate of the law for this kind; each is
  *   at most total_s, the time by the law; the rest is latency
  *
  * The use of links that the network of sim/flows.h simulates.
  */
-void ra_link_use(const RaLinkLaws *laws, const RaOp *op, RaLinkUse *out_use);
+void ra_link_use(const RaLinkLaws *laws, const RaOp *op, RaKernels kernels,
+                 RaLinkUse *out_use);
 
 #endif

@@ -234,6 +234,29 @@ host_copy_init(RaHostCopyLaw *law, const RaProfile *profile,
   return ra_resolver_ok(&r);
 }
 
+/* Optional: the all-reduces of engines, up to the ranks that their tables
+ * have. */
+static gboolean
+sums_init(RaLinkLaws *laws, const RaProfile *profile, double link_bytes_per_s,
+          GError **error)
+{
+  for (RaKernels k = RA_KERNELS_COMMON + 1; k < RA_N_KERNELS; k++) {
+    const RaLaw *own = ra_profile_law_of(profile, "all-reduce", k);
+    RaCollectiveLaw *law = &laws->sums[k];
+
+    laws->sum_ranks[k] = 0;
+    if (!own)
+      continue;
+    if (!collective_init(law, profile, RA_OP_ALL_REDUCE, own->name,
+                         link_bytes_per_s, error))
+      return FALSE;
+    law->is_power = !laws->here.nvlink;
+    laws->sum_ranks[k] =
+        law->n_counts > 0 ? law->count[law->n_counts - 1] : RA_NODE_RANKS;
+  }
+  return TRUE;
+}
+
 /* Cost of a message without bytes, and of each of its steps, in laws that know
  * one number of ranks m: an all-reduce takes m - 1 steps more than a gather or
  * a scatter, which differ in nothing else. The lines of m alone give both:
@@ -367,7 +390,8 @@ ra_link_laws_init(RaLinkLaws *laws, const RaProfile *profile,
     return FALSE;
   for (guint i = 0; i < G_N_ELEMENTS(names); i++)
     laws->collective[i].is_power = !laws->here.nvlink;
-  if (!exchange_init(&laws->exchange, profile, error) ||
+  if (!sums_init(laws, profile, link, error) ||
+      !exchange_init(&laws->exchange, profile, error) ||
       !tokens_init(laws, profile, link, error) ||
       !send_init(&laws->send, profile, link, error) ||
       !realloc_init(&laws->realloc, profile, link, share, error))

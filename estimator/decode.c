@@ -164,7 +164,6 @@ decode_whole(const RaEstimator *estimator, const RaShard *shard,
       MIN(out_line->until_tokens, MAX(until, batch->kv_tokens));
   n_launches =
       ra_estimator_sum_ops(estimator, ops, n_ops, TRUE, &out_line->cost);
-  ra_estimator_engine_sums(estimator, ops, n_ops, &out_line->cost);
   return n_launches;
 }
 

@@ -170,7 +170,6 @@ ra_estimator_new(const RaProfile *profile, const RaCluster *cluster,
   estimator = g_new0(RaEstimator, 1);
   estimator->forks = ra_forks_new();
   estimator->n_kinds = 1;
-  estimator->one_shot_s_per_byte = 1 / device->intra_bytes_per_s;
   estimator->wall_per_cpu = profile->pace.wall_per_cpu;
   ra_estimator_set_system(estimator, NULL);
   if (!memory_init(estimator, profile, device, error) ||
@@ -557,7 +556,7 @@ law_s(const RaEstimator *estimator, const RaOp *op, RaKernels kernels)
   case RA_OP_ALL_GATHER:
   case RA_OP_ALL_TO_ALL:
   case RA_OP_BROADCAST:
-    return ra_collective_s(&estimator->links, op);
+    return ra_collective_s(&estimator->links, op, kernels);
   case RA_OP_SEND:
     return ra_send_s(&estimator->links, op);
   case RA_OP_REALLOC:
@@ -602,9 +601,9 @@ double
 ra_estimator_call_op_s(const RaEstimator *estimator, const RaOp *op,
                        gboolean generates)
 {
-  gboolean has_laws = op->kind == RA_OP_EXPERTS ||
-                      op->kind == RA_OP_EXPERTS_BACKWARD ||
-                      ra_roof_of(op) < RA_N_ROOFS;
+  gboolean has_laws =
+      op->kind == RA_OP_EXPERTS || op->kind == RA_OP_EXPERTS_BACKWARD ||
+      op->kind == RA_OP_ALL_REDUCE || ra_roof_of(op) < RA_N_ROOFS;
 
   return generates || !has_laws || estimator->system.kernels == 0
              ? ra_estimator_op_s(estimator, op)
@@ -721,12 +720,13 @@ ra_estimator_work(const RaEstimator *estimator, const RaTaskGraph *graph,
   RaOp ops[RA_OP_LIST_MAX];
   guint n_ops = ra_work_ops(graph, work, ops);
   uint32_t shard = graph->works[work].shard;
-  gboolean generates = shard == RA_NONE || graph->shards[shard].sampling;
+  const RaShard *s = shard != RA_NONE ? &graph->shards[shard] : NULL;
+  gboolean generates = s && s->sampling;
   RaCost cost = {0};
   guint64 n_launches =
       ra_estimator_sum_ops(estimator, ops, n_ops, generates, &cost);
 
-  if (shard == RA_NONE) {
+  if (!s) {
     if (ops[0].kind == RA_OP_REALLOC)
       scale_realloc(estimator, &ops[0], &cost);
     else
@@ -736,28 +736,27 @@ ra_estimator_work(const RaEstimator *estimator, const RaTaskGraph *graph,
     if (n_ops > 0 && ra_op_class((RaOpKind)ops[0].kind) == RA_OP_CLASS_COMM)
       cost.beside_s = cost.comm_s * estimator->overlap.comm_frac;
     ra_estimator_add_host(estimator, 0, RA_LAUNCH_EAGER, &cost);
-  } else if (graph->shards[shard].sampling) {
-    ra_estimator_add_host(estimator, n_launches, graph->shards[shard].launch,
-                          &cost);
+  } else if (generates) {
+    ra_estimator_add_host(estimator, n_launches, s->launch, &cost);
   } else if (estimator->system.train_launch_s > 0 &&
-             graph->shards[shard].launch == RA_LAUNCH_EAGER) {
-    ra_estimator_segments(estimator, &graph->shards[shard], &graph->works[work],
-                          &cost);
+             s->launch == RA_LAUNCH_EAGER) {
+    ra_estimator_segments(estimator, s, &graph->works[work], &cost);
   } else {
     ra_estimator_scale(estimator, ops, n_ops, &cost);
-    ra_estimator_add_host(estimator, n_launches, graph->shards[shard].launch,
-                          &cost);
+    ra_estimator_add_host(estimator, n_launches, s->launch, &cost);
   }
-  if (shard != RA_NONE && !graph->shards[shard].sampling)
+  if (s && !generates)
     add_packing(estimator, &graph->works[work], &cost);
   *out_cost = cost;
 }
 
 void
 ra_estimator_link_use(const RaEstimator *estimator, const RaOp *op,
-                      RaLinkUse *out_use)
+                      gboolean generates, RaLinkUse *out_use)
 {
-  ra_link_use(&estimator->links, op, out_use);
+  ra_link_use(&estimator->links, op,
+              generates ? estimator->system.kernels : RA_KERNELS_COMMON,
+              out_use);
   if (ra_op_class((RaOpKind)op->kind) == RA_OP_CLASS_COPY)
     out_use->total_s = copy_s(estimator, op);
   if (op->kind == RA_OP_REALLOC)

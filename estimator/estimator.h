@@ -121,8 +121,8 @@ const RaEstimator *ra_estimator_kind(const RaEstimator *estimator, guint kind);
  *         engine's scheduler and sampler, which wait for the previous step
  *     a step of continuous batching with prompts in it:
  *         host  = max(launches x eager_launch, layers x prefill_layer)
- *     all-reduces in a node, of decode steps and of batched steps:
- *         min(wire, the engine's own: one_shot, estimator_impl.h)
+ *     all-reduces in a node, of calls that generate:
+ *         the law of the engine's own, if there is one (ra_collective_s())
  *     works of calls that do not generate (forward, backward):
  *         compute = compute_factor x (compute of the kernels
  *                   + (attention_factor - 1) x attention's
@@ -237,13 +237,10 @@ void ra_estimator_ops(const RaEstimator *estimator, const RaOp *ops,
 void ra_estimator_work(const RaEstimator *estimator, const RaTaskGraph *graph,
                        uint32_t work, RaCost *out_cost);
 
-/* Seconds of @op, an all-reduce in a node, with the engine's own kernels and
- * the system's one_shot (> 0; estimator_impl.h has the formula). */
-double ra_estimator_engine_sum_s(const RaEstimator *estimator, const RaOp *op);
-
-/* Use of the links of its GPUs by a communication op. */
+/* Use of the links of its GPUs by a communication op; @generates: of a call
+ * that generates, whose engine has all-reduces of its own. */
 void ra_estimator_link_use(const RaEstimator *estimator, const RaOp *op,
-                           RaLinkUse *out_use);
+                           gboolean generates, RaLinkUse *out_use);
 
 /* Host time of launches. */
 typedef struct {

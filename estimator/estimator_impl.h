@@ -72,7 +72,6 @@ struct _RaEstimator {
   RaOverlapLaw overlap;                  /* slowdown by overlap */
   double wall_per_cpu;                   /* of computation and copies */
   RaSystemConstants system;              /* constants of the training system */
-  double one_shot_s_per_byte;            /* rate of the engine's all-reduce */
   gboolean is_real;                      /* calls cost what ReaL estimates */
   RaForks *forks;                        /* owned, by a fork borrowed */
   gboolean is_fork;                      /* memory of laws belongs to another */
@@ -176,22 +175,6 @@ guint64 ra_estimator_decode_gathered(const RaEstimator *estimator,
                                      const RaShard *shard, const RaPiece *piece,
                                      const RaBatch *batch,
                                      RaDecodeLine *out_line);
-
-/* The engine's own kernels for the all-reduces of @ops of generation, if they
- * are faster: subtracts what they save from comm_s of @cost.  With n ranks of a
- * node and the links' rate from the data sheet
- *
- *     one shot  = one_shot + (n - 1) bytes / rate         each reads all others
- *     two shots = 2 one_shot + 2 (n - 1) / n bytes / rate
- *
- * (vLLM's csrc/custom_all_reduce.cuh, TensorRT-LLM's customAllReduceKernels.cu:
- * one shot for small, two for large messages). */
-void ra_estimator_engine_sums(const RaEstimator *estimator, const RaOp *ops,
-                              guint n_ops, RaCost *cost);
-
-/* Adds the host time of a step with prompts, which has no captured graph. */
-void ra_estimator_add_prompts(const RaEstimator *estimator,
-                              const RaPiece *piece, RaCost *cost);
 
 /* Adds to an eager decode step the excess of the system's host time over device
  * and launches. */

@@ -134,7 +134,8 @@ is_of_links(const char *law)
       "broadcast",  "inter-node", "inter-node.all-to-all", "send",
       NULL};
 
-  return g_strv_contains(names, law) || g_str_has_prefix(law, "tokens.");
+  return g_strv_contains(names, law) || g_str_has_prefix(law, "tokens.") ||
+         g_str_has_prefix(law, "all-reduce.");
 }
 
 /* Puts tables aside: a fit asks for the laws alone, and often.  Of a law of

@@ -251,12 +251,14 @@ static const RaFitAxes cast_tables[] = {
             "number of GPUs left out in turn")
 #define COLLECTIVE(name, what)                                                 \
   {                                                                            \
-    .law = name, .source = what, .coefficients = collective,                   \
+    .law = name, .source = name, .coefficients = collective,                   \
     .n_coefficients = G_N_ELEMENTS(collective), .stride = 1, .lines = 1,       \
-    .tables = message_tables, .n_tables = 1, .text = what ", half precision",  \
+    .tables = message_tables, .n_tables = 1, .text = what,                     \
     .range = "2 to 8 GPUs of a node; 512 B..512 MiB",                          \
     .held_out = "each size left out in turn"                                   \
   }
+
+#define OWN_SUM "all-reduce, BF16, in graphs of kernels of "
 
 static const RaFitLaw laws[] = {
     {.law = "gemm.bf16",
@@ -417,10 +419,13 @@ static const RaFitLaw laws[] = {
              "two",
      .range = "m 1..32768; k 1024..65536",
      .held_out = "each value of k left out in turn"},
-    COLLECTIVE("all-reduce", "all-reduce"),
-    COLLECTIVE("all-gather", "all-gather"),
-    COLLECTIVE("reduce-scatter", "reduce-scatter"),
-    COLLECTIVE("all-to-all", "all-to-all"),
+    COLLECTIVE("all-reduce", "all-reduce, half precision"),
+    COLLECTIVE("all-gather", "all-gather, half precision"),
+    COLLECTIVE("reduce-scatter", "reduce-scatter, half precision"),
+    COLLECTIVE("all-to-all", "all-to-all, half precision"),
+    COLLECTIVE("all-reduce.trtllm", OWN_SUM "TensorRT-LLM"),
+    COLLECTIVE("all-reduce.sglang", OWN_SUM "SGLang"),
+    COLLECTIVE("all-reduce.vllm", OWN_SUM "vLLM"),
     TOKENS("tokens.dispatch"),
     TOKENS("tokens.dispatch-low"),
     DOMAIN_TOKENS("tokens.dispatch-domain",

@@ -104,6 +104,9 @@ next_law(const char *name)
   static const struct {
     const char *name, *next;
   } laws[] = {{"inter-node.all-to-all", "inter-node"},
+              {"all-reduce.trtllm", "all-reduce"},
+              {"all-reduce.sglang", "all-reduce"},
+              {"all-reduce.vllm", "all-reduce"},
               {"tokens.dispatch", "all-to-all"},
               {"tokens.dispatch-low", "all-to-all"},
               {"tokens.dispatch-domain", "tokens.dispatch"},

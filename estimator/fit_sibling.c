@@ -168,13 +168,12 @@ static const struct {
   const char *law;
   guint dims; /* bit d: dimension d */
   double share;
-} lent[] = {{"gemm.bf16", 1u << 1 | 1u << 2, 0.5},
-            {"attention", 1u << 4, 0.5},
-            {"decode-attention", 1u << 4, 0.5},
-            {"all-reduce", 1u << 0, 1},
-            {"all-gather", 1u << 0, 1},
-            {"reduce-scatter", 1u << 0, 1},
-            {"all-to-all", 1u << 0, 1}};
+} lent[] = {
+    {"gemm.bf16", 1u << 1 | 1u << 2, 0.5}, {"attention", 1u << 4, 0.5},
+    {"decode-attention", 1u << 4, 0.5},    {"all-reduce", 1u << 0, 1},
+    {"all-reduce.trtllm", 1u << 0, 1},     {"all-reduce.sglang", 1u << 0, 1},
+    {"all-reduce.vllm", 1u << 0, 1},       {"all-gather", 1u << 0, 1},
+    {"reduce-scatter", 1u << 0, 1},        {"all-to-all", 1u << 0, 1}};
 
 static guint
 index_of(const char *law)
@@ -198,6 +197,8 @@ borrow_along(GArray *rows, const GPtrArray *siblings, guint dim)
 {
   g_autoptr(GArray) own = list_spots(rows, dim);
   g_autoptr(GArray) found = g_array_new(FALSE, FALSE, sizeof(Spot));
+  RaKernels kernels =
+      rows->len > 0 ? g_array_index(rows, RaMeasured, 0).kernels : 0;
 
   for (guint k = 0; k < siblings->len; k++) {
     g_autoptr(GArray) spots = list_spots(siblings->pdata[k], dim);
@@ -207,7 +208,8 @@ borrow_along(GArray *rows, const GPtrArray *siblings, guint dim)
   merge(found);
   for (guint i = 0; i < found->len; i++) {
     const Spot *spot = &g_array_index(found, Spot, i);
-    RaMeasured row = {.op = spot->op, .measured_s = ra_exp(mean(spot))};
+    RaMeasured row = {
+        .op = spot->op, .kernels = kernels, .measured_s = ra_exp(mean(spot))};
 
     row.op.count = 1;
     row.op.dim[dim] = spot->size;

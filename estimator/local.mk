@@ -11,7 +11,6 @@ libestimator_a_SOURCES += %D%/collective.c %D%/collective.h
 libestimator_a_SOURCES += %D%/collective_init.c
 libestimator_a_SOURCES += %D%/collective_model.c %D%/collective_model.h
 libestimator_a_SOURCES += %D%/decode.c
-libestimator_a_SOURCES += %D%/engine.c
 libestimator_a_SOURCES += %D%/decode_gather.c
 libestimator_a_SOURCES += %D%/decode_attention.c
 libestimator_a_SOURCES += %D%/estimator.c %D%/estimator.h

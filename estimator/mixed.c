@@ -49,6 +49,18 @@ ra_op_list_mixed(const RaShard *shard, const RaPiece *piece,
   return ra_op_list_step(shard, piece, &all, &batch->chunks, &decode, out_ops);
 }
 
+/* Adds the host time of a step with prompts, which has no captured graph. */
+static void
+add_prompts(const RaEstimator *estimator, const RaPiece *piece, RaCost *cost)
+{
+  double host_s = piece->n_layers * estimator->system.prefill_layer_s;
+
+  if (host_s > cost->total_s) {
+    cost->host_s += host_s - cost->total_s;
+    cost->total_s = host_s;
+  }
+}
+
 void
 ra_estimator_mixed(const RaEstimator *estimator, const RaShard *shard,
                    const RaPiece *piece, const RaMixedBatch *batch,
@@ -61,9 +73,8 @@ ra_estimator_mixed(const RaEstimator *estimator, const RaShard *shard,
 
   *out_cost = (RaCost){0};
   n_launches = ra_estimator_sum_ops(estimator, ops, n_ops, TRUE, out_cost);
-  ra_estimator_engine_sums(estimator, ops, n_ops, out_cost);
   ra_estimator_add_host(estimator, n_launches, RA_LAUNCH_EAGER, out_cost);
-  ra_estimator_add_prompts(estimator, piece, out_cost);
+  add_prompts(estimator, piece, out_cost);
   ra_estimator_add_layers(estimator, shard, piece, out_cost);
   ra_estimator_add_between(estimator, piece,
                            batch->n_sampled - batch->decode.n_sequences +

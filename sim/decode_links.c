@@ -48,7 +48,7 @@ add_op(const RaEstimator *estimator, const RaOp *op, RaDecodeUse *sum)
 
   if (ra_op_class((RaOpKind)op->kind) != RA_OP_CLASS_COMM)
     return;
-  ra_estimator_link_use(estimator, op, &use);
+  ra_estimator_link_use(estimator, op, TRUE, &use);
   add_use(sum,
           &(RaDecodeUse){use.intra_s, use.inter_s, ra_link_messages(op, &use)},
           op->count);

@@ -307,6 +307,8 @@ add_uses(const RaTaskGraph *graph, const RaEstimator *estimator, uint32_t work,
 {
   RaOp ops[RA_OP_LIST_MAX];
   guint n_ops = ra_work_ops(graph, work, ops);
+  uint32_t shard = graph->works[work].shard;
+  gboolean generates = shard != RA_NONE && graph->shards[shard].sampling;
 
   for (guint i = 0; i < n_ops; i++) {
     RaOpClass class = ra_op_class((RaOpKind)ops[i].kind);
@@ -315,7 +317,7 @@ add_uses(const RaTaskGraph *graph, const RaEstimator *estimator, uint32_t work,
 
     if (class != RA_OP_CLASS_COMM && class != RA_OP_CLASS_COPY)
       continue;
-    ra_estimator_link_use(estimator, &ops[i], &use);
+    ra_estimator_link_use(estimator, &ops[i], generates, &use);
     *n_messages += n * ra_link_messages(&ops[i], &use);
     sum->total_s += n * use.total_s;
     sum->intra_s += n * use.intra_s;

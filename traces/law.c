@@ -365,6 +365,12 @@ static const RaLawSpec laws[] = {
    "ra_collective_s", "in a node"},
   {"broadcast", FALSE, NULL, COEFFICIENTS(collective),
    "ra_collective_s", "in a node"},
+  {"all-reduce.trtllm", TRUE, NULL, COEFFICIENTS(collective),
+   "ra_collective_s", "in a node, TensorRT-LLM's own"},
+  {"all-reduce.sglang", TRUE, NULL, COEFFICIENTS(collective),
+   "ra_collective_s", "in a node, SGLang's own"},
+  {"all-reduce.vllm", TRUE, NULL, COEFFICIENTS(collective),
+   "ra_collective_s", "in a node, vLLM's own"},
   {"tokens.dispatch", TRUE, NULL, COEFFICIENTS(token_exchange),
    "ra_collective_s", "tokens to experts by DeepEP in a node"},
   {"tokens.dispatch-low", TRUE, NULL, COEFFICIENTS(token_exchange),
@@ -404,7 +410,8 @@ static const RaLawSpec laws[] = {
 G_STATIC_ASSERT(G_N_ELEMENTS(laws) < NAMES_MAX);
 G_STATIC_ASSERT(G_N_ELEMENTS(collective) < NAMES_MAX);
 
-const char *const ra_kernels_names[] = {"common", "trtllm", "sglang", NULL};
+const char *const ra_kernels_names[] = {"common", "trtllm", "sglang", "vllm",
+                                         NULL};
 
 RaKernels
 ra_law_kernels(const char *name)

@@ -26,6 +26,7 @@ typedef enum {
                         noise */
   RA_KERNELS_TRTLLM, /* "trtllm" */
   RA_KERNELS_SGLANG, /* "sglang" */
+  RA_KERNELS_VLLM,   /* "vllm": the common ones, and sums of its own */
   RA_N_KERNELS
 } RaKernels;
 

@@ -102,6 +102,33 @@ read_collective(const RaCsvLine *line, gpointer data, GError **error)
   return TRUE;
 }
 
+static const char *const own_sum_columns[] = {
+    "gpu", "kernel", "num_gpus", "message_size_elems", "time_us", NULL};
+
+/* BF16 all-reduces of an engine's own kernels, of all its releases.  In graphs,
+ * as eager ones are the host's time. */
+static gboolean
+read_own_sum(const RaCsvLine *line, gpointer data, GError **error)
+{
+  RaMeasuredReader *r = data;
+  const char *engine = strchr(r->source, '.') + 1;
+  const char *kernel = line->field[1];
+  gsize n = strlen(engine);
+  double v[3];
+
+  if (!ra_csv_numbers(line, 2, 3, v, error))
+    return FALSE;
+  if (strcmp(line->field[0], r->gpu) != 0 || v[0] < 2 || v[1] < 1 ||
+      g_ascii_strncasecmp(kernel, engine, n) != 0 ||
+      g_str_has_suffix(kernel, "_eager"))
+    return TRUE;
+  uint64_t ranks = ra_measured_whole(v[0]), bytes = ra_measured_whole(2 * v[1]);
+  RaOp op = {.kind = RA_OP_ALL_REDUCE, .dim = {bytes, ranks, ranks, 1}};
+
+  ra_measured_add(r, op, v[2], bytes, ranks);
+  return TRUE;
+}
+
 static const char *const lut_columns[] = {"gpu", "num_gpus", "bytes",
                                           "oop_time_us", NULL};
 
@@ -462,6 +489,9 @@ ra_measured_messages(RaMeasuredReader *r, const char *const *data,
   if (strcmp(folder, "comm_vidur") == 0)
     return ra_measured_files(data, folder, prefix, r, pair_columns, read_pair,
                              error);
+  if (strcmp(prefix, "aic_custom_allreduce") == 0)
+    return ra_measured_files(data, folder, prefix, r, own_sum_columns,
+                             read_own_sum, error);
   return ra_measured_files(data, folder, prefix, r, collective_columns,
                            read_collective, error) &&
          (strcmp(r->gpu, PCIE_GPU) != 0 ||

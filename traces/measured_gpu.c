@@ -45,6 +45,7 @@ static const struct {
     {"all-reduce.dgx", "comm_vidur", "network", "system"},
     {"inter-node", "comm_nccltests", "", "?gpu"},
     {"p2p.", "comm_vidur", "network", "system"},
+    {"all-reduce.", "comm_nccl", "aic_custom_allreduce", "gpu"},
     {"all-", "comm_nccl", "aic_nccl_intranode", "gpu"},
     {"reduce-scatter", "comm_nccl", "aic_nccl_intranode", "gpu"},
     {"send", "comm_nccl", "aic_nccl_intranode", "gpu"},
@@ -66,7 +67,8 @@ ra_measured_place(const char *source, const char **out_folder,
     *out_prefix = "kda_";
   if (g_str_has_suffix(source, ".mamba2"))
     *out_prefix = "mamba2_";
-  if (ra_law_kernels(source) == RA_KERNELS_TRTLLM)
+  if (g_str_has_prefix(source, "experts.") &&
+      ra_law_kernels(source) == RA_KERNELS_TRTLLM)
     *out_folder = "kernels_moe_trtllm";
   if (g_str_has_prefix(source, "latent-") &&
       ra_law_kernels(source) == RA_KERNELS_SGLANG)

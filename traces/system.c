@@ -76,9 +76,6 @@ static const RaKeySpec constant_keys[] = {
     {"prefill-layer", RA_KEY_QUANTITY, CONSTANT(prefill_layer_s), .min = 0,
      .max = 1, .unit = RA_UNIT_SECONDS,
      .doc = "host time per layer of a batched step with prompts"},
-    {"one-shot", RA_KEY_QUANTITY, CONSTANT(one_shot_s), .min = 0, .max = 1,
-     .unit = RA_UNIT_SECONDS,
-     .doc = "latency of the engine's own all-reduce in generation"},
     {"weight-sync", RA_KEY_QUANTITY, CONSTANT(weight_sync_bytes_per_s),
      .min = 1e6, .max = 1e13, .unit = RA_UNIT_BYTES_PER_S,
      .doc = "rate at which software moves weights into or out of a GPU"},
@@ -258,7 +255,7 @@ read_constants(RaSystem *system, GError **error)
                           RA_SYSTEM_CONSTANTS_MAX);
 }
 
-/* Reads [memory]; a system has it or constants, or both. */
+/* Reads [memory]; a system has it, constants, or kernels of its own. */
 static gboolean
 read_habits(RaSystem *system, GError **error)
 {
@@ -268,10 +265,12 @@ read_habits(RaSystem *system, GError **error)
     return ra_key_file_read_group(system->file, (guint)group, habit_keys,
                                   G_N_ELEMENTS(habit_keys), &system->habits,
                                   error);
-  if (ra_key_file_find_group(system->file, "constants", "") >= 0)
+  if (ra_key_file_find_group(system->file, "constants", "") >= 0 ||
+      system->constants.kernels != RA_KERNELS_COMMON)
     return TRUE;
   g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
-              "%s: no [constants] and no [memory], expected one of them",
+              "%s: no [constants], no [memory] and no kernels, expected one of "
+              "them",
               ra_key_file_name(system->file));
   return FALSE;
 }

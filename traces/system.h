@@ -15,9 +15,9 @@
  *     range = ...                    range of validity, for people
  *     error-median = 0.11            held-out absolute relative error; `-`:
  *                                    not measured
- *     kernels = trtllm               common | trtllm | sglang: the engine's,
- *                                    whose laws in a profile are taken in calls
- *                                    that generate (traces/law.h)
+ *     kernels = trtllm               common | trtllm | sglang | vllm: engine
+ *                                    whose laws in a profile are taken in
+ *                                    calls that generate (traces/law.h)
  *     [constants]
  *     decode-layer = 1.2 ms          host time per layer and decode step
  *     decode-stage = 2.1 ms          host time per stage and decode step
@@ -31,7 +31,6 @@
  *     decode-step = 5 ms             host time between steps of generation
  *     decode-sequence = 12 us        host time per running sequence and step
  *     prefill-layer = 0.7 ms         host time per layer in a step with prompts
- *     one-shot = 4 us                latency of the engine's own all-reduce
  *     weight-sync = 2 GB/s           rate of a GPU's parameters in software
  *     [memory]                       habits (graph/input/cluster.h):
  *     parameter-shards = fp32        mixed | fp32
@@ -42,9 +41,10 @@
  *     host-copies = blocks           exact | blocks
  *     engine-asleep = host           dropped | host
  *
- * Either group may be absent; a habit that is left out is that of the executor,
- * the first spelling.  estimator/estimator.h documents the use of constants.  A
- * new constant is a row in the table of system.c and its use there.
+ * Either group may be absent, both where `kernels` names an engine; a habit
+ * that is left out is that of the executor, the first spelling.
+ * estimator/estimator.h documents the use of constants.  A new constant is a
+ * row in the table of system.c and its use there.
  */
 #ifndef RA_TRACES_SYSTEM_H
 #define RA_TRACES_SYSTEM_H
@@ -76,8 +76,6 @@ typedef struct {
                                scheduling, sampled token and text */
   double prefill_layer_s;   /* host time of each layer in a step of continuous
                              batching with prompts */
-  double one_shot_s;        /* latency of the engine's own all-reduce in a node;
-                             0: it has none */
   double weight_sync_bytes_per_s;    /* rate of software that moves parameters
                                      between layouts; 0: none */
   double optimizer_copy_bytes_per_s; /* rate of the optimizer's state between a

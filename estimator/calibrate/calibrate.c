@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "estimator/calibrate/calibrate_impl.h"
 #include "estimator/calibrate/transfer.h"
+#include "estimator/collective_model.h"
 #include "estimator/fit.h"
 #include "estimator/robust.h"
 #include "traces/law.h"
@@ -161,7 +162,8 @@ is_of_links(const RaFitLaw *law)
   static const char *const names[] = {
       "all-reduce", "all-gather", "reduce-scatter", "all-to-all", "send", NULL};
 
-  return g_strv_contains(names, law->law);
+  return g_strv_contains(names, law->law) ||
+         g_str_has_prefix(law->law, "all-reduce.");
 }
 
 /* Rows of traces, behind the folder's. */
@@ -204,6 +206,21 @@ fit_peak(RaCalibrateWork *work, const RaFitLaw *law, GError **error)
   return TRUE;
 }
 
+/* TRUE if the GPU has no such law though its bases have: an engine's own
+ * all-reduce takes GPUs that all see each other over NVLink (vLLM,
+ * custom_all_reduce.py: fully_connected), or two others, which their rows tell.
+ */
+static gboolean
+is_unlinked(const RaCalibrateWork *work, const RaFitLaw *law)
+{
+  RaCollectiveModel node;
+
+  ra_collective_model_init(&node, RA_MEASURED_NODE,
+                           work->sheet.intra_bytes_per_s,
+                           work->sheet.host_bytes_per_s);
+  return g_str_has_prefix(law->law, "all-reduce.") && !node.nvlink;
+}
+
 static gboolean
 fit_law(RaCalibrateWork *work, const RaFitLaw *law, GError **error)
 {
@@ -219,9 +236,10 @@ fit_law(RaCalibrateWork *work, const RaFitLaw *law, GError **error)
     state->absent = FALSE;
     return fit_rows(work, law, work->gpu, rows, state, error);
   }
-  if (is_of_links(law) && work->n_bases > 0)
+  state->absent = is_unlinked(work, law);
+  if (is_of_links(law) && work->n_bases > 0 && !state->absent)
     return fit_links(work, law, error);
-  if (state->from)
+  if (state->from && !state->absent)
     return fit_peak(work, law, error);
   state->absent = ra_law_spec(law->law)->optional;
   if (state->absent)

@@ -228,6 +228,8 @@ files_of(const RaCalibrateLaw *state, const RaFitLaw *fit, const char *gpu)
         strchr(source, '.') ? strchr(source, '.') + 1 : "gdn", gpu);
   if (g_str_has_prefix(source, "tokens."))
     return g_strdup_printf("comm_moe_a2a/a2a_%s*.csv", gpu);
+  if (g_str_has_prefix(source, "all-reduce."))
+    return g_strdup("comm_nccl/aic_custom_allreduce*.csv");
   if (strcmp(source, "inter-node.all-to-all") == 0)
     return g_strdup("comm_deepep/expert_alltoall*.csv");
   if (strcmp(source, "inter-node") == 0)

@@ -34,7 +34,8 @@ is_left_out(const char *law)
       "gemm.bf16", "gemm.fp8",    "inter-node.all-to-all",
       "overlap",   RA_GEMM_REUSE, NULL};
 
-  return g_strv_contains(names, law) || g_str_has_prefix(law, "tokens.");
+  return g_strv_contains(names, law) || g_str_has_prefix(law, "tokens.") ||
+         g_str_has_prefix(law, "all-reduce.");
 }
 
 /* Products at reuses of their own are rows of that law alone. */

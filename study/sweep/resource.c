@@ -111,6 +111,16 @@ change_network(const RaSetup *setup, double scale, GPtrArray *sets,
   return TRUE;
 }
 
+/* TRUE if an op of @setup may be costed by @law: it is no other engine's. */
+static gboolean
+is_used(const RaSetup *setup, const RaLaw *law)
+{
+  RaKernels kernels = ra_law_kernels(law->name);
+
+  return kernels == RA_KERNELS_COMMON ||
+         (setup->system && setup->system->constants.kernels == kernels);
+}
+
 /* Every coefficient of @setup's laws that @counts. */
 static gboolean
 change_laws(const RaSetup *setup, double scale,
@@ -123,7 +133,7 @@ change_laws(const RaSetup *setup, double scale,
   for (guint i = 0; i < setup->profile->n_laws; i++) {
     const RaLaw *law = &setup->profile->laws[i];
 
-    for (guint j = 0; j < law->n_coefficients; j++) {
+    for (guint j = 0; is_used(setup, law) && j < law->n_coefficients; j++) {
       const RaCoefficient *c = &law->coefficients[j];
 
       if (!(c->value > 0) || !counts(law, c->name))

@@ -119,6 +119,11 @@ static const RaValidateOps layer_by_shard = {
 static const RaValidateOps by_size = {COLLECTIVE_LAWS, .lines = 1};
 static const RaValidateOps by_size_large = {COLLECTIVE_LAWS, .lines = 1,
                                             .least_bytes = MIB};
+static const RaValidateOps own_sums = {
+    .laws = {"all-reduce.trtllm", "all-reduce.sglang", "all-reduce.vllm"},
+    .lines = 1,
+    .line_name = {"bytes", "GPUs"},
+    .repeats = TRUE};
 static const RaValidateOps by_gpus = {COLLECTIVE_LAWS, .lines = 2};
 static const RaValidateOps by_gpus_4 = {COLLECTIVE_LAWS, .lines = 2,
                                         .ranks = 4};
@@ -458,6 +463,13 @@ static const RaValidateLevel levels[] = {
      BOTH(0.04, 0),
      .convention = "folds: each size, half precision, the newest NCCL",
      OPS(by_size_large)},
+    {.id = "all-reduce-engines",
+     .title = "One-node all-reduces of engines' own kernels",
+     .source = "comm_nccl",
+     BOTH(0.023, 0.24),
+     .convention = "folds: each size, BF16; TensorRT-LLM, SGLang and vLLM, in "
+                   "graphs; bars: the least of BASELINES.md",
+     OPS(own_sums)},
     {.id = "collectives-by-gpus",
      .title = "One-node collectives by number of GPUs",
      .source = "comm_nccl",

@@ -85,8 +85,10 @@ add_row(const Work *work, guint index, double predicted_s, char *fold)
                        .measured = row->measured_s,
                        .predicted = predicted_s};
 
-  out.name =
-      g_strdup_printf("%s %s", ra_op_name((RaOpKind)row->op.kind), shape);
+  out.name = g_strdup_printf(
+      "%s %s%s%s", ra_op_name((RaOpKind)row->op.kind), shape,
+      row->kernels != RA_KERNELS_COMMON ? " of " : "",
+      row->kernels != RA_KERNELS_COMMON ? ra_kernels_names[row->kernels] : "");
   out.roofline = ra_validate_roofline_s(row, &work->profile->spec);
   if (work->ops->repeats)
     out.repeat = g_strdup(out.name);

@@ -408,6 +408,50 @@ START_TEST(test_exchanges)
 }
 END_TEST
 
+/* All-reduces of engines: of 16-bit elements, in graphs, by the first word of
+ * the kernel's name, of every release; NCCL's are none of them (the fault). */
+START_TEST(test_own_sums)
+{
+  static const struct {
+    const char *source;
+    guint n;
+    double us;
+    RaKernels kernels;
+  } wanted[] = {{"all-reduce.trtllm", 2, 3, RA_KERNELS_TRTLLM},
+                {"all-reduce.sglang", 1, 5, RA_KERNELS_SGLANG},
+                {"all-reduce.vllm", 1, 7, RA_KERNELS_VLLM},
+                {"all-reduce", 1, 8, RA_KERNELS_COMMON}};
+  g_autofree char *folder = g_dir_make_tmp("rows-XXXXXX", NULL);
+  const char *data[] = {folder, NULL};
+
+  write_rows(folder, "comm_nccl/aic_custom_allreduce_h100.csv",
+             "gpu,kernel,num_gpus,message_size_elems,time_us\n"
+             "h100,TRTLLM_trtllm,4,512,3\n"
+             "h100,TRTLLM,4,512,4\n"
+             "h100,SGLang_CustomAllReduce_graph,4,512,5\n"
+             "h100,vLLM_custom_eager,4,512,6\n"
+             "h100,vLLM_custom_graph,4,512,7\n"
+             "b200,vLLM_custom_graph,4,512,9\n");
+  write_rows(folder, "comm_nccl/aic_nccl_intranode.csv",
+             "gpu,collective,dtype,num_gpus,bytes,time_us\n"
+             "h100,all_reduce,half,4,1024,8\n");
+  for (guint i = 0; i < G_N_ELEMENTS(wanted); i++) {
+    g_autoptr(GArray) rows =
+        ra_measured_rows(data, wanted[i].source, "h100", NULL);
+    const RaMeasured *row;
+
+    ck_assert(rows && rows->len == wanted[i].n);
+    row = &g_array_index(rows, RaMeasured, 0);
+    ck_assert_double_eq_tol(row->measured_s, wanted[i].us * 1e-6, 1e-12);
+    ck_assert_int_eq(row->kernels, wanted[i].kernels);
+    ck_assert_uint_eq(row->op.dim[0], 1024);
+    ck_assert_uint_eq(row->op.dim[1], 4);
+    ck_assert_uint_eq(row->op.dim[2], 4);
+  }
+  ra_folder_remove(folder);
+}
+END_TEST
+
 /* Whole blocks of latent attention, at the op of attention: a decode step on a
  * cache of fp8, a prompt of 4 tokens in 16 bits; none of NVFP4. */
 START_TEST(test_blocks)
@@ -478,6 +522,7 @@ calibrate_suite(void)
   tcase_add_test(tcase, test_statistics);
   tcase_add_test(tcase, test_eight_bits);
   tcase_add_test(tcase, test_exchanges);
+  tcase_add_test(tcase, test_own_sums);
   tcase_add_test(tcase, test_matrices);
   tcase_add_test(tcase, test_blocks);
   suite_add_tcase(suite, tcase);

@@ -20,7 +20,6 @@ check_system(const RaSystem *system)
   g_assert(n >= 1 && n <= RA_N_SYSTEM_PHASES * RA_SYSTEM_CONSTANTS_MAX);
   g_assert(c->decode_layer_s >= 0 && c->decode_layer_s <= 1);
   g_assert(c->prefill_layer_s >= 0 && c->prefill_layer_s <= 1);
-  g_assert(c->one_shot_s >= 0 && c->one_shot_s <= 1);
   g_assert(c->decode_stage_s >= 0 && c->decode_stage_s <= 1);
   g_assert(c->compute_factor >= 0.1 && c->compute_factor <= 10);
   g_assert(*system->release && *system->derived && *system->source &&

@@ -129,7 +129,7 @@ START_TEST(test_flows)
     const RaSimResult *result = ra_sim_result(l.sim);
     RaLinkUse use;
 
-    ra_estimator_link_use(l.estimator, op, &use);
+    ra_estimator_link_use(l.estimator, op, FALSE, &use);
     ck_assert_double_eq(result->begin_s[x], result->begin_s[y]);
     ck_assert_double_gt(use.host_s, s / 2);
     s = n == 1 ? s : 2 * use.host_s;

@@ -153,7 +153,7 @@ check_reduction(const Run *run, RaTaskId task, double factor, double latency_s)
   double took_s = r->end_s[task] - r->begin_s[task];
   RaLinkUse use;
 
-  ra_estimator_link_use(run->estimator, op, &use);
+  ra_estimator_link_use(run->estimator, op, FALSE, &use);
   ck_assert_double_gt(use.inter_s, 0);
   want_s = MAX(alone_s, factor * use.inter_s) +
            latency_s * (op->kind == RA_OP_ALL_REDUCE ? 2 : 1);

@@ -92,14 +92,14 @@ START_TEST(test_shipped)
     gboolean has_fp8;   /* units */
     gboolean has_nodes; /* all-to-alls measured across nodes, of its base */
     guint n_own;        /* laws fitted on rows of its own, cited or assumed */
-  } shipped[] = {{"a100-sxm", 312e12, FALSE, FALSE, 29},
-                 {"h100-sxm", 989e12, TRUE, TRUE, 71},
-                 {"h200-sxm", 989e12, TRUE, TRUE, 65},
+  } shipped[] = {{"a100-sxm", 312e12, FALSE, FALSE, 32},
+                 {"h100-sxm", 989e12, TRUE, TRUE, 74},
+                 {"h200-sxm", 989e12, TRUE, TRUE, 68},
                  {"a40", 149.7e12, FALSE, FALSE, 14},
                  {"rtx4090", 165.2e12, TRUE, TRUE, 15},
-                 {"rtx-pro-6000", 467.801e12, TRUE, TRUE, 56},
-                 {"l40s", 362.05e12, TRUE, TRUE, 47},
-                 {"b200-sxm", 2250e12, TRUE, TRUE, 70}};
+                 {"rtx-pro-6000", 467.801e12, TRUE, TRUE, 59},
+                 {"l40s", 362.05e12, TRUE, TRUE, 49},
+                 {"b200-sxm", 2250e12, TRUE, TRUE, 73}};
 
   for (guint i = 0; i < G_N_ELEMENTS(shipped); i++) {
     g_autoptr(RaProfile) p = profile_text_shipped(shipped[i].name);
@@ -123,6 +123,7 @@ START_TEST(test_shipped)
           g_str_has_suffix(name, "attention.fp8") ||
           g_str_has_suffix(name, "attention.wide") ||
           g_str_has_prefix(name, "tokens.") ||
+          g_str_has_prefix(name, "all-reduce.") ||
           strcmp(name, "encoder-attention") == 0;
       gboolean wanted = is_2026 ? law != NULL /* where there are rows */
                         : strcmp(name, "gemm.fp8") == 0 ? shipped[i].has_fp8
@@ -140,6 +141,20 @@ START_TEST(test_shipped)
     }
     ck_assert_msg(n_own == shipped[i].n_own, "%s: %u", p->device, n_own);
   }
+}
+END_TEST
+
+/* An engine's own all-reduce is carried over to GPUs that NVLink connects, not
+ * to others: those sum by NCCL. */
+START_TEST(test_own_sums)
+{
+  g_autoptr(RaProfile) a40 = profile_text_shipped("a40");
+  g_autoptr(RaProfile) h20 = profile_text_shipped("h20");
+  const RaLaw *law = ra_profile_law(h20, "all-reduce.vllm");
+
+  ck_assert_ptr_null(ra_profile_law(a40, "all-reduce.vllm"));
+  ck_assert_ptr_nonnull(law);
+  ck_assert_ptr_nonnull(law->transferred);
 }
 END_TEST
 
@@ -235,6 +250,7 @@ profile_suite(void)
 
   tcase_add_test(tcase, test_fields);
   tcase_add_test(tcase, test_shipped);
+  tcase_add_test(tcase, test_own_sums);
   tcase_add_test(tcase, test_refused);
   tcase_add_test(tcase, test_cut);
   tcase_add_test(tcase, test_table);

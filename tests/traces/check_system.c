@@ -125,9 +125,9 @@ END_TEST
 
 static const RaFault faults[] = {
     {"format = 1", "format = 2", "s.system:2: 'format' is '2', expected 1"},
-    {"format = 1", "format = 1\nkernels = vllm",
-     "s.system:3: 'kernels' is 'vllm', expected one of common, trtllm, "
-     "sglang"},
+    {"format = 1", "format = 1\nkernels = hf",
+     "s.system:3: 'kernels' is 'hf', expected one of common, trtllm, sglang, "
+     "vllm"},
     {"release = Tortoise 1.0\n", "",
      "s.system:1: missing key 'release' in [system], expected system and "
      "release"},
@@ -156,7 +156,9 @@ static const RaFault faults[] = {
      "s.system:9: unknown group 'constant', did you mean 'constants'?"},
     {"[constants]\ndecode-layer = 1.5 ms\ndecode-stage = 2 ms\n"
      "compute-factor = 3\n",
-     "", "s.system: no [constants] and no [memory], expected one of them"},
+     "",
+     "s.system: no [constants], no [memory] and no kernels, expected one "
+     "of them"},
     {"[constants]", "[memory]\ngradients = lost\n[constants]",
      "s.system:10: 'gradients' is 'lost', expected one of kept, dropped"},
 };
@@ -355,24 +357,6 @@ START_TEST(test_prompts)
 }
 END_TEST
 
-/* Links of 1e8 B/s, 8 ranks, a latency of 1 ms: 1000 bytes in one shot take 1
- * ms
- * + 7 x 10 us; of 1e6 bytes two shots, 2 ms + 2 (7 / 8) 10 ms, are quicker than
- * the 71 ms of one. */
-START_TEST(test_one_shot)
-{
-  g_autoptr(Bench) bench = bench_new(profile_text_load(NULL, NULL));
-  const RaSystemConstants constants = {.compute_factor = 1, .one_shot_s = 1e-3};
-  RaOp op = bench_op(RA_OP_ALL_REDUCE, 1000, 8, 8, 1);
-
-  ra_estimator_set_system(bench->estimator, &constants);
-  bench_check(ra_estimator_engine_sum_s(bench->estimator, &op), 1.07e-3);
-  op.dim[0] = 1000000;
-  bench_check(ra_estimator_engine_sum_s(bench->estimator, &op), 19.5e-3);
-  bench_check_differs(71e-3, ra_estimator_engine_sum_s(bench->estimator, &op));
-}
-END_TEST
-
 /* The wire takes 1 MB / (1e8 B/s) = 10 ms in the node; software of 5e7 B/s
  * another 20 ms.  A gradient reduction is none of its business. */
 START_TEST(test_weight_sync)
@@ -420,7 +404,7 @@ START_TEST(test_weight_cast)
   ra_estimator_set_system(bench->estimator, &sync);
   ra_estimator_work(bench->estimator, &graph, 0, &cost);
   bench_check(cost.total_s, 30e-3 + cast_s);
-  ra_estimator_link_use(bench->estimator, &work.op, &use);
+  ra_estimator_link_use(bench->estimator, &work.op, FALSE, &use);
   bench_check(use.total_s, 10e-3 + cast_s);
   bench_check(use.intra_s, 10e-3);
 }
@@ -445,7 +429,7 @@ START_TEST(test_optimizer_copy)
   bench_check(ra_estimator_op_s(bench->estimator, &all), rest_s + 40e-3);
   bench_check_differs(all_s + 40e-3, rest_s + 40e-3);
   bench_check(ra_estimator_op_s(bench->estimator, &rest), rest_s);
-  ra_estimator_link_use(bench->estimator, &all, &use);
+  ra_estimator_link_use(bench->estimator, &all, FALSE, &use);
   bench_check(use.total_s, rest_s + 40e-3);
 }
 END_TEST
@@ -546,7 +530,6 @@ system_suite(void)
   tcase_add_test(tcase, test_step);
   tcase_add_test(tcase, test_sequences);
   tcase_add_test(tcase, test_prompts);
-  tcase_add_test(tcase, test_one_shot);
   tcase_add_test(tcase, test_weight_sync);
   tcase_add_test(tcase, test_weight_cast);
   tcase_add_test(tcase, test_optimizer_copy);

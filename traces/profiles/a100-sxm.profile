@@ -2350,6 +2350,108 @@ held-out = not measured: no broadcast has rows; its rates are those of law all-g
 error-median = -
 error-p90 = -
 
+[law all-reduce.trtllm]
+low-latency-2-s = 3.757e-06
+low-bandwidth-2-frac = 0.03163
+mid-latency-2-s = 4.536e-06
+mid-bandwidth-2-frac = 0.3799
+high-latency-2-s = 4.648e-05
+high-bandwidth-2-frac = 0.6515
+low-latency-4-s = 3.856e-06
+low-bandwidth-4-frac = 0.02294
+mid-latency-4-s = 5.511e-06
+mid-bandwidth-4-frac = 0.3186
+high-latency-4-s = 5.896e-05
+high-bandwidth-4-frac = 0.7185
+low-latency-8-s = 6.172e-06
+low-bandwidth-8-frac = 0.1407
+mid-latency-8-s = 2.96e-05
+mid-bandwidth-8-frac = 0.5137
+high-latency-8-s = 0.0001132
+high-bandwidth-8-frac = 0.7619
+source = comm_nccl/aic_custom_allreduce*.csv, all-reduce, BF16, in graphs of kernels of TensorRT-LLM; robust fit
+range = 2 to 8 GPUs of a node; 512 B..512 MiB
+rows = 69
+outliers = 10
+held-out = each size left out in turn
+error-median = 0.031
+error-p90 = 0.144
+
+[table all-reduce.trtllm] # thousandths of ln(measured / law)
+axis-1 = bytes 256 512 1024 2048 4096 8192 16384 32768 65536 131072 262144 524288 1048576 2097152 4194304 8388608 16777216 33554432 67108864 134217728 268435456 536870912 1073741824
+axis-2 = ranks 2 4 8
+at-2 = 4 2 -6 -3 2 15 88 15 -2 -91 -105 -153 -172 731 273 34 -26 35 5 24 9 -4 -45
+at-4 = 33 7 -11 -15 -8 64 91 -2 -81 -30 -27 9 51 228 -20 -42 54 -4 43 11 0 -19 -38
+at-8 = -346 -300 -304 -269 -45 206 201 104 13 10 -46 12 696 3 -18 31 -15 12 -38 28 3 1 -8
+
+[law all-reduce.sglang]
+low-latency-2-s = 5.002e-06
+low-bandwidth-2-frac = 0.1539
+mid-latency-2-s = 5.283e-06
+mid-bandwidth-2-frac = 0.5835
+high-latency-2-s = 8.093e-05
+high-bandwidth-2-frac = 0.6688
+low-latency-4-s = 5.163e-06
+low-bandwidth-4-frac = 0.2693
+mid-latency-4-s = 8.378e-06
+mid-bandwidth-4-frac = 0.5988
+high-latency-4-s = 8.769e-05
+high-bandwidth-4-frac = 0.7371
+low-latency-8-s = 5.722e-06
+low-bandwidth-8-frac = 0.1334
+mid-latency-8-s = 2.18e-05
+mid-bandwidth-8-frac = 0.5661
+high-latency-8-s = 0.0001112
+high-bandwidth-8-frac = 0.7631
+source = comm_nccl/aic_custom_allreduce*.csv, all-reduce, BF16, in graphs of kernels of SGLang; robust fit
+range = 2 to 8 GPUs of a node; 512 B..512 MiB
+rows = 48
+outliers = 11
+held-out = each size left out in turn
+error-median = 0.021
+error-p90 = 0.248
+
+[table all-reduce.sglang] # thousandths of ln(measured / law)
+axis-1 = bytes 256 512 1024 2048 8192 16384 65536 262144 2097152 8388608 16777216 33554432 67108864 134217728 268435456 1073741824
+axis-2 = ranks 2 4 8
+at-2 = 28 -3 -8 -13 -2 3 18 -23 -85 -175 227 123 3 -4 8 -4
+at-4 = 3 -16 -10 7 80 94 37 -9 0 -93 212 0 -2 1 9 -7
+at-8 = 10 -8 -16 -25 44 41 -16 3 -410 -312 102 8 -47 23 2 -7
+
+[law all-reduce.vllm]
+low-latency-2-s = 4.841e-06
+low-bandwidth-2-frac = 0.08531
+mid-latency-2-s = 5.054e-06
+mid-bandwidth-2-frac = 0.5381
+high-latency-2-s = 5.129e-05
+high-bandwidth-2-frac = 0.6555
+low-latency-4-s = 5.237e-06
+low-bandwidth-4-frac = 0.2479
+mid-latency-4-s = 7.103e-06
+mid-bandwidth-4-frac = 0.4666
+high-latency-4-s = 6.663e-05
+high-bandwidth-4-frac = 0.7301
+low-latency-8-s = 5.694e-06
+low-bandwidth-8-frac = 0.1368
+mid-latency-8-s = 1.348e-05
+mid-bandwidth-8-frac = 0.4905
+high-latency-8-s = 0.0001037
+high-bandwidth-8-frac = 0.7617
+source = comm_nccl/aic_custom_allreduce*.csv, all-reduce, BF16, in graphs of kernels of vLLM; robust fit
+range = 2 to 8 GPUs of a node; 512 B..512 MiB
+rows = 69
+outliers = 13
+held-out = each size left out in turn
+error-median = 0.020
+error-p90 = 0.283
+
+[table all-reduce.vllm] # thousandths of ln(measured / law)
+axis-1 = bytes 256 512 1024 2048 4096 8192 16384 32768 65536 131072 262144 524288 1048576 2097152 4194304 8388608 16777216 33554432 67108864 134217728 268435456 536870912 1073741824
+axis-2 = ranks 2 4 8
+at-2 = 3 -1 3 -7 3 35 35 -7 8 -21 -17 -39 -77 -173 -207 453 147 43 -10 17 8 6 -21
+at-4 = -18 -16 -7 -16 2 23 75 17 1 -12 0 134 0 -127 -227 196 5 -28 26 11 8 -6 -17
+at-8 = -8 -3 7 -28 928 45 22 -27 -7 6 31 -44 -179 -319 -334 130 6 10 -39 26 5 2 -9
+
 [law inter-node]
 low-latency-s = 1.352e-05
 low-latency-hop-s = 2.17e-05

@@ -10675,6 +10675,101 @@ held-out = not measured: no broadcast has rows; its rates are those of law all-g
 error-median = -
 error-p90 = -
 
+[law all-reduce.trtllm]
+low-latency-2-s = 4.472e-06
+low-bandwidth-2-frac = 0.002842
+mid-latency-2-s = 4.911e-06
+mid-bandwidth-2-frac = 0.4768
+high-latency-2-s = 5.377e-05
+high-bandwidth-2-frac = 0.6399
+low-latency-4-s = 4.689e-06
+low-bandwidth-4-frac = 0.004983
+mid-latency-4-s = 5.055e-06
+mid-bandwidth-4-frac = 0.3467
+high-latency-4-s = 3.283e-05
+high-bandwidth-4-frac = 0.6769
+low-latency-8-s = 5.327e-06
+low-bandwidth-8-frac = 0.1666
+mid-latency-8-s = 2.483e-05
+mid-bandwidth-8-frac = 0.5379
+high-latency-8-s = 0.0001164
+high-bandwidth-8-frac = 0.8649
+source = comm_nccl/aic_custom_allreduce*.csv, all-reduce, BF16, in graphs of kernels of TensorRT-LLM; robust fit; table with other blackwell GPUs' ratios
+range = 2 to 8 GPUs of a node; 512 B..512 MiB
+rows = 48
+outliers = 2
+held-out = each size left out in turn
+error-median = 0.039
+error-p90 = 0.129
+
+[table all-reduce.trtllm] # thousandths of ln(measured / law)
+axis-1 = bytes 256 512 1024 2048 8192 16384 65536 262144 2097152 8388608 16777216 33554432 67108864 134217728 268435456 1073741824
+axis-2 = ranks 2 4 8
+at-2 = 2 -6 3 3 -30 52 16 -102 -200 -163 6 42 -41 -12 26 -13
+at-4 = -4 -12 2 -5 -4 73 4 -87 -37 38 -20 65 -49 14 30 -30
+at-8 = -56 -71 7 57 38 72 -18 -56 19 4 -8 3 42 -50 -2 19
+
+[law all-reduce.sglang]
+low-latency-2-s = 3.737e-06
+low-bandwidth-2-frac = 0.04544
+mid-latency-2-s = 4.61e-06
+mid-bandwidth-2-frac = 0.5522
+high-latency-2-s = 6.505e-05
+high-bandwidth-2-frac = 0.6397
+low-latency-4-s = 4.449e-06
+low-bandwidth-4-frac = 0.2084
+mid-latency-4-s = 9.606e-06
+mid-bandwidth-4-frac = 0.6346
+high-latency-4-s = 9.065e-05
+high-bandwidth-4-frac = 0.7044
+low-latency-8-s = 4.815e-06
+low-bandwidth-8-frac = 0.1343
+mid-latency-8-s = 1.289e-05
+mid-bandwidth-8-frac = 0.6982
+high-latency-8-s = 8.496e-05
+high-bandwidth-8-frac = 0.8293
+source = comm_nccl/aic_custom_allreduce*.csv, all-reduce, BF16, in graphs of kernels of SGLang; robust fit; table with other blackwell GPUs' ratios
+range = 2 to 8 GPUs of a node; 512 B..512 MiB
+rows = 48
+outliers = 5
+held-out = each size left out in turn
+error-median = 0.029
+error-p90 = 0.274
+
+[table all-reduce.sglang] # thousandths of ln(measured / law)
+axis-1 = bytes 256 512 1024 2048 8192 16384 65536 262144 2097152 8388608 16777216 33554432 67108864 134217728 268435456 1073741824
+axis-2 = ranks 2 4 8
+at-2 = 17 -4 -1 -14 0 2 -9 30 -17 -41 -107 183 98 23 0 0
+at-4 = 67 -57 -54 -12 11 50 106 -6 10 -7 -62 220 37 9 -9 0
+at-8 = 374 -63 -45 -2 24 50 76 -16 10 -3 -36 467 329 25 0 0
+
+[law all-reduce.vllm]
+low-latency-2-s = 6.778e-06
+low-bandwidth-2-frac = 0.1259
+mid-latency-2-s = 2.539e-05
+mid-bandwidth-2-frac = 0.5874
+high-latency-2-s = 9.95e-05
+high-bandwidth-2-frac = 0.6628
+low-latency-4-s = 6.935e-06
+low-bandwidth-4-frac = 0.2109
+mid-latency-4-s = 1.845e-05
+mid-bandwidth-4-frac = 0.5641
+high-latency-4-s = 3.925e-05
+high-bandwidth-4-frac = 0.7168
+low-latency-8-s = 7.542e-06
+low-bandwidth-8-frac = 0.1078
+mid-latency-8-s = 1.427e-05
+mid-bandwidth-8-frac = 0.6479
+high-latency-8-s = 0.0001093
+high-bandwidth-8-frac = 0.848
+source = comm_nccl/aic_custom_allreduce*.csv, all-reduce, BF16, in graphs of kernels of vLLM; robust fit; table with other blackwell GPUs' ratios
+range = 2 to 8 GPUs of a node; 512 B..512 MiB
+rows = 48
+outliers = 3
+held-out = each size left out in turn
+error-median = 0.030
+error-p90 = 0.189
+
 [law tokens.dispatch]
 floor-s = 3.496e-05
 token-s = 2.407e-08

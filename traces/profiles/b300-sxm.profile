@@ -10236,6 +10236,108 @@ held-out = not measured: no broadcast has rows; its rates are those of law all-g
 error-median = -
 error-p90 = -
 
+[law all-reduce.trtllm]
+low-latency-2-s = 4.464e-06
+low-bandwidth-2-frac = 0.03109
+mid-latency-2-s = 4.8e-06
+mid-bandwidth-2-frac = 0.4894
+high-latency-2-s = 5.524e-05
+high-bandwidth-2-frac = 0.6511
+low-latency-4-s = 4.264e-06
+low-bandwidth-4-frac = 0.03366
+mid-latency-4-s = 4.913e-06
+mid-bandwidth-4-frac = 0.3464
+high-latency-4-s = 3.463e-05
+high-bandwidth-4-frac = 0.7101
+low-latency-8-s = 5.142e-06
+low-bandwidth-8-frac = 0.1694
+mid-latency-8-s = 2.519e-05
+mid-bandwidth-8-frac = 0.5447
+high-latency-8-s = 0.0001136
+high-bandwidth-8-frac = 0.8634
+source = comm_nccl/aic_custom_allreduce*.csv, all-reduce, BF16, in graphs of kernels of TensorRT-LLM; robust fit; table with other blackwell GPUs' ratios
+range = 2 to 8 GPUs of a node; 512 B..512 MiB
+rows = 48
+outliers = 1
+held-out = each size left out in turn
+error-median = 0.040
+error-p90 = 0.116
+
+[table all-reduce.trtllm] # thousandths of ln(measured / law)
+axis-1 = bytes 256 512 1024 2048 8192 16384 65536 262144 2097152 8388608 16777216 33554432 67108864 134217728 268435456 1073741824
+axis-2 = ranks 2 4 8
+at-2 = -20 -25 22 35 -9 51 6 -73 -198 -131 9 50 -24 -12 26 -13
+at-4 = -25 -27 22 44 -11 21 29 -59 -42 41 -23 77 -33 4 13 -14
+at-8 = -46 -79 6 54 29 82 -10 -67 21 7 -23 7 53 -46 1 21
+
+[law all-reduce.sglang]
+low-latency-2-s = 3.665e-06
+low-bandwidth-2-frac = 0.04278
+mid-latency-2-s = 4.557e-06
+mid-bandwidth-2-frac = 0.5075
+high-latency-2-s = 9.95e-05
+high-bandwidth-2-frac = 0.68
+low-latency-4-s = 4.23e-06
+low-bandwidth-4-frac = 0.179
+mid-latency-4-s = 9.498e-06
+mid-bandwidth-4-frac = 0.6378
+high-latency-4-s = 9.065e-05
+high-bandwidth-4-frac = 0.713
+low-latency-8-s = 4.93e-06
+low-bandwidth-8-frac = 0.131
+mid-latency-8-s = 1.275e-05
+mid-bandwidth-8-frac = 0.6975
+high-latency-8-s = 9.584e-05
+high-bandwidth-8-frac = 0.8402
+source = comm_nccl/aic_custom_allreduce*.csv, all-reduce, BF16, in graphs of kernels of SGLang; robust fit; table with other blackwell GPUs' ratios
+range = 2 to 8 GPUs of a node; 512 B..512 MiB
+rows = 48
+outliers = 3
+held-out = each size left out in turn
+error-median = 0.061
+error-p90 = 0.211
+
+[table all-reduce.sglang] # thousandths of ln(measured / law)
+axis-1 = bytes 256 512 1024 2048 8192 16384 65536 262144 2097152 8388608 16777216 33554432 67108864 134217728 268435456 1073741824
+axis-2 = ranks 2 4 8
+at-2 = 31 -31 -42 9 79 -31 0 39 -54 -106 -187 89 47 -26 0 0
+at-4 = 6 -70 -23 -4 70 -15 125 -21 12 -1 -59 222 28 18 -5 0
+at-8 = 53 -86 -64 -51 47 37 80 -29 7 3 -33 462 325 22 0 0
+
+[law all-reduce.vllm]
+low-latency-2-s = 6.74e-06
+low-bandwidth-2-frac = 0.1817
+mid-latency-2-s = 2.82e-05
+mid-bandwidth-2-frac = 0.6021
+high-latency-2-s = 9.082e-05
+high-bandwidth-2-frac = 0.6742
+low-latency-4-s = 6.889e-06
+low-bandwidth-4-frac = 0.2434
+mid-latency-4-s = 1.652e-05
+mid-bandwidth-4-frac = 0.5501
+high-latency-4-s = 3.907e-05
+high-bandwidth-4-frac = 0.7167
+low-latency-8-s = 7.019e-06
+low-bandwidth-8-frac = 0.04047
+mid-latency-8-s = 9.551e-05
+mid-bandwidth-8-frac = 0.8408
+high-latency-8-s = 2.321e-05
+high-bandwidth-8-frac = 0.7025
+source = comm_nccl/aic_custom_allreduce*.csv, all-reduce, BF16, in graphs of kernels of vLLM; robust fit; table with other blackwell GPUs' ratios
+range = 2 to 8 GPUs of a node; 512 B..512 MiB
+rows = 48
+outliers = 5
+held-out = each size left out in turn
+error-median = 0.016
+error-p90 = 0.141
+
+[table all-reduce.vllm] # thousandths of ln(measured / law)
+axis-1 = bytes 256 512 1024 2048 8192 16384 65536 262144 2097152 8388608 16777216 33554432 67108864 134217728 268435456 1073741824
+axis-2 = ranks 2 4 8
+at-2 = -19 -23 -3 29 31 26 -19 -66 6 42 -37 -43 12 13 2 0
+at-4 = -22 -30 -7 15 18 34 -4 -1 256 0 0 14 -37 2 14 -1
+at-8 = 4 -8 -7 11 0 -1 -178 281 4 -190 -102 -46 29 0 0 0
+
 [law tokens.dispatch]
 floor-s = 3.582e-05
 token-s = 2.335e-08

@@ -10453,6 +10453,99 @@ held-out = not measured: no broadcast has rows; its rates are those of law all-g
 error-median = -
 error-p90 = -
 
+[law all-reduce.trtllm]
+low-latency-2-s = 3.777e-06
+low-bandwidth-2-frac = 0.0315
+mid-latency-2-s = 4.316e-06
+mid-bandwidth-2-frac = 0.4732
+high-latency-2-s = 5.44e-05
+high-bandwidth-2-frac = 0.6345
+low-latency-4-s = 4.74e-06
+low-bandwidth-4-frac = 0.3602
+mid-latency-4-s = 7.058e-06
+mid-bandwidth-4-frac = 0.4128
+high-latency-4-s = 4.204e-05
+high-bandwidth-4-frac = 0.695
+low-latency-8-s = 4.74e-06
+low-bandwidth-8-frac = 0.3602
+mid-latency-8-s = 7.058e-06
+mid-bandwidth-8-frac = 0.4128
+high-latency-8-s = 4.204e-05
+high-bandwidth-8-frac = 0.695
+source = comm_nccl/aic_custom_allreduce*.csv, all-reduce, BF16, in graphs of kernels of TensorRT-LLM; robust fit; table with other blackwell GPUs' ratios
+range = 2 to 8 GPUs of a node; 512 B..512 MiB
+rows = 32
+outliers = 3
+held-out = each size left out in turn
+error-median = 0.033
+error-p90 = 0.102
+
+[table all-reduce.trtllm] # thousandths of ln(measured / law)
+axis-1 = bytes 256 512 1024 2048 8192 16384 65536 262144 2097152 8388608 16777216 33554432 67108864 134217728 268435456 1073741824
+axis-2 = ranks 2 4
+at-2 = -9 23 -3 0 -15 41 20 -64 -161 -144 5 35 -35 -4 9 -5
+at-4 = -22 -16 -6 33 25 27 -11 -46 11 189 0 17 -61 6 42 -18
+
+[law all-reduce.sglang]
+low-latency-2-s = 3.846e-06
+low-bandwidth-2-frac = 0.1695
+mid-latency-2-s = 3.988e-06
+mid-bandwidth-2-frac = 0.5432
+high-latency-2-s = 8.165e-05
+high-bandwidth-2-frac = 0.6633
+low-latency-4-s = 4.212e-06
+low-bandwidth-4-frac = 0.2417
+mid-latency-4-s = 9.556e-06
+mid-bandwidth-4-frac = 0.6446
+high-latency-4-s = 5.073e-05
+high-bandwidth-4-frac = 0.7166
+low-latency-8-s = 4.212e-06
+low-bandwidth-8-frac = 0.2417
+mid-latency-8-s = 9.556e-06
+mid-bandwidth-8-frac = 0.6446
+high-latency-8-s = 5.073e-05
+high-bandwidth-8-frac = 0.7166
+source = comm_nccl/aic_custom_allreduce*.csv, all-reduce, BF16, in graphs of kernels of SGLang; robust fit; table with other blackwell GPUs' ratios
+range = 2 to 8 GPUs of a node; 512 B..512 MiB
+rows = 32
+outliers = 6
+held-out = each size left out in turn
+error-median = 0.030
+error-p90 = 0.153
+
+[law all-reduce.vllm]
+low-latency-2-s = 5.04e-06
+low-bandwidth-2-frac = 0.1643
+mid-latency-2-s = 1.272e-05
+mid-bandwidth-2-frac = 0.1828
+high-latency-2-s = 6.7e-05
+high-bandwidth-2-frac = 0.2289
+low-latency-4-s = 5.261e-06
+low-bandwidth-4-frac = 0.2814
+mid-latency-4-s = 7.909e-06
+mid-bandwidth-4-frac = 0.3272
+high-latency-4-s = 3.257e-05
+high-bandwidth-4-frac = 0.6272
+low-latency-8-s = 5.261e-06
+low-bandwidth-8-frac = 0.2814
+mid-latency-8-s = 7.909e-06
+mid-bandwidth-8-frac = 0.3272
+high-latency-8-s = 3.257e-05
+high-bandwidth-8-frac = 0.6272
+source = comm_nccl/aic_custom_allreduce*.csv, all-reduce, BF16, in graphs of kernels of vLLM; robust fit; table with other blackwell GPUs' ratios
+range = 2 to 8 GPUs of a node; 512 B..512 MiB
+rows = 32
+outliers = 1
+held-out = each size left out in turn
+error-median = 0.017
+error-p90 = 0.102
+
+[table all-reduce.vllm] # thousandths of ln(measured / law)
+axis-1 = bytes 256 512 1024 2048 8192 16384 65536 262144 2097152 8388608 16777216 33554432 67108864 134217728 268435456 1073741824
+axis-2 = ranks 2 4
+at-2 = -10 -16 -6 20 53 41 -8 -32 -234 7 0 0 -11 27 1 -11
+at-4 = -57 -54 -11 8 15 8 -4 21 -6 0 6 -71 -39 8 32 -12
+
 [law tokens.dispatch]
 floor-s = 3.302e-05
 token-s = 2.731e-08

@@ -949,6 +949,87 @@ held-out = not measured: no broadcast has rows; its rates are those of law all-g
 error-median = -
 error-p90 = -
 
+[law all-reduce.trtllm]
+low-latency-2-s = 3.249e-06
+low-bandwidth-2-frac = 0.1802
+mid-latency-2-s = 2.971e-06
+mid-bandwidth-2-frac = 0.5264
+high-latency-2-s = 5.473e-05
+high-bandwidth-2-frac = 0.7322
+low-latency-4-s = 3.058e-06
+low-bandwidth-4-frac = 0.1216
+mid-latency-4-s = 8.536e-06
+mid-bandwidth-4-frac = 0.5108
+high-latency-4-s = 2.966e-05
+high-bandwidth-4-frac = 0.7728
+low-latency-8-s = 3.393e-06
+low-bandwidth-8-frac = 0.1544
+mid-latency-8-s = 1.168e-05
+mid-bandwidth-8-frac = 0.4813
+high-latency-8-s = 6.293e-05
+high-bandwidth-8-frac = 1.023
+transferred = h100-sxm
+source = comm_nccl/aic_custom_allreduce*.csv, all-reduce, BF16, in graphs of kernels of TensorRT-LLM; robust fit
+range = 2 to 8 GPUs of a node; 512 B..512 MiB
+rows = 117
+held-out = h100-sxm's, transferred likewise to the a100-sxm, on that one's rows
+error-median = 0.105
+error-p90 = 0.326
+
+[law all-reduce.sglang]
+low-latency-2-s = 2.426e-06
+low-bandwidth-2-frac = 0.137
+mid-latency-2-s = 2.731e-06
+mid-bandwidth-2-frac = 0.6073
+high-latency-2-s = 0.0001069
+high-bandwidth-2-frac = 0.7651
+low-latency-4-s = 2.663e-06
+low-bandwidth-4-frac = 0.2483
+mid-latency-4-s = 4.188e-06
+mid-bandwidth-4-frac = 0.6927
+high-latency-4-s = 6.064e-05
+high-bandwidth-4-frac = 0.8012
+low-latency-8-s = 3.367e-06
+low-bandwidth-8-frac = 0.176
+mid-latency-8-s = 7.162e-06
+mid-bandwidth-8-frac = 0.6312
+high-latency-8-s = 7.287e-05
+high-bandwidth-8-frac = 1.042
+transferred = h100-sxm
+source = comm_nccl/aic_custom_allreduce*.csv, all-reduce, BF16, in graphs of kernels of SGLang; robust fit
+range = 2 to 8 GPUs of a node; 512 B..512 MiB
+rows = 48
+held-out = h100-sxm's, transferred likewise to the a100-sxm, on that one's rows
+error-median = 0.213
+error-p90 = 0.312
+
+[law all-reduce.vllm]
+low-latency-2-s = 4.256e-06
+low-bandwidth-2-frac = 0.1101
+mid-latency-2-s = 4.249e-06
+mid-bandwidth-2-frac = 0.4807
+high-latency-2-s = 7.273e-05
+high-bandwidth-2-frac = 0.7488
+low-latency-4-s = 4.581e-06
+low-bandwidth-4-frac = 0.3401
+mid-latency-4-s = 6.826e-06
+mid-bandwidth-4-frac = 0.5987
+high-latency-4-s = 2.755e-05
+high-bandwidth-4-frac = 0.7729
+low-latency-8-s = 4.643e-06
+low-bandwidth-8-frac = 0.1523
+mid-latency-8-s = 9.371e-06
+mid-bandwidth-8-frac = 0.7837
+high-latency-8-s = 8.247e-05
+high-bandwidth-8-frac = 1.049
+transferred = h100-sxm
+source = comm_nccl/aic_custom_allreduce*.csv, all-reduce, BF16, in graphs of kernels of vLLM; robust fit
+range = 2 to 8 GPUs of a node; 512 B..512 MiB
+rows = 117
+held-out = h100-sxm's, transferred likewise to the a100-sxm, on that one's rows
+error-median = 0.147
+error-p90 = 0.285
+
 [law tokens.dispatch]
 floor-s = 2.692e-05
 token-s = 1.963e-08

@@ -7383,6 +7383,74 @@ held-out = not measured: no broadcast has rows; its rates are those of law all-g
 error-median = -
 error-p90 = -
 
+[law all-reduce.trtllm]
+low-latency-2-s = 7.025e-06
+low-bandwidth-2-frac = 0.1635
+mid-latency-2-s = 6.909e-06
+mid-bandwidth-2-frac = 0.3246
+high-latency-2-s = 1.921e-05
+high-bandwidth-2-frac = 0.6331
+low-latency-4-s = 1.129e-05
+low-bandwidth-4-frac = 0.02151
+mid-latency-4-s = 1.162e-05
+mid-bandwidth-4-frac = 0.157
+high-latency-4-s = 0.0001077
+high-bandwidth-4-frac = 0.1551
+low-latency-8-s = 2.032e-05
+low-bandwidth-8-frac = 0.04013
+mid-latency-8-s = 4.158e-05
+mid-bandwidth-8-frac = 0.2667
+high-latency-8-s = 4.2e-05
+high-bandwidth-8-frac = 0.9693
+source = comm_nccl/aic_custom_allreduce*.csv, all-reduce, BF16, in graphs of kernels of TensorRT-LLM; robust fit
+range = 2 to 8 GPUs of a node; 512 B..512 MiB
+rows = 48
+outliers = 15
+held-out = each size left out in turn
+error-median = 0.007
+error-p90 = 0.261
+
+[table all-reduce.trtllm] # thousandths of ln(measured / law)
+axis-1 = bytes 256 512 1024 2048 8192 16384 65536 262144 2097152 8388608 16777216 33554432 67108864 134217728 268435456 1073741824
+axis-2 = ranks 2 4 8
+at-2 = 8 11 1 -4 -5 -14 0 11 3 -11 -9 -2 1 5 6 5
+at-4 = 13 11 -5 -6 85 -27 93 233 -4 9 2 1 4 1 -1 -6
+at-8 = 201 80 -1 5 -10 6 1282 1728 3066 3211 3024 2598 2636 2666 2647 2680
+
+[law all-reduce.sglang]
+low-latency-2-s = 5.505e-06
+low-bandwidth-2-frac = 0.298
+mid-latency-2-s = 5.322e-06
+mid-bandwidth-2-frac = 0.5918
+high-latency-2-s = 4.5e-05
+high-bandwidth-2-frac = 0.5
+low-latency-4-s = 1.408e-05
+low-bandwidth-4-frac = 0.0415
+mid-latency-4-s = 1.38e-05
+mid-bandwidth-4-frac = 0.1148
+high-latency-4-s = 0.000156
+high-bandwidth-4-frac = 0.1136
+low-latency-8-s = 2.772e-05
+low-bandwidth-8-frac = 0.04714
+mid-latency-8-s = 2.475e-05
+mid-bandwidth-8-frac = 0.05392
+high-latency-8-s = 0.0001986
+high-bandwidth-8-frac = 0.2478
+source = comm_nccl/aic_custom_allreduce*.csv, all-reduce, BF16, in graphs of kernels of SGLang; robust fit
+range = 2 to 8 GPUs of a node; 512 B..512 MiB
+rows = 48
+outliers = 15
+held-out = each size left out in turn
+error-median = 0.014
+error-p90 = 0.295
+
+[table all-reduce.sglang] # thousandths of ln(measured / law)
+axis-1 = bytes 256 512 1024 2048 8192 16384 65536 262144 2097152 8388608 16777216 33554432 67108864 134217728 268435456 1073741824
+axis-2 = ranks 2 4 8
+at-2 = 10 -13 604 -6 4 12 127 -53 8 19 3 2 -1 -2 -6 -8
+at-4 = 16 6 -5 -11 -101 -87 -46 58 -55 -20 -6 11 10 12 9 3
+at-8 = 8 12 246 -27 -180 -398 2 0 1215 1442 1445 1420 1435 1443 1449 1441
+
 [law tokens.dispatch]
 floor-s = 2.651e-05
 token-s = 2.012e-08

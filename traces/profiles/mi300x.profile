@@ -1206,6 +1206,87 @@ held-out = not measured: no broadcast has rows; its rates are those of law all-g
 error-median = -
 error-p90 = -
 
+[law all-reduce.trtllm]
+low-latency-2-s = 3.063e-06
+low-bandwidth-2-frac = 0.1802
+mid-latency-2-s = 2.801e-06
+mid-bandwidth-2-frac = 0.5264
+high-latency-2-s = 5.16e-05
+high-bandwidth-2-frac = 0.7322
+low-latency-4-s = 2.883e-06
+low-bandwidth-4-frac = 0.1216
+mid-latency-4-s = 8.048e-06
+mid-bandwidth-4-frac = 0.5108
+high-latency-4-s = 2.797e-05
+high-bandwidth-4-frac = 0.7728
+low-latency-8-s = 3.199e-06
+low-bandwidth-8-frac = 0.1544
+mid-latency-8-s = 1.101e-05
+mid-bandwidth-8-frac = 0.4813
+high-latency-8-s = 5.933e-05
+high-bandwidth-8-frac = 1.023
+transferred = h100-sxm
+source = comm_nccl/aic_custom_allreduce*.csv, all-reduce, BF16, in graphs of kernels of TensorRT-LLM; robust fit
+range = 2 to 8 GPUs of a node; 512 B..512 MiB
+rows = 117
+held-out = h100-sxm's, transferred likewise to the a100-sxm, on that one's rows
+error-median = 0.105
+error-p90 = 0.326
+
+[law all-reduce.sglang]
+low-latency-2-s = 2.287e-06
+low-bandwidth-2-frac = 0.137
+mid-latency-2-s = 2.575e-06
+mid-bandwidth-2-frac = 0.6073
+high-latency-2-s = 0.0001008
+high-bandwidth-2-frac = 0.7651
+low-latency-4-s = 2.511e-06
+low-bandwidth-4-frac = 0.2483
+mid-latency-4-s = 3.949e-06
+mid-bandwidth-4-frac = 0.6927
+high-latency-4-s = 5.717e-05
+high-bandwidth-4-frac = 0.8012
+low-latency-8-s = 3.175e-06
+low-bandwidth-8-frac = 0.176
+mid-latency-8-s = 6.753e-06
+mid-bandwidth-8-frac = 0.6312
+high-latency-8-s = 6.871e-05
+high-bandwidth-8-frac = 1.042
+transferred = h100-sxm
+source = comm_nccl/aic_custom_allreduce*.csv, all-reduce, BF16, in graphs of kernels of SGLang; robust fit
+range = 2 to 8 GPUs of a node; 512 B..512 MiB
+rows = 48
+held-out = h100-sxm's, transferred likewise to the a100-sxm, on that one's rows
+error-median = 0.213
+error-p90 = 0.312
+
+[law all-reduce.vllm]
+low-latency-2-s = 4.013e-06
+low-bandwidth-2-frac = 0.1101
+mid-latency-2-s = 4.006e-06
+mid-bandwidth-2-frac = 0.4807
+high-latency-2-s = 6.857e-05
+high-bandwidth-2-frac = 0.7488
+low-latency-4-s = 4.319e-06
+low-bandwidth-4-frac = 0.3401
+mid-latency-4-s = 6.436e-06
+mid-bandwidth-4-frac = 0.5987
+high-latency-4-s = 2.598e-05
+high-bandwidth-4-frac = 0.7729
+low-latency-8-s = 4.378e-06
+low-bandwidth-8-frac = 0.1523
+mid-latency-8-s = 8.836e-06
+mid-bandwidth-8-frac = 0.7837
+high-latency-8-s = 7.776e-05
+high-bandwidth-8-frac = 1.049
+transferred = h100-sxm
+source = comm_nccl/aic_custom_allreduce*.csv, all-reduce, BF16, in graphs of kernels of vLLM; robust fit
+range = 2 to 8 GPUs of a node; 512 B..512 MiB
+rows = 117
+held-out = h100-sxm's, transferred likewise to the a100-sxm, on that one's rows
+error-median = 0.147
+error-p90 = 0.285
+
 [law tokens.dispatch]
 floor-s = 2.651e-05
 token-s = 2.012e-08

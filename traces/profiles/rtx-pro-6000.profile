@@ -7107,6 +7107,108 @@ held-out = not measured: no broadcast has rows; its rates are those of law all-g
 error-median = -
 error-p90 = -
 
+[law all-reduce.trtllm]
+low-latency-2-s = 6.33e-06
+low-bandwidth-2-frac = 0.136
+mid-latency-2-s = 7.501e-06
+mid-bandwidth-2-frac = 0.5022
+high-latency-2-s = 2.356e-05
+high-bandwidth-2-frac = 0.5862
+low-latency-4-s = 1.253e-05
+low-bandwidth-4-frac = 0.1011
+mid-latency-4-s = 1.307e-05
+mid-bandwidth-4-frac = 0.2465
+high-latency-4-s = 1.55e-05
+high-bandwidth-4-frac = 0.3733
+low-latency-8-s = 2.638e-05
+low-bandwidth-8-frac = 0.04714
+mid-latency-8-s = 2.457e-05
+mid-bandwidth-8-frac = 0.1204
+high-latency-8-s = 6.496e-05
+high-bandwidth-8-frac = 0.3716
+source = comm_nccl/aic_custom_allreduce*.csv, all-reduce, BF16, in graphs of kernels of TensorRT-LLM; robust fit
+range = 2 to 8 GPUs of a node; 512 B..512 MiB
+rows = 48
+outliers = 4
+held-out = each size left out in turn
+error-median = 0.016
+error-p90 = 0.188
+
+[table all-reduce.trtllm] # thousandths of ln(measured / law)
+axis-1 = bytes 256 512 1024 2048 8192 16384 65536 262144 2097152 8388608 16777216 33554432 67108864 134217728 268435456 1073741824
+axis-2 = ranks 2 4 8
+at-2 = 53 2 -7 -24 6 10 -13 171 2 -10 7 17 16 7 -12 -46
+at-4 = -6 19 -18 4 0 0 -137 257 0 -3 -5 16 16 11 -12 -50
+at-8 = -17 0 12 25 3 -32 -228 3 6 -24 -12 16 24 15 -5 -22
+
+[law all-reduce.sglang]
+low-latency-2-s = 4.5e-06
+low-bandwidth-2-frac = 0.122
+mid-latency-2-s = 4.511e-06
+mid-bandwidth-2-frac = 0.5657
+high-latency-2-s = 0.0002753
+high-bandwidth-2-frac = 0.6234
+low-latency-4-s = 1.245e-05
+low-bandwidth-4-frac = 0.04109
+mid-latency-4-s = 1.355e-05
+mid-bandwidth-4-frac = 0.2168
+high-latency-4-s = 3.824e-05
+high-bandwidth-4-frac = 0.4593
+low-latency-8-s = 2.275e-05
+low-bandwidth-8-frac = 0.006856
+mid-latency-8-s = 2.506e-05
+mid-bandwidth-8-frac = 0.121
+high-latency-8-s = 6.649e-05
+high-bandwidth-8-frac = 0.3775
+source = comm_nccl/aic_custom_allreduce*.csv, all-reduce, BF16, in graphs of kernels of SGLang; robust fit
+range = 2 to 8 GPUs of a node; 512 B..512 MiB
+rows = 48
+outliers = 5
+held-out = each size left out in turn
+error-median = 0.012
+error-p90 = 0.109
+
+[table all-reduce.sglang] # thousandths of ln(measured / law)
+axis-1 = bytes 256 512 1024 2048 8192 16384 65536 262144 2097152 8388608 16777216 33554432 67108864 134217728 268435456 1073741824
+axis-2 = ranks 2 4 8
+at-2 = 6 4 0 -8 -38 25 -19 -56 -111 -131 13 0 -9 -5 12 -6
+at-4 = -2 -3 32 -3 -4 3 -178 -1 2 -10 -6 12 14 6 -7 -32
+at-8 = 0 0 3 4 -5 -38 -234 1 4 -16 -14 20 21 11 -4 -21
+
+[law all-reduce.vllm]
+low-latency-2-s = 4.13e-06
+low-bandwidth-2-frac = 0.3205
+mid-latency-2-s = 4.469e-06
+mid-bandwidth-2-frac = 0.5578
+high-latency-2-s = 0.000138
+high-bandwidth-2-frac = 0.6091
+low-latency-4-s = 1.264e-05
+low-bandwidth-4-frac = 0.09662
+mid-latency-4-s = 1.259e-05
+mid-bandwidth-4-frac = 0.1699
+high-latency-4-s = 3.841e-05
+high-bandwidth-4-frac = 0.4591
+low-latency-8-s = 2.638e-05
+low-bandwidth-8-frac = 0.04714
+mid-latency-8-s = 2.455e-05
+mid-bandwidth-8-frac = 0.1203
+high-latency-8-s = 6.809e-05
+high-bandwidth-8-frac = 0.3735
+source = comm_nccl/aic_custom_allreduce*.csv, all-reduce, BF16, in graphs of kernels of vLLM; robust fit
+range = 2 to 8 GPUs of a node; 512 B..512 MiB
+rows = 48
+outliers = 4
+held-out = each size left out in turn
+error-median = 0.012
+error-p90 = 0.124
+
+[table all-reduce.vllm] # thousandths of ln(measured / law)
+axis-1 = bytes 256 512 1024 2048 8192 16384 65536 262144 2097152 8388608 16777216 33554432 67108864 134217728 268435456 1073741824
+axis-2 = ranks 2 4 8
+at-2 = 29 -3 -9 -15 4 26 -19 -60 -127 21 1 -12 -9 14 11 -17
+at-4 = 2 2 2 -8 1 0 -244 162 2 -10 -9 23 26 7 -9 -32
+at-8 = -42 4 8 19 6 -27 -235 2 4 -11 -17 9 17 3 4 -11
+
 [law tokens.dispatch]
 floor-s = 2.651e-05
 token-s = 2.012e-08
