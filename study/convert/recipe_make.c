@@ -145,21 +145,35 @@ model_of(const RaWorkload *workload, RaRecipeKind kind)
   return workload->models[workload->calls[index].model].model;
 }
 
+static double
+expert_params(const RaModel *model)
+{
+  guint32 n_of[RA_MODEL_MAX_KINDS];
+  double sum = 0;
+
+  ra_model_count_kinds(model, 0, model->n_layers, n_of);
+  for (guint32 k = 0; k < ra_model_n_kinds(model); k++)
+    sum +=
+        n_of[k] * (double)ra_model_kind_n_params(model, k, RA_PART_EXPERTS, 1);
+  return sum;
+}
+
+/* Parts that a stage's experts are cut in. */
+static double
+expert_cut(uint32_t tp, uint32_t ep, uint32_t etp)
+{
+  return (double)MAX(1, ep) * (etp > 0 ? etp : MAX(1, tp));
+}
+
 double
 ra_recipe_rank_params(const RaModel *model, uint32_t tp, uint32_t pp,
                       uint32_t ep, uint32_t etp)
 {
-  double cut = (double)MAX(1, ep) * (etp > 0 ? etp : MAX(1, tp));
-  guint32 n_of[RA_MODEL_MAX_KINDS];
-  double experts = 0;
+  double experts = expert_params(model);
 
-  ra_model_count_kinds(model, 0, model->n_layers, n_of);
-  for (guint32 k = 0; k < ra_model_n_kinds(model); k++)
-    experts +=
-        n_of[k] * (double)ra_model_kind_n_params(model, k, RA_PART_EXPERTS, 1);
   return ((double)ra_model_n_params(model) - experts) / MAX(1, tp) /
              MAX(1, pp) +
-         experts / cut / MAX(1, pp);
+         experts / expert_cut(tp, ep, etp) / MAX(1, pp);
 }
 
 static double
@@ -220,13 +234,20 @@ engine_dtype(RaRecipe *recipe, const char *what, const char *word)
  * nothing. */
 static double
 kv_memory_bytes(const RaRecipe *recipe, const RaWorkload *workload,
-                double device_bytes, double param_bytes)
+                double device_bytes, double param_bytes,
+                gboolean narrows_experts)
 {
   const RaRecipeCall *call = &recipe->calls[RA_RECIPE_GENERATE];
   const RaModel *model = model_of(workload, RA_RECIPE_GENERATE);
+  double narrowed =
+      narrows_experts
+          ? expert_params(model) / expert_cut(call->tp, call->ep, call->etp)
+          : 0;
   double free_bytes =
       device_bytes - (call->of_free ? held_at_start(recipe, workload) : 0);
-  double weights_bytes = param_bytes * rank_params(model, call);
+  double weights_bytes =
+      param_bytes * rank_params(model, call) -
+      (param_bytes - RA_MXFP4_BYTES) * narrowed / MAX(1, call->pp);
   double left_bytes = call->memory_frac * free_bytes - weights_bytes -
                       ra_recipe_step_bytes(model, call->tp, call->max_sequences,
                                            call->prefill_tokens);
@@ -276,13 +297,22 @@ put_generate(RaRecipe *recipe, const RaWorkload *workload, double device_bytes,
              GString *out)
 {
   const RaRecipeCall *call = &recipe->calls[RA_RECIPE_GENERATE];
-  const char *dtype = engine_dtype(recipe, "weights", recipe->rollout_dtype);
+  gboolean is_int4 = g_strcmp0(recipe->rollout_dtype, "int4") == 0 &&
+                     model_of(workload, RA_RECIPE_GENERATE)->n_experts > 0;
+  const char *dtype =
+      is_int4 ? NULL : engine_dtype(recipe, "weights", recipe->rollout_dtype);
   const char *kv_dtype =
       engine_dtype(recipe, "the KV cache", recipe->rollout_kv_dtype);
   double kv_bytes;
 
   if (dtype)
     g_string_append_printf(out, "dtype = %s\n", dtype);
+  if (is_int4) {
+    g_string_append(out, "expert-dtype = mxfp4\n");
+    ra_recipe_note(recipe,
+                   "generate: the experts' int4 weights as mxfp4, whose "
+                   "4 bits are multiplied with 16-bit tokens, too");
+  }
   if (kv_dtype)
     g_string_append_printf(out, "kv-dtype = %s\n", kv_dtype);
   if (call->graph)
@@ -309,9 +339,10 @@ put_generate(RaRecipe *recipe, const RaWorkload *workload, double device_bytes,
     put_prefix_sharing(recipe, workload, out);
   if (call->memory_frac <= 0 && call->kv_bytes <= 0)
     return;
-  kv_bytes = call->kv_bytes > 0 ? floor(call->kv_bytes / MIB) * MIB
-                                : kv_memory_bytes(recipe, workload,
-                                                  device_bytes, dtype ? 1 : 2);
+  kv_bytes = call->kv_bytes > 0
+                 ? floor(call->kv_bytes / MIB) * MIB
+                 : kv_memory_bytes(recipe, workload, device_bytes,
+                                   dtype ? 1 : 2, is_int4);
   if (kv_bytes > 0)
     g_string_append_printf(out, "kv-memory = %.0f MiB\n", kv_bytes / MIB);
   else

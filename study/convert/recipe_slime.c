@@ -681,18 +681,21 @@ read_task(RaRecipe *recipe, RaSettings *s, GError **error)
 static gboolean
 read_model(RaRecipe *recipe, RaSettings *s, GError **error)
 {
+  static const char *const endings[] = {"-fp8", "-int4"};
   const char *name = recipe->model[RA_RECIPE_ACTOR];
   g_autofree char *known =
       name ? ra_model_name_config(name, ra_settings_name(s), NULL, NULL) : NULL;
   g_autofree char *like = NULL, *lower = NULL;
   uint32_t n_layers, hidden, ffn, n_experts;
 
-  /* Engines load the checkpoint as it is; Megatron trains its own, in bf16. */
+  /* Engines load the checkpoint as it is; Megatron trains its own, in bf16.  Of
+   * int4 the experts alone are (tools/convert_hf_to_int4.py). */
   lower = name ? g_ascii_strdown(name, -1) : NULL;
-  if (lower &&
-      (g_str_has_suffix(lower, "-fp8") || g_str_has_suffix(lower, "-fp8/")) &&
-      !recipe->rollout_dtype)
-    recipe->rollout_dtype = g_strdup("fp8");
+  for (guint i = 0; lower && i < G_N_ELEMENTS(endings); i++)
+    if ((g_str_has_suffix(lower, endings[i]) ||
+         (g_str_has_suffix(lower, "/") && strstr(lower, endings[i]))) &&
+        !recipe->rollout_dtype)
+      recipe->rollout_dtype = g_strdup(endings[i] + 1);
 
   if (!ra_settings_uint32(s, "num-layers", 0, 0, RA_RECIPE_COUNT_MAX, &n_layers,
                           error) ||

@@ -34,6 +34,8 @@ is_value(const char *text)
 
   if (*text == '-')
     return g_ascii_isdigit(text[1]) || text[1] == '.';
+  if (ra_shell_is_words(text))
+    return FALSE;
   return !ra_launch_override(text, &key, &value);
 }
 
@@ -86,6 +88,17 @@ fail_cut(const RaShellWord *word, GError **error)
   return FALSE;
 }
 
+static void
+note_words(RaSettings *settings, const RaShellWord *word)
+{
+  g_autofree char *plain = ra_shell_plain(word->text);
+
+  g_ptr_array_add(settings->notes,
+                  g_strdup_printf("%s:%u: '%s' is known only when the script "
+                                  "runs; taken: no words",
+                                  word->file, word->line, plain));
+}
+
 static gboolean
 add_words(RaSettings *settings, const RaLaunch *launch, GError **error)
 {
@@ -95,7 +108,9 @@ add_words(RaSettings *settings, const RaLaunch *launch, GError **error)
     const char *value;
     gboolean ok = TRUE;
 
-    if (g_str_has_prefix(word->text, "--"))
+    if (ra_shell_is_words(word->text))
+      note_words(settings, word);
+    else if (g_str_has_prefix(word->text, "--"))
       ok = add_flag(settings, launch, &i, error);
     else if (ra_launch_override(word->text, &key, &value))
       ok = add_word(settings, key, word, value ? value : "null", TRUE, error);

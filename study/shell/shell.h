@@ -115,6 +115,13 @@ RaShellRun *ra_shell_run(const RaShell *shell, const char *const *sets,
 void ra_shell_run_free(RaShellRun *run);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(RaShellRun, ra_shell_run_free)
 
+/* Expression of an item that is any number of words, of array NAME: what `read
+ * -a` splits of a command's output. */
+#define RA_SHELL_WORDS "${%s[@]}"
+
+/* TRUE if @text is such an item. */
+gboolean ra_shell_is_words(const char *text);
+
 /* TRUE if @text has a region with an expression. */
 gboolean ra_shell_is_unknown(const char *text);
 

@@ -352,23 +352,41 @@ read_names(RaShellEval *e, const char *line, const Call *call, guint first)
   }
 }
 
+/* Bytes of @text up to one of @separators that is in no region. */
+static gsize
+item_length(const char *text, const char *separators)
+{
+  const char *end = text;
+
+  while (*end && !strchr(separators, *end))
+    end = *end == RA_SHELL_BEGIN ? ra_shell_region_end(end) : end + 1;
+  return (gsize)(end - text);
+}
+
+/* A region that words are split from may be any number of them: the item
+ * RA_SHELL_WORDS. */
 static void
 set_array(RaShellEval *e, const char *name, const char *text,
           const char *separators)
 {
-  g_auto(GStrv) items = g_strsplit_set(text, separators, RA_SHELL_ITEMS_MAX);
-  guint n = 0;
+  gboolean splits = *separators && g_ascii_isspace(*separators);
+  const char *words = ra_shell_printf(e->arena, RA_SHELL_WORDS, name);
 
   make_empty(e, name, TRUE, FALSE);
-  for (guint i = 0; items[i] && ra_shell_step(e); i++) {
+  for (guint n = 0; *text && n < RA_SHELL_ITEMS_MAX && ra_shell_step(e);) {
+    gsize n_bytes = item_length(text, separators);
     g_autofree char *key = g_strdup_printf("%u", n);
+    gboolean is_region = n_bytes > 0 && *text == RA_SHELL_BEGIN &&
+                         ra_shell_region_end(text) == text + n_bytes;
 
-    if (!*items[i] && !items[i + 1])
-      break;
-    if (!*items[i] && g_ascii_isspace(*separators))
-      continue;
-    ra_shell_set_item(e, name, key, ra_arena_strdup(e->arena, items[i]), FALSE);
-    n++;
+    if (n_bytes > 0 || !splits) {
+      ra_shell_set_item(e, name, key,
+                        is_region && splits ? ra_shell_unknown(e, words, NULL)
+                                            : ra_shell_keep(e, text, n_bytes),
+                        FALSE);
+      n++;
+    }
+    text += n_bytes + (text[n_bytes] != '\0');
   }
 }
 

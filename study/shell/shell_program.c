@@ -1,5 +1,5 @@
 /* Programs whose output a shell's script needs and that is computed here:
- * paths, sequences, integers.  And the files that a script sources. */
+ * paths, sequences, integers, text.  And the files that a script sources. */
 #include "config.h"
 
 #include "base/error.h"
@@ -169,6 +169,9 @@ call_seq(RaShellEval *e, const RaShellWord *words, guint n)
   if (n > 3 && g_str_equal(words[1].text, "-s")) {
     between = words[2].text;
     i = 3;
+  } else if (n > 2 && g_str_has_prefix(words[1].text, "-s")) {
+    between = words[1].text + 2;
+    i = 2;
   }
   for (; i < n && k < 3; i++, k++) {
     if (ra_shell_has_region(words[i].text) || strchr(words[i].text, '.') ||
@@ -249,6 +252,61 @@ call_cat(RaShellEval *e, const RaShellWord *words, guint n)
   ra_shell_done(e, RA_SHELL_YES, 0);
 }
 
+/* ---- Text ---------------------------------------------------------------- */
+
+/* The lines (-l) or words (-w) of the input: how scripts count GPUs. */
+static void
+call_wc(RaShellEval *e, const RaShellWord *words, guint n)
+{
+  gboolean of_words = n == 2 && g_str_equal(words[1].text, "-w");
+  gboolean in_word = FALSE;
+  g_autofree char *line = NULL;
+  guint count = 0;
+
+  if (n != 2 || (!of_words && !g_str_equal(words[1].text, "-l")) || !e->input ||
+      ra_shell_has_region(e->input)) {
+    give_up(e);
+    return;
+  }
+  for (const char *c = e->input; *c; c++) {
+    gboolean is_space = g_ascii_isspace(*c);
+
+    count += of_words ? !is_space && !in_word : *c == '\n';
+    in_word = !is_space;
+  }
+  line = g_strdup_printf("%u", count);
+  print_line(e, line);
+  ra_shell_done(e, RA_SHELL_YES, 0);
+}
+
+/* `tr A B` and `tr -d A` of characters, without ranges and classes. */
+static void
+call_tr(RaShellEval *e, const RaShellWord *words, guint n)
+{
+  gboolean deletes = n == 3 && g_str_equal(words[1].text, "-d");
+  g_autofree char *from =
+      n == 3 ? g_strcompress(words[1 + deletes].text) : NULL;
+  g_autofree char *to = n == 3 ? g_strcompress(words[2].text) : NULL;
+  g_autoptr(GString) out = g_string_new(NULL);
+
+  if (!from || !*from || !*to || strpbrk(from, "-[") || strpbrk(to, "-[") ||
+      !e->input || ra_shell_has_region(e->input) || ra_shell_has_region(from) ||
+      ra_shell_has_region(to)) {
+    give_up(e);
+    return;
+  }
+  for (const char *c = e->input; *c; c++) {
+    const char *at = strchr(from, *c);
+
+    if (!at)
+      g_string_append_c(out, *c);
+    else if (!deletes)
+      g_string_append_c(out, to[MIN((gsize)(at - from), strlen(to) - 1)]);
+  }
+  ra_shell_print(e, out->str);
+  ra_shell_done(e, RA_SHELL_YES, 0);
+}
+
 gboolean
 ra_shell_program(RaShellEval *e, const RaShellWord *words, guint n)
 {
@@ -262,7 +320,9 @@ ra_shell_program(RaShellEval *e, const RaShellWord *words, guint n)
                   {"seq", call_seq},
                   {"expr", call_expr},
                   {"bc", call_bc},
-                  {"cat", call_cat}};
+                  {"cat", call_cat},
+                  {"wc", call_wc},
+                  {"tr", call_tr}};
 
   for (guint i = 0; i < G_N_ELEMENTS(programs); i++) {
     if (g_str_equal(programs[i].name, words[0].text)) {

@@ -126,6 +126,18 @@ ra_shell_is_unknown(const char *text)
   return FALSE;
 }
 
+gboolean
+ra_shell_is_words(const char *text)
+{
+  const char *end;
+
+  if (*text != RA_SHELL_BEGIN)
+    return FALSE;
+  end = ra_shell_region_end(text);
+  return *end == '\0' && end - text > 6 && g_str_has_prefix(text + 1, "${") &&
+         g_str_has_prefix(end - 5, "[@]}");
+}
+
 const char *
 ra_shell_region_end(const char *text)
 {

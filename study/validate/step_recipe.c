@@ -69,7 +69,7 @@ static const struct {
     {"siirl", RA_FRAMEWORK_VERL, 1024, 8192, 0, 0, 0.5, TRUE, FALSE, TRUE},
     {"slime", RA_FRAMEWORK_SLIME, 512, 8192, 0, 0, 0, FALSE, FALSE, TRUE},
     {"miles", RA_FRAMEWORK_SLIME, 512, 8192, 0, 0, 0, FALSE, FALSE, TRUE},
-    {"skyrl", RA_FRAMEWORK_SKYRL, 1024, 8192, 0, 0, 0.8, TRUE, TRUE, FALSE},
+    {"skyrl", RA_FRAMEWORK_SKYRL, 1024, 8192, 0, 0, 0.8, TRUE, TRUE, TRUE},
     {"roll", RA_FRAMEWORK_ROLL, 256, 8192, 0, 0, 0.8, FALSE, TRUE, FALSE},
     {"openrlhf", RA_FRAMEWORK_OPENRLHF, 256, 0, 0, 0, 0.5, FALSE, TRUE, FALSE},
     {"areal", RA_FRAMEWORK_AREAL, 256, 8192, 0, 0, 0.9, FALSE, TRUE, FALSE},

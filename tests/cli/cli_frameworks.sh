@@ -135,6 +135,28 @@ changed slime-grpo-qwen3-8b.sh 's/Qwen3-8B /mine-7 /
 grep -q '^assumed.*model: Qwen/Qwen3-8B, which has the shape' out &&
   grep -q '^config = .*Qwen3-8B' x.workload
 result $? "slime: the arguments of Megatron say the model's shape"
+# Experts of an int4 checkpoint: 48 layers x 128 x 3 x 2048 x 768 weights, of
+# which an engine's GPU has half, in 17/32 bytes, not 2: 20,304 MiB for keys and
+# values.
+kv() { # NAME: what the engine of an import has for them, MiB
+  changed slime-grpo-qwen3-8b.sh "s/Qwen3-8B /$1 /; /--num-layers/d
+    /--hidden-size/d"
+  is "$2" actor_generate expert-dtype x
+  kv=$(sed -n 's/^kv-memory = \([0-9]*\) MiB/\1/p' x.plan)
+}
+kv Qwen3-30B-A3B ''
+plain=$kv
+kv Qwen3-30B-A3B-INT4 mxfp4
+[ $((kv - plain)) -eq 20304 ] && grep -q '^assumed.*int4 weights as mxfp4' out
+result $? "slime: int4 experts leave $((kv - plain)) MiB more"
+# miles: the model's arguments are a program's output.
+sed 's/--rm-type math/"${MODEL_ARGS[@]}" &/
+  s/^python3/read -ra MODEL_ARGS <<<"$(python3 args.py qwen3-8B)"\n&/' \
+  "$data/slime-grpo-qwen3-8b.sh" >words.sh
+run import words.sh -o . --name=words --format=tsv --force
+[ "$rc" -eq 0 ] && grep -q "'\${MODEL_ARGS\[@\]}' is known only" out &&
+  [ "$(tail -n +7 words.plan)" = "$(tail -n +7 slime-grpo-qwen3-8b.plan)" ]
+result $? "slime: words that a program prints are none"
 changed slime-grpo-qwen3-8b.sh 's/--rm-type math/--loss-type sft_loss/'
 says 'dataset = pairs' x
 is '' actor_generate dp x
