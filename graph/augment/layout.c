@@ -253,13 +253,15 @@ on_stage(const RaUnitStages *stages, uint32_t at)
 static RaSpan
 rank_span(const RaCallPlan *plan, const RaTensor *tensor, const RaCoord *at)
 {
-  uint32_t tp = tensor->expert == RA_TENSOR_NO_EXPERT
-                    ? plan->tp
-                    : ra_call_plan_expert_tp(plan);
+  uint32_t tp = ra_call_plan_expert_tp(plan);
 
+  if (tensor->expert == RA_TENSOR_NO_EXPERT)
+    return ra_layout_shard_span(tensor, plan->tp, at->at[RA_AXIS_TP],
+                                ra_call_plan_n_shards(plan),
+                                ra_call_plan_zero_rank(plan, at));
   return ra_layout_shard_span(tensor, tp, at->at[RA_AXIS_TP] % tp,
-                              ra_call_plan_n_shards(plan),
-                              ra_call_plan_zero_rank(plan, at));
+                              ra_call_plan_n_expert_shards(plan),
+                              ra_call_plan_expert_shard(plan, at));
 }
 
 gboolean

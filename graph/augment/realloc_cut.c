@@ -14,18 +14,18 @@ ra_side_new(const RaTensorTable *table, const RaCallPlan *plan,
   uint32_t n_ranks = ra_mesh_n_gpus(&plan->mesh);
   uint32_t period = ra_call_plan_expert_period(plan);
   uint32_t zero = ra_call_plan_n_shards(plan);
-  uint32_t n_classes = plan->pp * plan->tp * period * zero;
+  uint32_t n_shards = plan->tp * (zero > 1 ? zero : period);
+  uint32_t n_classes = plan->pp * n_shards;
   g_autofree uint32_t *n_members = g_new0(uint32_t, n_classes);
 
   g_assert(n_ranks == plan->pp * plan->tp * plan->dp * plan->cp);
-  g_assert(n_ranks % n_classes == 0 &&
-           (zero == 1 || !ra_call_plan_spreads_experts(plan)));
+  g_assert(n_ranks % n_classes == 0);
   side->pp = plan->pp;
   side->tp = plan->tp;
   side->ep = ra_call_plan_ep(plan);
   side->expert_tp = ra_call_plan_expert_tp(plan);
   side->zero = zero;
-  side->n_shards = plan->tp * period * zero;
+  side->n_shards = n_shards;
   side->n_replicas = n_ranks / n_classes;
   side->gpus = g_new(uint32_t, n_ranks);
   side->class_of = g_new(uint32_t, n_gpus);
@@ -35,9 +35,9 @@ ra_side_new(const RaTensorTable *table, const RaCallPlan *plan,
   /* ranks ascend with GPUs, so members of a class do */
   for (uint32_t rank = 0; rank < n_ranks; rank++) {
     RaCoord at = ra_call_plan_coord(plan, rank);
-    uint32_t shard =
-        zero > 1 ? at.at[RA_AXIS_TP] * zero + ra_call_plan_zero_rank(plan, &at)
-                 : ra_call_plan_expert_rank(plan, &at) % side->n_shards;
+    uint32_t shard = zero > 1 ? at.at[RA_AXIS_TP] +
+                                    plan->tp * ra_call_plan_zero_rank(plan, &at)
+                              : ra_call_plan_expert_rank(plan, &at) % n_shards;
     uint32_t c = at.at[RA_AXIS_PP] * side->n_shards + shard;
     uint32_t gpu = ra_mesh_gpu(&plan->mesh, cluster, rank);
     side->class_of[gpu] = c;
@@ -100,6 +100,15 @@ n_cutters(const RaSide *side, const RaTensor *tensor)
   return tensor->expert == RA_TENSOR_NO_EXPERT ? side->tp : side->expert_tp;
 }
 
+/* Parts of a span that a rank has of @tensor. */
+static uint32_t
+n_parts(const RaSide *side, const RaTensor *tensor)
+{
+  if (side->zero == 1 || tensor->expert == RA_TENSOR_NO_EXPERT)
+    return side->zero;
+  return side->n_shards / (side->expert_tp * side->ep);
+}
+
 /* The cuts of both sides through a tensor, sorted, perhaps repeated. */
 static uint32_t
 find_cuts(const RaTensor *tensor, const RaSide *const sides[2],
@@ -108,10 +117,12 @@ find_cuts(const RaTensor *tensor, const RaSide *const sides[2],
   uint32_t n = 0;
 
   for (uint32_t i = 0; i < 2; i++) {
-    uint32_t zero = sides[i]->zero, tp = n_cutters(sides[i], tensor);
+    uint32_t parts = n_parts(sides[i], tensor),
+             tp = n_cutters(sides[i], tensor);
 
-    for (uint32_t k = 0; k < tp * zero; k++) {
-      RaSpan span = ra_layout_shard_span(tensor, tp, k / zero, zero, k % zero);
+    for (uint32_t k = 0; k < tp * parts; k++) {
+      RaSpan span =
+          ra_layout_shard_span(tensor, tp, k / parts, parts, k % parts);
       out_cuts[n++] = span.begin;
       out_cuts[n++] = span.end;
     }
@@ -134,12 +145,13 @@ shards_every(uint32_t begin, uint32_t run, uint32_t stride, uint32_t end)
  * are in the order of ranks, so the ranks of a piece are neighbours; a piece of
  * an expert has one, as every matrix of an expert is divided.  tp ranks that
  * share a span cut it into the same parts for zero 3, of which the last z with
- * z n / zero <= first element has it. */
+ * z n / parts <= first element has it. */
 static RaShards
 find_shards(const RaSide *side, const RaTensorClass *c, RaSpan piece,
             uint64_t member)
 {
   uint32_t tp = n_cutters(side, &c->tensor), begin = RA_NONE, end = 0;
+  uint32_t parts = n_parts(side, &c->tensor), all = tp, first;
   uint64_t z = 0;
 
   for (uint32_t rank = 0; rank < tp; rank++) {
@@ -147,19 +159,22 @@ find_shards(const RaSide *side, const RaTensorClass *c, RaSpan piece,
     if (span.begin <= piece.begin && piece.end <= span.end) {
       begin = MIN(begin, rank);
       end = rank + 1;
-      z = ((piece.begin - span.begin + 1) * side->zero - 1) /
+      z = ((piece.begin - span.begin + 1) * parts - 1) /
           (span.end - span.begin);
     }
   }
   g_assert(begin < end);
-  if (side->zero > 1)
-    return shards_every(begin * side->zero + (uint32_t)z, 1, side->zero,
-                        (end - 1) * side->zero + (uint32_t)z + 1);
-  if (c->tensor.expert == RA_TENSOR_NO_EXPERT)
-    return shards_every(begin, end - begin, tp, side->n_shards);
-  g_assert(end - begin == 1);
-  return shards_every(begin + tp * (uint32_t)(member * side->ep / c->n), 1,
-                      tp * side->ep, side->n_shards);
+  first = begin;
+  if (c->tensor.expert != RA_TENSOR_NO_EXPERT) {
+    g_assert(end - begin == 1);
+    first += tp * (uint32_t)(member * side->ep / c->n);
+    all *= side->ep;
+  }
+  if (side->zero > 1) { /* of the z-th ranks of all */
+    first += all * (uint32_t)z;
+    return shards_every(first, end - begin, all, first + end - begin);
+  }
+  return shards_every(first, end - begin, all, side->n_shards);
 }
 
 static gboolean

@@ -15,10 +15,9 @@
  * tensor-parallel rank t and to the data ranks that are d modulo the period of
  * experts (ra_call_plan_expert_period()): a dense tensor's piece is on every
  * tp-th shard, or every tp-th run of them where tp ranks share it, and an
- * expert's on every (ep expert-tp)-th.  With zero 3 (never together with spread
- * experts), shard t z + i is the i-th of the z parts of rank t.  Each tp rank
- * has its own part of a tensor that tp ranks replicate, so the shards that hold
- * a piece of it are then z apart.
+ * expert's on every (ep expert-tp)-th.  With zero 3, shard t + tp i is the i-th
+ * part of rank t; each tp rank has its own part of a tensor that tp ranks
+ * replicate.  The parts of an expert are then on every (ep expert-tp)-th shard.
  */
 #ifndef RA_GRAPH_AUGMENT_REALLOC_IMPL_H
 #define RA_GRAPH_AUGMENT_REALLOC_IMPL_H
@@ -33,7 +32,7 @@ typedef struct {
   uint32_t ep;         /* expert-parallel ranks */
   uint32_t expert_tp;  /* ranks that cut an expert */
   uint32_t zero;       /* parts of a tensor-parallel rank */
-  uint32_t n_shards;   /* tp x period of experts x zero, of which one is 1 */
+  uint32_t n_shards;   /* tp x zero; without zero 3 tp x period of experts */
   uint32_t n_replicas; /* GPUs of a class */
   uint32_t *gpus;      /* (pp, n_shards, n_replicas) ascending in a class;
                           owned */

@@ -83,6 +83,11 @@ set_shards(RaCallContext *x, const RaCluster *cluster)
   x->shard_record.zero_ranks = x->set.ranks;
   x->shard_record.zero_ranks_per_node = x->set.ranks_per_node;
   x->shard_record.zero_groups_per_node = x->set.groups_per_node;
+  if (!ra_call_plan_spreads_experts(p))
+    return;
+  x->shard_record.zero_expert_ranks = x->experts.ranks;
+  x->shard_record.zero_expert_ranks_per_node = x->experts.ranks_per_node;
+  x->shard_record.zero_expert_groups_per_node = x->experts.groups_per_node;
 }
 
 static uint32_t

@@ -66,28 +66,6 @@ add_counts(const RaCallContext *x, const RaPiece *piece, RaCounts *counts)
   counts->experts += experts;
 }
 
-/* A collective over @group; each tensor-parallel rank has its own. */
-static uint32_t
-group_work(const RaCallContext *x, const RaAxisGeometry *group, RaOpKind kind,
-           RaDtype dtype, uint64_t n_params)
-{
-  return op_work(x, kind, dtype, n_params * ra_dtype_bytes(dtype), group->ranks,
-                 group->ranks_per_node, group->groups_per_node);
-}
-
-/* Experts' share of a collective: a task of its own, behind the dense one in
- * its queue; @bucket sets its name apart.  RA_NONE: there are none to sum. */
-static RaTaskId
-add_experts_task(const RaCallContext *x, RaTaskSpec t, uint32_t bucket,
-                 RaOpKind kind, RaDtype dtype, uint64_t n_params)
-{
-  if (n_params == 0 || x->experts.ranks == 1)
-    return RA_NONE;
-  t.bucket = (uint16_t)bucket;
-  t.work = group_work(x, &x->experts, kind, dtype, n_params);
-  return ra_builder_task(x->builder, &t);
-}
-
 static RaOpKind
 reduce_kind(const RaCallContext *x)
 {
@@ -105,8 +83,8 @@ add_reduce(RaCallContext *x, const RaTaskSpec *t, const RaCounts *counts,
 
   if (x->dp.ranks > 1)
     ra_zero_reduce(x, t, counts->dense, ready, TRUE, NULL);
-  id = add_experts_task(x, *t, n_names + t->bucket, reduce_kind(x),
-                        (RaDtype)x->plan->grad_dtype, counts->experts);
+  id = ra_zero_experts_task(x, *t, n_names + t->bucket, reduce_kind(x),
+                            (RaDtype)x->plan->grad_dtype, counts->experts);
   if (x->dp.ranks == 1 && id != RA_NONE)
     ra_builder_edge(x->builder, ready[0], id);
 }
@@ -264,9 +242,10 @@ add_gathers(RaMiniBatch *b, uint32_t stage, const RaTaskId *steps,
       t.replica = q * x->set_size;
     first = x->dp.ranks > 1 ? ra_builder_task(x->builder, &t) : RA_NONE;
     /* in the same queue: once it has ended both have */
-    experts = add_experts_task(x, t, 1, RA_OP_ALL_GATHER,
-                               x->plan->fp8_params ? RA_DTYPE_FP8 : x->dtype,
-                               n_gathered_experts(x, stage, n.experts));
+    experts =
+        ra_zero_experts_task(x, t, 1, RA_OP_ALL_GATHER,
+                             x->plan->fp8_params ? RA_DTYPE_FP8 : x->dtype,
+                             n_gathered_experts(x, stage, n.experts));
     last = experts != RA_NONE ? experts : first;
     first = first != RA_NONE ? first : experts;
     for (uint32_t d = q * x->set_size; d < (q + 1) * x->set_size; d++)

@@ -79,6 +79,23 @@ set_spec(const RaCallContext *x, const RaTaskSpec *spec, uint32_t set)
   return t;
 }
 
+RaTaskId
+ra_zero_experts_task(const RaCallContext *x, RaTaskSpec spec, uint32_t bucket,
+                     RaOpKind kind, RaDtype dtype, uint64_t n_params)
+{
+  RaOp op = {.kind = (uint8_t)kind,
+             .dtype = (uint8_t)dtype,
+             .count = 1,
+             .dim = {n_params * ra_dtype_bytes(dtype), x->experts.ranks,
+                     x->experts.ranks_per_node, x->experts.groups_per_node}};
+
+  if (n_params == 0 || x->experts.ranks == 1)
+    return RA_NONE;
+  spec.bucket = (uint16_t)bucket;
+  spec.work = op_work(x, &op);
+  return ra_builder_task(x->builder, &spec);
+}
+
 /* The sum of all sets' shards, when each has its own; its bucket counts on, to
  * set its name apart. */
 static RaTaskId
@@ -144,7 +161,7 @@ pass_spec(const RaZeroPass *pass, RaTaskKind kind, const RaPipelineStep *step)
   return t;
 }
 
-static RaTaskId
+static RaGather
 add_gather(RaZeroPass *pass, const RaPipelineStep *step, uint32_t set)
 {
   RaCallContext *x = pass->x;
@@ -152,11 +169,20 @@ add_gather(RaZeroPass *pass, const RaPipelineStep *step, uint32_t set)
   RaTaskSpec t = set_spec(x, &spec, set);
   RaPiece part = ra_piece_bucket(x, step->piece, step->bucket);
   RaOp op = ra_op_gather(&x->shard_record, &part);
+  RaOp experts = ra_op_gather_experts(&x->shard_record, &part);
+  uint32_t n = ra_piece_n_buckets(x, step->piece);
+  RaGather gather;
 
   t.work = op_work(x, &op);
   if (step->backward)
-    t.bucket = (uint16_t)(t.bucket + ra_piece_n_buckets(x, step->piece));
-  return ra_builder_task(x->builder, &t);
+    t.bucket = (uint16_t)(t.bucket + n);
+  gather.first = gather.last = ra_builder_task(x->builder, &t);
+  if (experts.dim[0] > 0 && experts.dim[1] > 1) {
+    t.work = op_work(x, &experts);
+    t.bucket = (uint16_t)(t.bucket + 2 * n);
+    gather.last = ra_builder_task(x->builder, &t);
+  }
+  return gather;
 }
 
 /* Every schedule begins with the first micro-batch's forward through a
@@ -168,20 +194,22 @@ ra_zero_begin(RaZeroPass *pass, RaCallContext *x, uint32_t node,
   *pass = (RaZeroPass){x, node, mini_batch, NULL};
   if (x->zero < 3)
     return;
-  pass->first = g_new(RaTaskId, (gsize)x->plan->pp * x->n_sets);
+  pass->first = g_new(RaGather, (gsize)x->plan->pp * x->n_sets);
   for (uint32_t s = 0; s < x->plan->pp; s++)
     for (uint32_t q = 0; q < x->n_sets; q++) {
       RaPipelineStep step = {.piece = (uint16_t)s,
                              .bucket =
                                  (uint16_t)(ra_piece_n_buckets(x, s) - 1)};
-      RaTaskId id = ra_zero_has(x, q) ? add_gather(pass, &step, q) : RA_NONE;
+      RaGather id = {RA_NONE, RA_NONE};
+      if (ra_zero_has(x, q))
+        id = add_gather(pass, &step, q);
       pass->first[s * x->n_sets + q] = id;
-      if (id == RA_NONE)
+      if (id.first == RA_NONE)
         continue;
       ra_builder_after(x->builder, ra_zero_lanes(x, q, s), RA_STREAM_COMPUTE,
-                       id);
+                       id.first);
       for (guint i = 0; i < n_gates; i++)
-        ra_builder_edge(x->builder, gates[i], id);
+        ra_builder_edge(x->builder, gates[i], id.first);
     }
 }
 
@@ -214,17 +242,32 @@ gather_step(RaZeroPass *pass, RaPipeline *const *pipelines, uint32_t stage,
   guint back = in_turn ? 1 : 2;
 
   for (uint32_t q = 0; q < x->n_sets; q++) {
-    RaTaskId id = pass->first[stage * x->n_sets + q];
-    if (id == RA_NONE)
+    RaGather id = pass->first[stage * x->n_sets + q];
+    if (id.first == RA_NONE)
       continue;
     if (i > 0)
       id = add_gather(pass, step_at(pipelines, stage, i), q);
     for (uint32_t d = q * x->set_size; d < (q + 1) * x->set_size; d++) {
       if (i >= back)
-        ra_builder_edge(x->builder, task_at(pipelines, d, stage, i - back), id);
-      ra_builder_edge(x->builder, id, task_at(pipelines, d, stage, i));
+        ra_builder_edge(x->builder, task_at(pipelines, d, stage, i - back),
+                        id.first);
+      ra_builder_edge(x->builder, id.last, task_at(pipelines, d, stage, i));
     }
   }
+}
+
+/* The reduction of experts' gradients behind the dense one, of the only set. */
+static void
+add_experts_reduce(RaCallContext *x, const RaTaskSpec *spec, uint64_t n_params,
+                   RaTaskId *ends)
+{
+  RaTaskSpec t = set_spec(x, spec, 0);
+  RaTaskId id = ra_zero_experts_task(
+      x, t, t.bucket + ra_piece_n_buckets(x, spec->stage), RA_OP_REDUCE_SCATTER,
+      (RaDtype)x->plan->grad_dtype, n_params);
+
+  if (id != RA_NONE)
+    ends[0] = id;
 }
 
 /* The reductions after step @i, if it made gradients; without overlap the
@@ -238,7 +281,10 @@ reduce_step(RaZeroPass *pass, RaPipeline *const *pipelines, uint32_t stage,
   const RaPipelineStep *step = step_at(pipelines, stage, i);
   RaTaskSpec spec = pass_spec(pass, RA_TASK_GRAD_REDUCE, step);
   RaPiece part = ra_piece_bucket(x, step->piece, step->bucket);
-  uint64_t n_params = ra_piece_n_trained(&x->shard_record, &part) -
+  uint64_t n_experts = ra_call_plan_spreads_experts(p)
+                           ? ra_piece_n_trained_experts(&x->shard_record, &part)
+                           : 0;
+  uint64_t n_params = ra_piece_n_trained(&x->shard_record, &part) - n_experts -
                       ra_piece_bucket_shared(x, step->piece, step->bucket);
   g_autofree RaTaskId *ready = NULL, *ends = NULL;
 
@@ -250,6 +296,7 @@ reduce_step(RaZeroPass *pass, RaPipeline *const *pipelines, uint32_t stage,
     ready[d] = task_at(pipelines, d, stage, i);
   ra_zero_reduce(x, &spec, n_params, ready,
                  step->micro_batch == p->n_micro_batches - 1, ends);
+  add_experts_reduce(x, &spec, n_experts, ends);
   for (uint32_t d = 0; d < p->dp && !p->overlap_grad_reduce && i + 1 < n; d++)
     ra_builder_edge(x->builder, ends[d / x->set_size],
                     task_at(pipelines, d, stage, i + 1));

@@ -17,6 +17,9 @@
  *           reduce-scatter of G, every micro-batch (arXiv 1910.02054, sections
  *           5 and 7; DeepSpeed with gradient accumulation, PyTorch FSDP
  *           without no_sync())
+ *   experts that are spread (ep, expert-tp): the same, over the ranks that hold
+ *           the same ones; those of one rank alone are whole (FSDP with expert
+ *           parallelism: nemo_automodel, torchtitan)
  *   sets    scatter within the set, then all-reduce of the shards across sets
  *           once per mini-batch (two-hop synchronization of MiCS, arXiv
  *           2205.00119, section 3.4)
@@ -53,6 +56,13 @@ void ra_zero_reduce(RaCallContext *context, const RaTaskSpec *spec,
                     uint64_t n_params, const RaTaskId *ready, gboolean across,
                     RaTaskId *out_ends);
 
+/* Experts' share of a collective: a task of its own, behind the dense one of
+ * @spec in its queue; @bucket sets its name apart.  %RA_NONE: a rank alone has
+ * them. */
+RaTaskId ra_zero_experts_task(const RaCallContext *context, RaTaskSpec spec,
+                              uint32_t bucket, RaOpKind kind, RaDtype dtype,
+                              uint64_t n_params);
+
 /* Collective of a set over @n_params; each tp rank has its own. */
 RaOp ra_zero_op(const RaCallContext *context, RaOpKind kind, RaDtype dtype,
                 uint64_t n_params);
@@ -74,12 +84,18 @@ uint32_t ra_zero_lanes(const RaCallContext *context, uint32_t set,
 /* TRUE if set @set has tasks; FALSE: the whole set is folded into another. */
 gboolean ra_zero_has(const RaCallContext *context, uint32_t set);
 
+/* Tasks of a gather, one behind the other: of what all data ranks have, then
+ * of experts. */
+typedef struct {
+  RaTaskId first, last; /* the same without experts; RA_NONE: folded */
+} RaGather;
+
 /* Pass: the pipelines of one mini-batch, or the forwards of a part. */
 typedef struct {
   RaCallContext *x;
   uint32_t node;
   uint16_t mini_batch;
-  RaTaskId *first; /* (pp x n_sets) first gathers; NULL below zero 3 */
+  RaGather *first; /* (pp x n_sets) first gathers; NULL below zero 3 */
 } RaZeroPass;
 
 /* Begins a pass, before its pipelines are appended.  @gates: (array

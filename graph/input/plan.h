@@ -100,7 +100,8 @@
  * - pp x virtual stages <= layers;
  * - sequences divide by mini-batches (train) or parts (others), times dp, times
  *   micro-batches;
- * - zero-group divides dp;
+ * - zero-group divides dp, and is dp where experts are spread (ep, expert-tp);
+ *   generate has zero 0 then;
  * - interleaved: pp > 1 and micro-batches divide by pp;
  * - sequence-parallel: tp > 1;
  * - calls of one model in one layout have one residency
@@ -111,7 +112,9 @@
  * neighbours along dp with all of their cp ranks, and the sets are replicas
  * (MiCS, arXiv 2205.00119; the hybrid sharding of PyTorch FSDP).  For inference
  * and generate calls, 3 shards the weights; every forward and every decode step
- * gathers them.
+ * gathers them.  Experts that are spread are sharded over the ranks that hold
+ * the same ones, all other weights over all data ranks (nemo_automodel,
+ * torchtitan: FSDP inside expert parallelism).
  *
  * Typical sizes: 6 calls; meshes of 4 to 16,384 GPUs.
  */
@@ -508,6 +511,12 @@ uint32_t ra_call_plan_n_shards(const RaCallPlan *plan);
 
 /* Index of the shard of the rank at @coord. */
 uint32_t ra_call_plan_zero_rank(const RaCallPlan *plan, const RaCoord *coord);
+
+/* The same of the parameters of experts, which zero 3 cuts over the ranks that
+ * hold the same ones. */
+uint32_t ra_call_plan_n_expert_shards(const RaCallPlan *plan);
+uint32_t ra_call_plan_expert_shard(const RaCallPlan *plan,
+                                   const RaCoord *coord);
 
 /* Equality of mesh, degrees, rank order (of the axes longer than 1), stages,
  * experts and shards: every GPU holds the same parameters under both. */

@@ -400,13 +400,20 @@ check_zero(const Subject *subject, GError **error)
                             "'gathers' of '%s' with 'zero' %d, expected a "
                             "train or inference call with 'zero' 3",
                             subject->call->name, plan->zero);
-  if (ra_call_plan_spreads_experts(plan) &&
-      (plan->zero > 1 || (group && plan->zero_group < plan->dp)))
+  if (ra_call_plan_spreads_experts(plan) && plan->zero > 0 &&
+      (plan->zero_group < plan->dp || subject->call->kind == RA_CALL_GENERATE))
     return ra_key_file_fail(
-        subject->file, plan->group, plan->zero > 1 ? "zero" : "zero-group",
-        error, "'%s' is %u, expected 'zero' 0, or 1 over all of dp",
-        plan->ep > 1 ? "ep" : "expert-tp",
-        plan->ep > 1 ? plan->ep : plan->expert_tp);
+        subject->file, plan->group, group ? "zero-group" : "zero", error,
+        "'%s' is %u, expected %s", plan->ep > 1 ? "ep" : "expert-tp",
+        plan->ep > 1 ? plan->ep : plan->expert_tp,
+        subject->call->kind == RA_CALL_GENERATE ? "'zero' 0"
+                                                : "'zero-group' all of dp");
+  if (ra_call_plan_spreads_experts(plan) && plan->zero > 1 &&
+      plan->dp * plan->cp == 1)
+    return ra_key_file_fail(subject->file, plan->group, "zero", error,
+                            "'zero' is %d with spread experts on one data "
+                            "rank, expected 0 or 1",
+                            plan->zero);
   if (plan->dp % plan->zero_group != 0)
     return ra_key_file_fail(subject->file, plan->group, "zero-group", error,
                             "'zero-group' is %u, expected a divisor of %u, "

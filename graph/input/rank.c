@@ -233,13 +233,33 @@ ra_call_plan_n_shards(const RaCallPlan *plan)
 }
 
 uint32_t
+ra_call_plan_n_expert_shards(const RaCallPlan *plan)
+{
+  g_return_val_if_fail(plan != NULL, 1);
+  return plan->zero == 3 ? ra_call_plan_state_ranks(plan, TRUE) : 1;
+}
+
+/* All data ranks in their order shard, where experts are spread over them. */
+uint32_t
 ra_call_plan_zero_rank(const RaCallPlan *plan, const RaCoord *coord)
 {
   g_return_val_if_fail(plan != NULL && coord != NULL, 0);
   if (plan->zero < 3)
     return 0;
+  if (ra_call_plan_spreads_experts(plan))
+    return ra_call_plan_data_rank(plan, coord);
   return coord->at[RA_AXIS_DP] % plan->zero_group * plan->cp +
          coord->at[RA_AXIS_CP];
+}
+
+uint32_t
+ra_call_plan_expert_shard(const RaCallPlan *plan, const RaCoord *coord)
+{
+  g_return_val_if_fail(plan != NULL && coord != NULL, 0);
+  if (plan->zero < 3 || !ra_call_plan_spreads_experts(plan))
+    return ra_call_plan_zero_rank(plan, coord);
+  return ra_call_plan_expert_rank(plan, coord) /
+         (ra_call_plan_expert_tp(plan) * ra_call_plan_ep(plan));
 }
 
 gboolean

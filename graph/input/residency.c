@@ -120,7 +120,8 @@ ra_residency_state_bytes(const RaPlan *plan, uint32_t call, gboolean of_experts)
   double bytes = RA_MOMENTS_BYTES + ra_residency_master_bytes(plan, call);
 
   return bytes / ra_call_plan_state_ranks(p, of_experts) *
-         ra_call_plan_n_shards(p);
+         (of_experts ? ra_call_plan_n_expert_shards(p)
+                     : ra_call_plan_n_shards(p));
 }
 
 gboolean

@@ -221,8 +221,11 @@ fill_call(RaMemory *memory, uint32_t call)
   if (w->calls[call].model == RA_NONE)
     return;
   c->shard = ra_call_shard(memory->plan, call);
-  if (p->zero == 3)
+  if (p->zero == 3) {
     c->shard.zero_ranks = ra_call_plan_zero_ranks(p);
+    if (ra_call_plan_spreads_experts(p))
+      c->shard.zero_expert_ranks = ra_call_plan_n_expert_shards(p);
+  }
   c->n_pieces = p->pp * p->n_virtual;
   c->pieces = g_new0(RaPiece, c->n_pieces);
   for (uint32_t u = 0; u < c->n_pieces; u++)
@@ -490,20 +493,32 @@ ra_call_kv_fixed_bytes(const RaMemory *memory, uint32_t call, uint32_t stage)
   return bytes * ra_call_n_at_once(memory->plan, call);
 }
 
+static uint64_t
+n_params_beside_experts(const RaShard *shard, const RaPiece *piece)
+{
+  return ra_piece_n_params(shard, piece) -
+         ra_piece_n_expert_params(shard, piece);
+}
+
 uint64_t
 ra_call_whole_bytes(const RaMemory *memory, uint32_t call, RaPhase phase,
                     const RaPiece *piece)
 {
   const RaCallPlan *p = &memory->plan->calls[call];
   const RaShard *shard = &memory->calls[call].shard;
+  uint64_t (*count)(const RaShard *, const RaPiece *) = ra_piece_n_params;
   RaPiece root = *piece;
   uint64_t bytes = 0, grads;
 
   if (ra_call_plan_zero_ranks(p) < 2 || p->zero < 2)
     return 0;
   root.n_layers = 0;
+  /* Experts of one rank alone are never cut, and need no whole copy. */
+  if (shard->zero_expert_ranks == 1 &&
+      !ra_residency_is_fp32(memory->plan, call))
+    count = n_params_beside_experts;
   if (ra_call_plan_n_shards(p) > 1)
-    bytes += (2 * largest_layer(shard, piece, ra_piece_n_params) +
+    bytes += (2 * largest_layer(shard, piece, count) +
               ra_piece_n_params(shard, &root)) *
              ra_dtype_bytes((RaDtype)shard->dtype);
   if (phase == RA_PHASE_BACKWARD) {

@@ -266,6 +266,10 @@ typedef struct {
   uint32_t zero_ranks;
   uint32_t zero_ranks_per_node;
   uint32_t zero_groups_per_node;
+  /* and those of experts that are spread; 0: they are as other weights */
+  uint32_t zero_expert_ranks;
+  uint32_t zero_expert_ranks_per_node;
+  uint32_t zero_expert_groups_per_node;
 } RaShard;
 
 /* RaDtype of the keys and values that @shard caches. */
@@ -481,6 +485,10 @@ uint64_t ra_op_fp8_weight_traffic(const RaShard *shard, uint64_t n);
 /* All-gather of @piece's weights from the shards of zero 3; 0 bytes if @shard
  * does not shard them. */
 RaOp ra_op_gather(const RaShard *shard, const RaPiece *piece);
+
+/* The same of weights of experts that are spread, which ra_op_gather() leaves
+ * out; 0 bytes if there are none. */
+RaOp ra_op_gather_experts(const RaShard *shard, const RaPiece *piece);
 
 /* Expected number of parts that have one of the k = @n_chosen experts that a
  * token visits, if the experts are divided into @n_parts equal parts:

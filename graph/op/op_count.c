@@ -259,6 +259,27 @@ forward_flop(const RaModel *m, const RaBatch *batch, double head_rows,
          head_flop(m) * head_rows + mixing + ra_op_tower_flop(m, n_prompts);
 }
 
+/* Parameters of experts that are gathered apart. */
+static uint64_t
+n_spread(const RaShard *shard, const RaPiece *piece)
+{
+  return shard->zero_expert_ranks > 0 ? ra_piece_n_expert_params(shard, piece)
+                                      : 0;
+}
+
+RaOp
+ra_op_gather_experts(const RaShard *shard, const RaPiece *piece)
+{
+  return (RaOp){.kind = RA_OP_ALL_GATHER,
+                .dtype = shard->dtype,
+                .count = 1,
+                .dim = {n_spread(shard, piece) *
+                            ra_dtype_bytes((RaDtype)shard->dtype),
+                        shard->zero_expert_ranks,
+                        shard->zero_expert_ranks_per_node,
+                        shard->zero_expert_groups_per_node}};
+}
+
 RaOp
 ra_op_gather(const RaShard *shard, const RaPiece *piece)
 {
@@ -266,8 +287,8 @@ ra_op_gather(const RaShard *shard, const RaPiece *piece)
 
   if (shard->zero_ranks == 0)
     return op;
-  op.dim[0] =
-      ra_piece_n_params(shard, piece) * ra_dtype_bytes((RaDtype)shard->dtype);
+  op.dim[0] = (ra_piece_n_params(shard, piece) - n_spread(shard, piece)) *
+              ra_dtype_bytes((RaDtype)shard->dtype);
   op.dim[1] = shard->zero_ranks;
   op.dim[2] = shard->zero_ranks_per_node;
   op.dim[3] = shard->zero_groups_per_node;

@@ -289,8 +289,9 @@ make_micro_batches(Maker *m)
     if (m->plan.schedule == RA_SCHEDULE_INTERLEAVED && n % m->plan.pp != 0)
       ra_space_reject(m, RA_REJECT_PLAN,
                       "interleaved micro-batches do not divide by pp");
-    else if (m->plan.ep > 1 && m->plan.zero > 1)
-      ra_space_reject(m, RA_REJECT_PLAN, "ep needs zero 0 or 1");
+    else if (m->plan.ep > 1 && m->plan.zero > 0 &&
+             m->call->kind == RA_CALL_GENERATE)
+      ra_space_reject(m, RA_REJECT_PLAN, "engines with ep shard no weights");
     else
       consider(m);
   }

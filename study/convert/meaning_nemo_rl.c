@@ -29,6 +29,7 @@ const RaMeaning ra_meanings_nemo_rl[] = {
 
     /* The functions of study/convert/recipe_nemo_rl.c. */
     RA_MEANS_CODE("cluster.num_nodes"),
+    RA_MEANS_CODE("*.env_vars.PYTORCH_CUDA_ALLOC_CONF"),
     RA_MEANS_CODE("cluster.gpus_per_node"),
     RA_MEANS_CODE("ppo.ppo_epochs"),
     RA_MEANS_CODE("*.use_dynamic_sampling"),

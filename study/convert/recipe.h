@@ -159,10 +159,11 @@ typedef struct {
   RaDrafts drafts;    /* of generation; accepted_frac 0: not known */
   char *draft_method; /* in the framework's words; owned, nullable */
   char *rollout_dtype,
-      *rollout_kv_dtype; /* of an engine's weights and cache, in
+      *rollout_kv_dtype;  /* of an engine's weights and cache, in
                                      the framework's words; owned, nullable */
-  const char *system;    /* nullable: of share/systems */
-  GPtrArray *notes;      /* (element-type utf8) assumptions, owned */
+  const char *system;     /* nullable: of share/systems */
+  gboolean is_expandable; /* segments of the allocator, which has no slack */
+  GPtrArray *notes;       /* (element-type utf8) assumptions, owned */
 } RaRecipe;
 
 /**

@@ -81,6 +81,8 @@ write_cluster(RaRecipe *recipe, const RaRecipeOptions *options, const char *gpu,
     return NULL;
   g_string_append_printf(out, "nics-per-node = %u\n", recipe->n_node_gpus);
   g_string_append(out, "nic = 400 Gbit/s\nfabric = flat\n");
+  if (recipe->is_expandable)
+    g_string_append(out, "allocator-slack = 0\n");
   return g_string_free(g_steal_pointer(&out), FALSE);
 }
 
@@ -399,27 +401,20 @@ put_train(const RaRecipeCall *call, GString *out)
     g_string_append(out, "grad-residency = release\n");
 }
 
-/* Shards of a data-parallel group.  Experts that ranks share are sharded by no
- * more than ZeRO 1 (graph/input/plan_check.c). */
+/* Shards of a data-parallel group; beside spread experts, of all of it. */
 static void
-put_shards(RaRecipe *recipe, RaRecipeKind kind, GString *out)
+put_shards(const RaRecipe *recipe, RaRecipeKind kind, GString *out)
 {
   const RaRecipeCall *call = &recipe->calls[kind];
   gboolean is_train =
       kind == RA_RECIPE_ACTOR_TRAIN || kind == RA_RECIPE_CRITIC_TRAIN;
-  uint32_t zero = call->ep > 1 ? MIN(call->zero, 1) : call->zero;
 
-  if (zero < call->zero && is_train)
-    ra_recipe_note(recipe,
-                   "%s: zero %u, not %u, as a plan shards no experts that "
-                   "ranks share",
-                   ra_recipe_call_names[kind], zero, call->zero);
-  if (zero == 0 || (!is_train && zero != 3))
+  if (call->zero == 0 || (!is_train && call->zero != 3))
     return;
-  g_string_append_printf(out, "zero = %u\n", zero);
+  g_string_append_printf(out, "zero = %u\n", call->zero);
   if (call->zero_group > 0 && call->zero_group < call->dp && call->ep == 1)
     g_string_append_printf(out, "zero-group = %u\n", call->zero_group);
-  if (call->in_turn && zero == 3)
+  if (call->in_turn && call->zero == 3)
     g_string_append(out, "gathers = in-turn\n");
 }
 

@@ -186,6 +186,8 @@ read_pools(RaRecipe *recipe, RaSettings *s, gboolean *out_apart, GError **error)
 
 /* ---- Training and inference ---------------------------------------------- */
 
+#define ALLOCATOR_VARIABLE "PYTORCH_CUDA_ALLOC_CONF"
+
 /* Keys of fp8_cfg, which its `enabled` turns on (nemo_rl/models/megatron/
  * setup.py), with the defaults of grpo_math_1B.yaml. */
 static gboolean
@@ -367,6 +369,7 @@ read_engine(RaRecipe *recipe, RaSettings *s, RaRecipeKind kind,
       kind == RA_RECIPE_ACTOR_TRAIN || kind == RA_RECIPE_CRITIC_TRAIN;
   RaRecipeCall *call = &recipe->calls[kind];
   gboolean megatron, offload;
+  const char *allocator;
   g_autofree char *prefix = NULL, *lora = NULL;
 
   if (!switch_at(s, model, "megatron_cfg.enabled", FALSE, &megatron, error) ||
@@ -382,6 +385,10 @@ read_engine(RaRecipe *recipe, RaSettings *s, RaRecipeKind kind,
                  : read_dtensor(s, prefix, call, error)) ||
       !read_micro(recipe, s, model, train, base, call, error))
     return FALSE;
+  allocator =
+      ra_settings_get(s, ra_recipe_at(prefix, "env_vars." ALLOCATOR_VARIABLE));
+  if (allocator && strstr(allocator, "expandable_segments:True"))
+    recipe->is_expandable = TRUE;
   ra_settings_ignore(
       s, ra_recipe_at(model, megatron ? "dtensor_cfg.*" : "megatron_cfg.*"));
   if (base->task == RA_RECIPE_RL && (offload || !is_apart))

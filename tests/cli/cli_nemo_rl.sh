@@ -170,12 +170,17 @@ is 'call actor_train' optimizer-residency host
 import nemo-rl.yaml "${fsdp[@]}" policy.dtensor_cfg.lora_cfg.enabled=true \
   policy.dtensor_cfg.lora_cfg.dim=128
 is 'model actor' lora-rank 128
+! grep -q allocator-slack x.cluster
+result $? "segments are fixed"
+import nemo-rl.yaml "${fsdp[@]}" \
+  policy.dtensor_cfg.env_vars.PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True
+grep -qx 'allocator-slack = 0' x.cluster
+result $? "expandable segments leave no slack"
 moe=policy.model_name=Qwen/Qwen3-30B-A3B
 import nemo-rl.yaml "${fsdp[@]}" $moe policy.dtensor_cfg.expert_parallel_size=8
 is 'call actor_train' ep 8
-is 'call actor_train' zero 1
-grep -q 'zero 1, not 3' out
-result $? "and it is said that weights are not sharded"
+is 'call actor_train' zero 3
+is 'call actor_train' zero-group ''
 
 # Generation.
 import nemo-rl.yaml policy.generation.vllm_cfg.async_engine=true \

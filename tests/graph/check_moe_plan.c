@@ -442,8 +442,12 @@ START_TEST(test_refusals)
        "'expert-tp', whose ranks share the experts"},
       {"mesh = all\ndp = 4\ntp = 4\nexpert-tp = 8\n" SPLIT,
        "p:8: 'expert-tp' is 8, expected a divisor of 4, 'tp'"},
-      {"mesh = all\ndp = 4\ntp = 4\nexpert-tp = 1\nzero = 2\n" SPLIT,
-       "p:9: 'expert-tp' is 1, expected 'zero' 0, or 1 over all of dp"},
+      {"mesh = all\ndp = 4\ntp = 4\nexpert-tp = 1\nzero = 3\n" SPLIT, ""},
+      {"mesh = all\ndp = 1\ntp = 16\nexpert-tp = 1\nzero = 3\n" SPLIT,
+       "p:9: 'zero' is 3 with spread experts on one data rank, expected 0 or "
+       "1"},
+      {"mesh = all\ndp = 16\nep = 8\nzero = 3\nzero-group = 8\n",
+       "p:9: 'ep' is 8, expected 'zero-group' all of dp"},
       {"mesh = all\ndp = 2\ntp = 4\ncp = 4\n",
        "p:6: 'dp' x 'tp' x 'pp' x 'cp' is 2 x 4 x 1 x 4 = 32, expected 16, the "
        "GPUs of 'mesh'"},

@@ -370,7 +370,9 @@ START_TEST(test_ep_faults_are_caught)
     uint32_t ep;
     ra_oracle_case_init(&c, seed);
     ep = c.to.ep;
-    if (ep > 1) {
+    /* With zero 3 each GPU has as much of the experts either way, and where the
+     * source has all of it nothing moves. */
+    if (ep > 1 && c.to.zero < 3) {
       n_cases++;
       for (guint i = 0; i < 2; i++) {
         c.to.ep = i == 0 ? 1 : ep;

@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "base/rng.h"
+#include "graph/augment/layout.h"
 #include "sim/call.h"
 #include "tests/support/check_main.h"
 #include "tests/support/zero_run.h"
@@ -93,6 +94,68 @@ START_TEST(test_optimizer)
       ck_assert_uint_eq(n, 8 * N_MINI_BATCHES);
       plan_text_free(t);
     }
+}
+END_TEST
+
+/* tiny-glm4-moe.json has 8 experts of 3 x 64 x 32 in each of 3 layers. */
+#define EXPERT_PARAMS (3 * 8 * 3 * 64 * 32)
+
+/* Where ep ranks share the experts, train_bytes() is that of the other weights,
+ * over d = 8, and of 1 / ep of the experts over 8 / ep ranks; an optimizer step
+ * has an eighth of both from zero 1 on, and no two tasks one name.  Fault: all
+ * as one over 8. */
+START_TEST(test_experts)
+{
+  for (uint32_t zero = 0; zero < 4; zero++)
+    for (uint32_t ep = 2; ep <= 8; ep *= 2)
+      for (uint32_t m = 1; m <= 2; m++) {
+        g_autofree char *train = g_strdup_printf(
+            "dp = 8\nep = %u\nzero = %u\nmicro-batches = %u\n"
+            "grad-dtype = bf16\noverlap-grad-reduce = true",
+            ep, zero, m);
+        g_autofree char *infer =
+            g_strdup_printf("dp = 8\nep = %u\nzero = %u\nmicro-batches = %u",
+                            ep, zero == 3 ? 3 : 0, m);
+        const char *keys[3] = {"dp = 8", infer, train};
+        PlanText *t = text_new("tiny-glm4-moe.json", "fixed(16)", keys);
+        g_autoptr(RaTaskGraph) g =
+            ra_expand(t->augmented, RA_FIDELITY_STAGE, 0, NULL);
+        g_autoptr(GHashTable) names =
+            g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+        const RaModel *model = t->workload->models[0].model;
+        g_autoptr(RaTensorTable) table = ra_tensor_table_new(model);
+        double all = (double)ra_model_n_params(model);
+        double times[] = {2, 2, m + 1.0, 3.0 * m}, e = 8.0 / ep;
+        double dense = 2 * (all - EXPERT_PARAMS) * 7 / 8;
+        double experts = 2.0 * EXPERT_PARAMS / ep * (e - 1) / e;
+        double sent = sent_bytes(g, TRAIN, RA_N_TASK_KINDS);
+        uint64_t held;
+
+        ck_assert_double_eq_tol(sent,
+                                N_MINI_BATCHES * times[zero] *
+                                    (dense + experts),
+                                1e-6 * sent);
+        ck_assert_double_ne(sent,
+                            N_MINI_BATCHES * times[zero] * 2 * all * 7 / 8);
+        ck_assert_double_eq_tol(sent_bytes(g, INFER, RA_N_TASK_KINDS),
+                                zero == 3 ? m * (dense + experts) : 0,
+                                1e-6 * sent);
+        ra_layout_stage_params(table, &t->plan->calls[TRAIN], &held);
+        /* a tensor's rows divide by 8 but for a gate's */
+        if (zero == 3)
+          ck_assert_double_eq_tol((double)held, all / 8, 0.02 * all / 8);
+        for (RaTaskId i = 0; i < g->n_tasks; i++) {
+          char name[256];
+
+          ra_task_name(g, i, name, sizeof name);
+          ck_assert_msg(g_hash_table_add(names, g_strdup(name)), "%s", name);
+          if (g->kind[i] == RA_TASK_OPTIMIZER)
+            ck_assert_double_eq_tol(
+                (double)g->works[g->work[i]].op.dim[0],
+                zero ? all / 8 : all - EXPERT_PARAMS * (1 - 1.0 / ep), 2);
+        }
+        plan_text_free(t);
+      }
 }
 END_TEST
 
@@ -334,6 +397,7 @@ zero_suite(void)
 
   tcase_add_test(tcase, test_bytes);
   tcase_add_test(tcase, test_optimizer);
+  tcase_add_test(tcase, test_experts);
   tcase_add_test(tcase, test_names);
   tcase_add_test(tcase, test_free_links);
   tcase_add_test(tcase, test_groups);

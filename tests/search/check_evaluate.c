@@ -210,8 +210,10 @@ add(SearchCase *c, RaPlan *plan)
 /* Spreads the experts of @p over tensor-parallel ranks, in a way that is drawn;
  * FALSE: it has one such rank. */
 static gboolean
-spread_over_tp(SearchCase *c, uint32_t n_experts, RaCallPlan *p)
+spread_over_tp(SearchCase *c, uint32_t n_experts, gboolean generates,
+               RaCallPlan *p)
 {
+  int most = generates ? 0 : p->dp * p->cp > 1 ? 3 : 1;
   uint32_t n;
 
   if (p->tp == 1)
@@ -224,8 +226,10 @@ spread_over_tp(SearchCase *c, uint32_t n_experts, RaCallPlan *p)
     p->ep = 1u << search_case_below(c, 6);
   while (n % p->ep != 0 || n_experts % p->ep != 0);
   p->sequence_parallel = TRUE;
-  p->zero = p->zero == 1;
+  p->zero = MIN(p->zero, most);
   p->zero_group = p->zero ? p->dp : 1;
+  if (p->zero < 3)
+    p->gathers = RA_GATHERS_AHEAD;
   return TRUE;
 }
 
@@ -249,7 +253,9 @@ START_TEST(experts_over_tp)
 
     for (guint k = 0; k < c.setup->workload->n_calls; k++)
       if (c.setup->workload->calls[k].model != RA_NONE)
-        n_spread += spread_over_tp(&c, 128, &plan->calls[k]);
+        n_spread += spread_over_tp(
+            &c, 128, c.setup->workload->calls[k].kind == RA_CALL_GENERATE,
+            &plan->calls[k]);
     points[i] = add(&c, plan);
   }
   ck_assert_uint_gt(n_spread, N);

@@ -120,8 +120,29 @@ tp_owns(const RaTensor *t, uint32_t tp, uint32_t tp_rank, uint64_t line)
   }
 }
 
-/* Zero 3: the lines that a tp rank has are numbered and handed out evenly to
- * a group of neighbours along dp, the cp ranks of each in turn. */
+/* Ranks to which zero 3 hands out what a tp rank has, and the number of @rank
+ * among them: a group of neighbours along dp, the cp ranks of each in turn.
+ * Where experts are spread they are all data ranks in their order, and of an
+ * expert its replicas. */
+static uint32_t
+shard_of(const RaCallPlan *plan, uint32_t rank, gboolean is_expert,
+         uint32_t *out_n)
+{
+  uint32_t n_tp = plan->expert_tp ? plan->expert_tp : plan->tp;
+  uint32_t n_ep = MAX(plan->ep, 1);
+  gboolean spreads = n_ep > 1 || n_tp < plan->tp;
+
+  *out_n = plan->zero_group * plan->cp;
+  if (!spreads)
+    return coord(plan, rank, RA_AXIS_DP) % plan->zero_group * plan->cp +
+           coord(plan, rank, RA_AXIS_CP);
+  if (!is_expert)
+    return data_rank(plan, rank);
+  *out_n = plan->tp * plan->dp * plan->cp / (n_tp * n_ep);
+  return expert_rank(plan, rank).dp;
+}
+
+/* Zero 3: the lines that a tp rank has are numbered and handed out evenly. */
 gboolean
 ra_oracle_holds(const RaModel *model, const RaCallPlan *plan, uint32_t rank,
                 uint32_t index, const RaTensor *t, uint64_t row, uint64_t col)
@@ -130,6 +151,7 @@ ra_oracle_holds(const RaModel *model, const RaCallPlan *plan, uint32_t rank,
   uint64_t line = t->split == RA_SPLIT_ROW ? col : row;
   uint64_t n_lines = t->split == RA_SPLIT_ROW ? t->cols : t->rows;
   uint64_t n_before = 0, n = 0;
+  uint32_t shard, n_shards;
 
   if (t->expert >= 0) {
     Expert e = expert_rank(plan, rank);
@@ -149,10 +171,8 @@ ra_oracle_holds(const RaModel *model, const RaCallPlan *plan, uint32_t rank,
     n += own;
     n_before += own && i < line;
   }
-  return owns(n_before, n, plan->zero_group * plan->cp,
-              coord(plan, rank, RA_AXIS_DP) % plan->zero_group * plan->cp +
-                  coord(plan, rank, RA_AXIS_CP),
-              FALSE);
+  shard = shard_of(plan, rank, t->expert >= 0, &n_shards);
+  return owns(n_before, n, n_shards, shard, FALSE);
 }
 
 /* Every tensor of every GPU, one byte an element. */

@@ -148,9 +148,13 @@ draw_plan(RaRng *rng, const RaModel *model, const RaCluster *cluster,
   plan->dp = draw_divisor(rng, n);
   plan->cp = n / plan->dp;
   draw_experts(rng, model, n, plan);
-  plan->zero =
-      (int)below(rng, plan->ep > 1 || plan->expert_tp < plan->tp ? 2 : 4);
+  plan->zero = (int)below(rng, 4);
   plan->zero_group = plan->zero ? draw_divisor(rng, plan->dp) : 1;
+  if (plan->zero && (plan->ep > 1 || plan->expert_tp < plan->tp)) {
+    plan->zero_group = plan->dp;
+    if (plan->dp * plan->cp == 1)
+      plan->zero = 1;
+  }
   if (plan->pp > 1 && plan->pp * 2 <= model->n_layers && coin(rng))
     plan->n_virtual = 2;
   plan->stage_layers =
