@@ -676,26 +676,40 @@ read_task(RaRecipe *recipe, RaSettings *s, GError **error)
   return TRUE;
 }
 
+/* (nullable): type of the weights of checkpoint @name, where it is not bf16; of
+ * int4 the experts alone are (tools/convert_hf_to_int4.py), as in those that
+ * Moonshot publishes. */
+static const char *
+dtype_of(const char *name)
+{
+  static const struct {
+    const char *part, *dtype;
+  } names[] = {
+      {"-fp8", "fp8"}, {"-int4", "int4"}, {"kimi-k2-thinking", "int4"}};
+  g_autofree char *lower = g_ascii_strdown(name, -1);
+
+  if (g_str_has_suffix(lower, "/"))
+    lower[strlen(lower) - 1] = '\0';
+  for (guint i = 0; i < G_N_ELEMENTS(names); i++)
+    if (g_str_has_suffix(lower, names[i].part))
+      return names[i].dtype;
+  return NULL;
+}
+
 /* A checkpoint of one's own has a name that nobody knows; the arguments of
  * Megatron (scripts/models/NAME.sh) have its shape. */
 static gboolean
 read_model(RaRecipe *recipe, RaSettings *s, GError **error)
 {
-  static const char *const endings[] = {"-fp8", "-int4"};
   const char *name = recipe->model[RA_RECIPE_ACTOR];
   g_autofree char *known =
       name ? ra_model_name_config(name, ra_settings_name(s), NULL, NULL) : NULL;
-  g_autofree char *like = NULL, *lower = NULL;
+  g_autofree char *like = NULL;
   uint32_t n_layers, hidden, ffn, n_experts;
 
-  /* Engines load the checkpoint as it is; Megatron trains its own, in bf16.  Of
-   * int4 the experts alone are (tools/convert_hf_to_int4.py). */
-  lower = name ? g_ascii_strdown(name, -1) : NULL;
-  for (guint i = 0; lower && i < G_N_ELEMENTS(endings); i++)
-    if ((g_str_has_suffix(lower, endings[i]) ||
-         (g_str_has_suffix(lower, "/") && strstr(lower, endings[i]))) &&
-        !recipe->rollout_dtype)
-      recipe->rollout_dtype = g_strdup(endings[i] + 1);
+  /* Engines load the checkpoint as it is; Megatron trains its own, in bf16. */
+  if (name && !recipe->rollout_dtype)
+    recipe->rollout_dtype = g_strdup(dtype_of(name));
 
   if (!ra_settings_uint32(s, "num-layers", 0, 0, RA_RECIPE_COUNT_MAX, &n_layers,
                           error) ||
