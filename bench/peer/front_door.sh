@@ -284,13 +284,11 @@ why_of() { # FILE
 tau2/config_8b_airline	tree training shares prefixes, and Archon recomputes op by op: a plan has neither
 configs/ppo_math_1B	a base configuration for others: 65,536 tokens a micro-batch, taken as full, nothing recomputed
 qwen3-vl-30BA3B-rlvr	recompute_modules: moe, layernorm; a plan recomputes attention or whole layers
-int4	the engine's weights have 4 bits there, 16 in a plan
+kimi-k2-Thinking-int4	a GPU has 67 GiB of experts in 4 bits, and 30 of cache: that GPU is the folder's, not the script's
 run-minimax-m2	experts over 4 ranks alone: a rank has 27 billion parameters, with fp32 gradients 162 GiB; unexplained how it runs
 run_deepseek_math_gsm8k	the critic is at tp 1, pp 1, verl's defaults: 36 GiB of weights and fp32 gradients beside the engine
 megatron_96gb	nothing is recomputed; micro-batches of a token budget that the mean length does not fill
 qwen30b_sapo	its number of nodes is known only to Slurm: one node is taken
-automodel	experts on ranks under FSDP: a plan shards no experts that ranks share
-nanov3-30BA3B-2n8g-fsdp2	experts on ranks under FSDP: a plan shards no experts that ranks share
 deepseek-v3-64n8g-fp8	the engine's weights have 8 bits there, 16 in a plan
 async_flow	pools of GPUs that only the recipe's own code reads (async_resources)
 fp8rollout	nothing is recomputed, verl's default of Megatron; micro-batches are taken as even

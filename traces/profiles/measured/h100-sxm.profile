@@ -11297,6 +11297,108 @@ held-out = not measured: no broadcast has rows; its rates are those of law all-g
 error-median = -
 error-p90 = -
 
+[law all-reduce.trtllm]
+low-latency-2-s = 3.249e-06
+low-bandwidth-2-frac = 0.1802
+mid-latency-2-s = 2.971e-06
+mid-bandwidth-2-frac = 0.5264
+high-latency-2-s = 5.473e-05
+high-bandwidth-2-frac = 0.7322
+low-latency-4-s = 3.058e-06
+low-bandwidth-4-frac = 0.1216
+mid-latency-4-s = 8.536e-06
+mid-bandwidth-4-frac = 0.5108
+high-latency-4-s = 2.966e-05
+high-bandwidth-4-frac = 0.7728
+low-latency-8-s = 3.393e-06
+low-bandwidth-8-frac = 0.1544
+mid-latency-8-s = 1.168e-05
+mid-bandwidth-8-frac = 0.4813
+high-latency-8-s = 6.293e-05
+high-bandwidth-8-frac = 1.023
+source = comm_nccl/aic_custom_allreduce*.csv, all-reduce, BF16, in graphs of kernels of TensorRT-LLM; robust fit
+range = 2 to 8 GPUs of a node; 512 B..512 MiB
+rows = 117
+outliers = 6
+held-out = each size left out in turn
+error-median = 0.045
+error-p90 = 0.200
+
+[table all-reduce.trtllm] # thousandths of ln(measured / law)
+axis-1 = bytes 256 512 1024 2048 4096 8192 16384 32768 65536 131072 262144 524288 1048576 2097152 4194304 8388608 16777216 33554432 67108864 134217728 268435456 536870912 1073741824
+axis-2 = ranks 2 4 8
+at-2 = -32*2~78 -34*2~82 -20*2~75 15*2~87 112 42*2~112 560*2~625 85 443*2~502 80 -21*2~60 -24 -104 -220*2~8 -191 -19*2~4 91*2~29 -3*2~10 -13*2~3 17*2~4 20*2~1 -1 -22*2~1
+at-4 = -24*2~68 -8*2~62 -5*2~55 32*2~64 111 21*2~65 -22*2~48 -62 293*2~569 493 -274*2~352 -1 -153 77*2~85 -6 1*2~7 -11*2~2 3*2~0 27*2~4 14*2~3 0*2~4 -16 -26*2~1
+at-8 = -15*2~36 -42*2~61 -18*2~58 39*2~50 106 26*2~43 -11*2~56 3 -60*2~33 -13 25*2~8 22 -29 102*2~113 17 -1*2~0 -33*2~2 38*2~3 14*2~0 5*2~1 6*2~0 4 -33*2~0
+
+[law all-reduce.sglang]
+low-latency-2-s = 2.426e-06
+low-bandwidth-2-frac = 0.137
+mid-latency-2-s = 2.731e-06
+mid-bandwidth-2-frac = 0.6073
+high-latency-2-s = 0.0001069
+high-bandwidth-2-frac = 0.7651
+low-latency-4-s = 2.663e-06
+low-bandwidth-4-frac = 0.2483
+mid-latency-4-s = 4.188e-06
+mid-bandwidth-4-frac = 0.6927
+high-latency-4-s = 6.064e-05
+high-bandwidth-4-frac = 0.8012
+low-latency-8-s = 3.367e-06
+low-bandwidth-8-frac = 0.176
+mid-latency-8-s = 7.162e-06
+mid-bandwidth-8-frac = 0.6312
+high-latency-8-s = 7.287e-05
+high-bandwidth-8-frac = 1.042
+source = comm_nccl/aic_custom_allreduce*.csv, all-reduce, BF16, in graphs of kernels of SGLang; robust fit
+range = 2 to 8 GPUs of a node; 512 B..512 MiB
+rows = 48
+outliers = 12
+held-out = each size left out in turn
+error-median = 0.021
+error-p90 = 0.137
+
+[table all-reduce.sglang] # thousandths of ln(measured / law)
+axis-1 = bytes 256 512 1024 2048 8192 16384 65536 262144 2097152 8388608 16777216 33554432 67108864 134217728 268435456 1073741824
+axis-2 = ranks 2 4 8
+at-2 = 1 -7 -3 12 1 -1 -5 6 -127 -130 -146 95 -1 -56 0 0
+at-4 = 49 -20 -17 9 16 9 -4 0 91 -1 -2 54 2 -1 2 -1
+at-8 = 357 -17 (-7)2419 34 1 5 -2 64 0 67 0 0 -6 5 19 -16
+
+[law all-reduce.vllm]
+low-latency-2-s = 4.256e-06
+low-bandwidth-2-frac = 0.1101
+mid-latency-2-s = 4.249e-06
+mid-bandwidth-2-frac = 0.4807
+high-latency-2-s = 7.273e-05
+high-bandwidth-2-frac = 0.7488
+low-latency-4-s = 4.581e-06
+low-bandwidth-4-frac = 0.3401
+mid-latency-4-s = 6.826e-06
+mid-bandwidth-4-frac = 0.5987
+high-latency-4-s = 2.755e-05
+high-bandwidth-4-frac = 0.7729
+low-latency-8-s = 4.643e-06
+low-bandwidth-8-frac = 0.1523
+mid-latency-8-s = 9.371e-06
+mid-bandwidth-8-frac = 0.7837
+high-latency-8-s = 8.247e-05
+high-bandwidth-8-frac = 1.049
+source = comm_nccl/aic_custom_allreduce*.csv, all-reduce, BF16, in graphs of kernels of vLLM; robust fit
+range = 2 to 8 GPUs of a node; 512 B..512 MiB
+rows = 117
+outliers = 8
+held-out = each size left out in turn
+error-median = 0.012
+error-p90 = 0.036
+
+[table all-reduce.vllm] # thousandths of ln(measured / law)
+axis-1 = bytes 256 512 1024 2048 4096 8192 16384 32768 65536 131072 262144 524288 1048576 2097152 4194304 8388608 16777216 33554432 67108864 134217728 268435456 536870912 1073741824
+axis-2 = ranks 2 4 8
+at-2 = 7*2~3 -1*2~0 -11*2~6 -9*2~1 19 19*2~1 29*2~9 2 -8*2~1 -22 -55*2~2 -58 -91 -120*2~1 -157 49*2~6 1*2~5 -13*2~7 12*2~109 -9*2~4 19*2~1 4 -11*2~1
+at-4 = 0*2~1 -15*2~0 -12*2~3 -10*2~5 6 28*2~4 22*2~3 -12 1*2~1 -7 0*2~4 140 -3 1*2~4 6 -3*2~3 -12*2~0 56*2~48 33*2~7 18*2~2 -2*2~2 -14 -29*2~3
+at-8 = 3*2~10 -7*2~11 -24*2~11 -21*2~11 -2 39*2~13 38*2~10 -5 10*2~5 -27 7*2~4 -9 17 -20*2~1 13 -6*2~0 -3*2~0 11*2~0 3*2~35 -7*2~2 11*2~1 17 -13*2~1
+
 [law tokens.dispatch]
 floor-s = 2.651e-05
 token-s = 2.012e-08

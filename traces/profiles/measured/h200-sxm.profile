@@ -11263,6 +11263,108 @@ held-out = not measured: no broadcast has rows; its rates are those of law all-g
 error-median = -
 error-p90 = -
 
+[law all-reduce.trtllm]
+low-latency-2-s = 2.602e-06
+low-bandwidth-2-frac = 0.02841
+mid-latency-2-s = 2.738e-06
+mid-bandwidth-2-frac = 0.5985
+high-latency-2-s = 6.467e-05
+high-bandwidth-2-frac = 0.7389
+low-latency-4-s = 2.757e-06
+low-bandwidth-4-frac = 0.01685
+mid-latency-4-s = 3.071e-06
+mid-bandwidth-4-frac = 0.3715
+high-latency-4-s = 2.234e-05
+high-bandwidth-4-frac = 0.7571
+low-latency-8-s = 3.067e-06
+low-bandwidth-8-frac = 0.1464
+mid-latency-8-s = 1.51e-05
+mid-bandwidth-8-frac = 0.5297
+high-latency-8-s = 6.173e-05
+high-bandwidth-8-frac = 1.045
+source = comm_nccl/aic_custom_allreduce*.csv, all-reduce, BF16, in graphs of kernels of TensorRT-LLM; robust fit; table with other hopper GPUs' ratios
+range = 2 to 8 GPUs of a node; 512 B..512 MiB
+rows = 48
+outliers = 4
+held-out = each size left out in turn
+error-median = 0.014
+error-p90 = 0.100
+
+[table all-reduce.trtllm] # thousandths of ln(measured / law)
+axis-1 = bytes 256 512 1024 2048 4096 8192 16384 32768 65536 131072 262144 524288 1048576 2097152 4194304 8388608 16777216 33554432 67108864 134217728 268435456 536870912 1073741824
+axis-2 = ranks 2 4 8
+at-2 = 6 -9 3 4 91 11 10 -418 -12 -155 -34 -5 -53 -137 -132 14 81 91 -6 -7 17 6 -8
+at-4 = -6 10 -3 3 85 10 -4 -228 -13 466 1 159 -125 2 -222 -26 37 16 14 5 -18 -33 -42
+at-8 = -9 -2 24 95 154 65 -4 16 -49 -16 8 -66 -183 0 -27 0 -23 41 18 2 -7 7 -14
+
+[law all-reduce.sglang]
+low-latency-2-s = 2.384e-06
+low-bandwidth-2-frac = 0.2851
+mid-latency-2-s = 2.703e-06
+mid-bandwidth-2-frac = 0.6815
+high-latency-2-s = 0.0001044
+high-bandwidth-2-frac = 0.7609
+low-latency-4-s = 2.606e-06
+low-bandwidth-4-frac = 0.2361
+mid-latency-4-s = 4.225e-06
+mid-bandwidth-4-frac = 0.69
+high-latency-4-s = 4.37e-05
+high-bandwidth-4-frac = 0.792
+low-latency-8-s = 3.28e-06
+low-bandwidth-8-frac = 0.1505
+mid-latency-8-s = 6.375e-06
+mid-bandwidth-8-frac = 0.6225
+high-latency-8-s = 7.346e-05
+high-bandwidth-8-frac = 1.063
+source = comm_nccl/aic_custom_allreduce*.csv, all-reduce, BF16, in graphs of kernels of SGLang; robust fit; table with other hopper GPUs' ratios
+range = 2 to 8 GPUs of a node; 512 B..512 MiB
+rows = 48
+outliers = 2
+held-out = each size left out in turn
+error-median = 0.029
+error-p90 = 0.140
+
+[table all-reduce.sglang] # thousandths of ln(measured / law)
+axis-1 = bytes 256 512 1024 2048 8192 16384 65536 262144 2097152 8388608 16777216 33554432 67108864 134217728 268435456 1073741824
+axis-2 = ranks 2 4 8
+at-2 = 78 -59 -39 -13 34 36 -12 17 -46 -20 -34 193 105 52 12 0
+at-4 = 248 -36 -20 24 19 20 -9 -4 20 -30 -20 37 -5 6 6 -8
+at-8 = 54 -97 -59 0 32 1 -5 1 -9 49 -33 3 -4 -2 -3 5
+
+[law all-reduce.vllm]
+low-latency-2-s = 4.365e-06
+low-bandwidth-2-frac = 0.03626
+mid-latency-2-s = 4.547e-06
+mid-bandwidth-2-frac = 0.5248
+high-latency-2-s = 8.165e-05
+high-bandwidth-2-frac = 0.7482
+low-latency-4-s = 4.491e-06
+low-bandwidth-4-frac = 0.2362
+mid-latency-4-s = 5.541e-06
+mid-bandwidth-4-frac = 0.6048
+high-latency-4-s = 2.06e-05
+high-bandwidth-4-frac = 0.7614
+low-latency-8-s = 4.718e-06
+low-bandwidth-8-frac = 0.1389
+mid-latency-8-s = 8.801e-06
+mid-bandwidth-8-frac = 0.8309
+high-latency-8-s = 7.812e-05
+high-bandwidth-8-frac = 1.07
+source = comm_nccl/aic_custom_allreduce*.csv, all-reduce, BF16, in graphs of kernels of vLLM; robust fit; table with other hopper GPUs' ratios
+range = 2 to 8 GPUs of a node; 512 B..512 MiB
+rows = 48
+outliers = 5
+held-out = each size left out in turn
+error-median = 0.017
+error-p90 = 0.063
+
+[table all-reduce.vllm] # thousandths of ln(measured / law)
+axis-1 = bytes 256 512 1024 2048 4096 8192 16384 32768 65536 131072 262144 524288 1048576 2097152 4194304 8388608 16777216 33554432 67108864 134217728 268435456 536870912 1073741824
+axis-2 = ranks 2 4 8
+at-2 = -1 3 -3 1 13 13 -14 -17 0 -37 -86 -68 -74 -76 -122 70 13 -12 -1 -37 9 3 -6
+at-4 = -15 -3 -5 9 20 35 20 -10 -4 -68 0 253 74 40 22 0 -3 70 18 1 -12 -26 -43
+at-8 = -3 14 -7 1 9 39 -4 -29 1 -94 3 -14 11 -28 15 7 -2 0 4 -6 -1 19 5
+
 [law tokens.dispatch]
 floor-s = 2.692e-05
 token-s = 1.963e-08
