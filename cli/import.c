@@ -230,7 +230,9 @@ run(int argc, char **argv, GError **error)
        "Model config or name: CONFIG for all, or actor=CONFIG,ref=CONFIG ...",
        "CONFIG"},
       {"gpu", 0, 0, G_OPTION_ARG_FILENAME, &texts.gpu,
-       "GPU profile (default: what the topology names, else h100-sxm)", "NAME"},
+       "GPU profile (default: what the topology, or FILE by its name, says; "
+       "else h100-sxm)",
+       "NAME"},
       {"nodes", 0, 0, G_OPTION_ARG_FILENAME, &texts.nodes,
        "Number of nodes like the one of a topology (default: 1)", "N"},
       {"set", 0, 0, G_OPTION_ARG_STRING_ARRAY, &texts.sets,

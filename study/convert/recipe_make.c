@@ -57,6 +57,30 @@ join_trays(RaRecipe *recipe)
   }
 }
 
+/* (nullable): GPU that a configuration's name has as a word, as in
+ * `qwen2_32B_grpo_8_h20_megatron.sh`. */
+static const char *
+gpu_in_name(const char *name)
+{
+  static const struct {
+    const char *word, *gpu;
+  } gpus[] = {{"h100", "h100-sxm"}, {"h200", "h200-sxm"}, {"h20", "h20"},
+              {"b200", "b200-sxm"}, {"b300", "b300-sxm"}, {"a100", "a100-sxm"},
+              {"l40s", "l40s"},     {"mi300x", "mi300x"}};
+  g_autofree char *base = g_path_get_basename(name);
+  g_autofree char *low = g_ascii_strdown(base, -1);
+
+  for (guint i = 0; i < G_N_ELEMENTS(gpus); i++) {
+    gsize n = strlen(gpus[i].word);
+
+    for (const char *at = strstr(low, gpus[i].word); at;
+         at = strstr(at + 1, gpus[i].word))
+      if ((at == low || !g_ascii_isalnum(at[-1])) && !g_ascii_isalnum(at[n]))
+        return gpus[i].gpu;
+  }
+  return NULL;
+}
+
 static char *
 write_cluster(RaRecipe *recipe, const RaRecipeOptions *options, const char *gpu,
               GError **error)
@@ -70,7 +94,9 @@ write_cluster(RaRecipe *recipe, const RaRecipeOptions *options, const char *gpu,
       gpu,
       options->gpu  ? ""
       : recipe->gpu ? ", as nodes have 4 GPUs (--gpu changes it)"
-                    : " (--gpu changes it)");
+      : gpu_in_name(options->source)
+          ? ", as the file's name says (--gpu changes it)"
+          : " (--gpu changes it)");
   ra_quote_comment(out, "Imported from %s.", options->source);
   g_string_append_printf(out,
                          "# It states the number of GPUs; the rest of the "
@@ -668,7 +694,11 @@ ra_recipe_make(RaRecipe *recipe, const RaRecipeOptions *options, GError **error)
   const char *gpu;
 
   g_return_val_if_fail(recipe != NULL && options != NULL, NULL);
-  gpu = options->gpu ? options->gpu : recipe->gpu ? recipe->gpu : DEFAULT_GPU;
+  gpu = options->gpu ? options->gpu : recipe->gpu;
+  if (!gpu)
+    gpu = gpu_in_name(options->source);
+  if (!gpu)
+    gpu = DEFAULT_GPU;
   if (recipe->n_node_gpus == ra_recipe_tray_gpus(gpu))
     join_trays(recipe);
   files->workload = ra_recipe_workload(recipe, options, error);

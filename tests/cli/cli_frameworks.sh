@@ -149,6 +149,16 @@ plain=$kv
 kv Qwen3-30B-A3B-INT4 mxfp4
 [ $((kv - plain)) -eq 20304 ] && grep -q '^assumed.*int4 weights as mxfp4' out
 result $? "slime: int4 experts leave $((kv - plain)) MiB more"
+# A word of the file's name is a GPU; no part of a word, and not before --gpu.
+for pair in "run_h20_grpo.sh h20" "grpo-H200.sh h200-sxm" \
+  "run_h20x.sh h100-sxm" "run_h20_grpo.sh a100-sxm --gpu=a100-sxm"; do
+  # shellcheck disable=SC2086
+  set -- $pair
+  cp "$data/slime-grpo-qwen3-8b.sh" "$1"
+  run import "$1" -o . --name=x --format=tsv --force ${3-}
+  [ "$rc" -eq 0 ] && grep -qx "gpu = $2" x.cluster
+  result $? "$1 ${3-}: $2"
+done
 # miles: the model's arguments are a program's output.
 sed 's/--rm-type math/"${MODEL_ARGS[@]}" &/
   s/^python3/read -ra MODEL_ARGS <<<"$(python3 args.py qwen3-8B)"\n&/' \
