@@ -429,18 +429,27 @@ put_train(const RaRecipeCall *call, GString *out)
 
 /* Shards of a data-parallel group; beside spread experts, of all of it. */
 static void
-put_shards(const RaRecipe *recipe, RaRecipeKind kind, GString *out)
+put_shards(RaRecipe *recipe, RaRecipeKind kind, GString *out)
 {
   const RaRecipeCall *call = &recipe->calls[kind];
   gboolean is_train =
       kind == RA_RECIPE_ACTOR_TRAIN || kind == RA_RECIPE_CRITIC_TRAIN;
+  gboolean has_sets = call->zero_group > 0 && call->zero_group < call->dp;
+  uint32_t zero = call->zero;
 
-  if (call->zero == 0 || (!is_train && call->zero != 3))
+  if (call->ep > 1 && call->dp * MAX(1, call->cp) == 1)
+    zero = MIN(zero, 1); /* one data rank has nothing to shard */
+  if (zero == 0 || (!is_train && zero != 3))
     return;
-  g_string_append_printf(out, "zero = %u\n", call->zero);
-  if (call->zero_group > 0 && call->zero_group < call->dp && call->ep == 1)
+  g_string_append_printf(out, "zero = %u\n", zero);
+  if (has_sets && call->ep <= 1)
     g_string_append_printf(out, "zero-group = %u\n", call->zero_group);
-  if (call->in_turn && call->zero == 3)
+  else if (has_sets)
+    ra_recipe_note(recipe,
+                   "%s: shards over all %u data ranks, not sets of %u, beside "
+                   "experts that ranks share",
+                   ra_recipe_call_names[kind], call->dp, call->zero_group);
+  if (call->in_turn && zero == 3)
     g_string_append(out, "gathers = in-turn\n");
 }
 

@@ -181,6 +181,16 @@ import nemo-rl.yaml "${fsdp[@]}" $moe policy.dtensor_cfg.expert_parallel_size=8
 is 'call actor_train' ep 8
 is 'call actor_train' zero 3
 is 'call actor_train' zero-group ''
+import nemo-rl.yaml "${fsdp[@]}" $moe policy.dtensor_cfg.expert_parallel_size=8 \
+  policy.dtensor_cfg.dp_replicate_size=2
+is 'call actor_train' zero 3
+grep -q 'not sets of 8, beside experts' out
+result $? "copies of shards beside experts are told"
+import nemo-rl.yaml "${fsdp[@]}" $moe policy.dtensor_cfg.expert_parallel_size=8 \
+  policy.dtensor_cfg.tensor_parallel_size=8 cluster.num_nodes=1 \
+  policy.dtensor_cfg.sequence_parallel=true
+is 'call actor_train' dp 1
+is 'call actor_train' zero 1
 
 # Generation.
 import nemo-rl.yaml policy.generation.vllm_cfg.async_engine=true \
