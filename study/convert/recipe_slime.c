@@ -684,8 +684,10 @@ dtype_of(const char *name)
 {
   static const struct {
     const char *part, *dtype;
-  } names[] = {
-      {"-fp8", "fp8"}, {"-int4", "int4"}, {"kimi-k2-thinking", "int4"}};
+  } names[] = {{"-fp8", "fp8"},
+               {"-int4", "int4"},
+               {"kimi-k2-thinking", "int4"},
+               {"kimi-k2.5", "int4"}};
   g_autofree char *lower = g_ascii_strdown(name, -1);
 
   if (g_str_has_suffix(lower, "/"))

@@ -35,7 +35,7 @@ is_left_out(const char *law)
       "overlap",   RA_GEMM_REUSE, NULL};
 
   return g_strv_contains(names, law) || g_str_has_prefix(law, "tokens.") ||
-         g_str_has_prefix(law, "all-reduce.");
+         ra_law_kernels(law) != RA_KERNELS_COMMON;
 }
 
 /* Products at reuses of their own are rows of that law alone. */

@@ -149,6 +149,12 @@ plain=$kv
 kv Qwen3-30B-A3B-INT4 mxfp4
 [ $((kv - plain)) -eq 20304 ] && grep -q '^assumed.*int4 weights as mxfp4' out
 result $? "slime: int4 experts leave $((kv - plain)) MiB more"
+# Moonshot publishes these in int4.
+for name in Kimi-K2-Thinking/ Kimi-K2.5; do
+  changed slime-grpo-qwen3-8b.sh "s:Qwen3-8B :$name :; /--num-layers/d
+    /--hidden-size/d"
+  is mxfp4 actor_generate expert-dtype x
+done
 # A word of the file's name is a GPU; no part of a word, and not before --gpu.
 for pair in "run_h20_grpo.sh h20" "grpo-H200.sh h200-sxm" \
   "run_h20x.sh h100-sxm" "run_h20_grpo.sh a100-sxm --gpu=a100-sxm"; do
