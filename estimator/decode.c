@@ -85,8 +85,9 @@ op_line(const RaEstimator *estimator, const RaModel *model,
     return 0;
   slope = roof ? ra_roof_line(roof, &near, &until)
                : ra_decode_attention_line(
-                     ra_estimator_decode_attention(estimator, &near), &near,
-                     &until);
+                     ra_estimator_decode_attention(estimator, &near,
+                                                   estimator->system.kernels),
+                     &near, &until);
   *out_until = growth < 1 || growth > 1
                    ? ra_crossing_tokens(batch->kv_tokens,
                                         (double)(until - op->dim[2]), growth)

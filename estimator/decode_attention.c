@@ -69,7 +69,7 @@ knot_formula_s(const RaDecodeAttentionLaw *law, const RaOp *op, double length)
   double s = formula_s(law, op, length);
   double whole = RA_FLASH_WHOLE_BLOCKS * RA_FLASH_KEYS;
 
-  return law->flash == 3 && length > whole ? MAX(s, formula_s(law, op, whole))
+  return law->flash >= 3 && length > whole ? MAX(s, formula_s(law, op, whole))
                                            : s;
 }
 

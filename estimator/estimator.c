@@ -491,12 +491,12 @@ expert_layer_s(const RaEstimator *estimator, const RaOp *op, RaKernels kernels)
 }
 
 static double
-attention_s(const RaEstimator *estimator, const RaOp *op, RaKernels kernels)
+attention_s(const RaEstimator *e, const RaOp *op, RaKernels kernels)
 {
-  const RaRoofLaw *roof = ra_estimator_roof(estimator, op, kernels);
+  const RaRoofLaw *roof = ra_estimator_roof(e, op, kernels);
 
   return roof ? ra_roof_s(roof, op)
-              : ra_attention_s(ra_estimator_attention(estimator, op), op);
+              : ra_attention_s(ra_estimator_attention(e, op, kernels), op);
 }
 
 static double
@@ -509,8 +509,8 @@ decode_attention_s(const RaEstimator *estimator, const RaOp *op,
   if (roof)
     return ra_roof_s(roof, op);
   ra_op_nearest(op, &near);
-  return ra_decode_attention_s(ra_estimator_decode_attention(estimator, &near),
-                               &near);
+  return ra_decode_attention_s(
+      ra_estimator_decode_attention(estimator, &near, kernels), &near);
 }
 
 /* ra_estimator_op_s(), by the laws. */
@@ -528,7 +528,8 @@ law_s(const RaEstimator *estimator, const RaOp *op, RaKernels kernels)
   case RA_OP_ATTENTION:
     return attention_s(estimator, op, kernels);
   case RA_OP_ATTENTION_BACKWARD:
-    return ra_attention_backward_s(ra_estimator_attention(estimator, op), op);
+    return ra_attention_backward_s(
+        ra_estimator_attention(estimator, op, kernels), op);
   case RA_OP_ATTENTION_CORE:
   case RA_OP_ATTENTION_CORE_BACKWARD:
     return ra_attention_core_s(&estimator->gemm,

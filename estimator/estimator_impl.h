@@ -94,27 +94,42 @@ RaMemoryLawKind ra_estimator_memory_kind(const RaOp *op);
 /* Frees what the laws of decode attention own. */
 void ra_estimator_clear_decode(RaEstimator *estimator);
 
+/* TRUE if @op is on an 8-bit cache and @kernels read it with the kernel of the
+ * law for it.  On Hopper that is FlashAttention 3; TensorRT-LLM has kernels of
+ * its own there (cpp/kernels/xqa), of which the measurements have no table: the
+ * law of 16-bit caches, on the bytes of this one, stands for them.  From
+ * generation 4 on the tables are of TensorRT-LLM's kernels, in FlashInfer. */
+static inline gboolean
+ra_estimator_has_8bit(const RaOp *op, guint flash, RaKernels kernels)
+{
+  return op->dtype == RA_DTYPE_FP8 &&
+         !(kernels == RA_KERNELS_TRTLLM && flash == 3);
+}
+
 /* The law of @op, attention over whole sequences or its gradient. */
 static inline const RaAttentionLaw *
-ra_estimator_attention(const RaEstimator *estimator, const RaOp *op)
+ra_estimator_attention(const RaEstimator *estimator, const RaOp *op,
+                       RaKernels kernels)
 {
-  RaPrefill which = op->flags & RA_OP_NONCAUSAL ? RA_PREFILL_WHOLE
-                    : op->dtype == RA_DTYPE_FP8 ? RA_PREFILL_FP8
-                    : ra_op_is_wide(op)         ? RA_PREFILL_WIDE
-                                                : RA_PREFILL_CAUSAL;
+  const RaAttentionLaw *laws = estimator->attention;
 
-  return &estimator->attention[which];
+  if (op->flags & RA_OP_NONCAUSAL)
+    return &laws[RA_PREFILL_WHOLE];
+  if (ra_estimator_has_8bit(op, laws[RA_PREFILL_FP8].flash, kernels))
+    return &laws[RA_PREFILL_FP8];
+  return &laws[ra_op_is_wide(op) ? RA_PREFILL_WIDE : RA_PREFILL_CAUSAL];
 }
 
 /* The law of @op, a decode step's attention. */
 static inline const RaDecodeAttentionLaw *
-ra_estimator_decode_attention(const RaEstimator *estimator, const RaOp *op)
+ra_estimator_decode_attention(const RaEstimator *estimator, const RaOp *op,
+                              RaKernels kernels)
 {
-  RaDecodeLaw which = op->dtype == RA_DTYPE_FP8 ? RA_DECODE_FP8
-                      : ra_op_is_wide(op)       ? RA_DECODE_WIDE
-                                                : RA_DECODE_NARROW;
+  const RaDecodeAttentionLaw *laws = estimator->decode_attention;
 
-  return &estimator->decode_attention[which];
+  if (ra_estimator_has_8bit(op, laws[RA_DECODE_FP8].flash, kernels))
+    return &laws[RA_DECODE_FP8];
+  return &laws[ra_op_is_wide(op) ? RA_DECODE_WIDE : RA_DECODE_NARROW];
 }
 
 /* The roof law of @op; NULL: it has none, or the profile lacks it. */

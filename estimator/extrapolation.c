@@ -31,7 +31,8 @@ product_table(const RaEstimator *e, const RaOp *op)
 static const RaResidual *
 table_of(const RaEstimator *e, const RaOp *op)
 {
-  const RaRoofLaw *roof = ra_estimator_roof(e, op, e->system.kernels);
+  RaKernels kernels = e->system.kernels;
+  const RaRoofLaw *roof = ra_estimator_roof(e, op, kernels);
 
   if (roof)
     return &roof->residual;
@@ -49,17 +50,16 @@ table_of(const RaEstimator *e, const RaOp *op)
     return product_table(e, op);
   case RA_OP_EXPERTS:
   case RA_OP_EXPERTS_BACKWARD:
-    return e->experts.any
-               ? &ra_estimator_experts(e, op, e->system.kernels)->residual
-               : NULL;
+    return e->experts.any ? &ra_estimator_experts(e, op, kernels)->residual
+                          : NULL;
   case RA_OP_ATTENTION:
-    return &ra_estimator_attention(e, op)->residual;
+    return &ra_estimator_attention(e, op, kernels)->residual;
   case RA_OP_ATTENTION_BACKWARD:
-    return ra_estimator_attention(e, op)->backward_residual.grid
-               ? &ra_estimator_attention(e, op)->backward_residual
-               : &ra_estimator_attention(e, op)->residual;
+    return ra_estimator_attention(e, op, kernels)->backward_residual.grid
+               ? &ra_estimator_attention(e, op, kernels)->backward_residual
+               : &ra_estimator_attention(e, op, kernels)->residual;
   case RA_OP_DECODE_ATTENTION:
-    return &ra_estimator_decode_attention(e, op)->residual;
+    return &ra_estimator_decode_attention(e, op, kernels)->residual;
   case RA_OP_ALL_REDUCE:
   case RA_OP_REDUCE_SCATTER:
   case RA_OP_ALL_GATHER:

@@ -44,7 +44,7 @@ ra_flash_cut(guint generation, double sms, const RaOp *op, RaFlash *out_cut)
   /* FlashInfer's kernels, for a cache of fp8, always share tiles. */
   gboolean windowed = op->flags & RA_OP_WINDOW && op->dtype != RA_DTYPE_FP8;
   gboolean swaps = generation == 2 && queries <= 1 && group > 1 && !windowed;
-  gboolean packs = generation == 3 || swaps;
+  gboolean packs = generation >= 3 || swaps;
   double rows = packs ? queries * group : queries;
   double heads = packs ? kv_heads : q_heads;
 
@@ -65,7 +65,7 @@ ra_flash_cut(guint generation, double sms, const RaOp *op, RaFlash *out_cut)
   if (swaps)
     out_cut->n_splits =
         splits(out_cut->n_tiles, 2 * sms, MIN(MIN(128, 2 * sms), blocks));
-  else if (generation == 3 && blocks > RA_FLASH_WHOLE_BLOCKS)
+  else if (generation >= 3 && blocks > RA_FLASH_WHOLE_BLOCKS)
     out_cut->n_splits =
         splits(out_cut->n_tiles, sms, MIN(MIN(32, sms), blocks));
 }

@@ -12,7 +12,7 @@
  *        flash_api.cpp of vLLM's flash-attention (seqlenq_ngroups_swapped,
  *        num_splits_heuristic); for paged keys flash_fwd_launch_template.h,
  *        run_mha_fwd_splitkv_dispatch
- *     3  (Hopper, and 4 of Blackwell): heads that share keys always share
+ *     3, 4  (Hopper, Blackwell's servers): heads that share keys always share
  *        tiles, of 128 rows, 192 for narrow heads, 64 if there are no more; one
  *        on a multiprocessor.  More than four blocks of keys may be split, into
  *        at most 32 parts within CUDA graphs.  hopper/tile_size.h,
@@ -47,7 +47,7 @@ typedef struct {
 
 /**
  * ra_flash_cut:
- * @generation: 2, 3 or 0
+ * @generation: 2, 3, 4 or 0
  * @sms: multiprocessors
  * @op: attention of any kind with sequences, queries and heads; sequences of
  *   different lengths count as equal ones

@@ -45,7 +45,7 @@ static const RaCoefficientSpec gemm_fp8[] = {
 };
 #define FLASH \
   {"sms", SIZE, "multiprocessors that share the query tiles"}, \
-  {"flash", COUNT, "generation of the FlashAttention kernel, 2 or 3; 0: none"}
+  {"flash", COUNT, "generation of the FlashAttention kernel, 2 to 4; 0: none"}
 static const RaCoefficientSpec attention[] = {
   FLASH,
   {"floor-s", SECONDS, "added to every call, in a graph replay"},

@@ -62,8 +62,7 @@ static const struct {
 } comments[] = {
     {NULL, "sms", "NVIDIA's architecture whitepaper of the GPU"},
     {NULL, "flash",
-     "what vLLM takes: 3 on Hopper (4, taken for it, on "
-     "Blackwell's servers), else 2"},
+     "what vLLM takes: 3 on Hopper, 4 on Blackwell's servers, else 2"},
     {NULL, "cache-bytes", "NVIDIA's architecture whitepaper of the GPU"},
     {"attention", "peak-frac", "what is lost is said of scores"},
     {"encoder-attention", "peak-frac", "what is lost is said of scores"},

@@ -254,6 +254,45 @@ START_TEST(test_memory_op)
 }
 END_TEST
 
+#define CACHES                                                                 \
+  "decode-attention.floor-s=0.25", "attention.floor-s=0.25",                   \
+      "decode-attention.fp8.floor-s=0.5", "attention.fp8.floor-s=0.5"
+
+/* On Hopper (generation 3) TensorRT-LLM reads an 8-bit cache with kernels of
+ * its own, for which the law of 16-bit ones stands: floors of 0.25 s, and not
+ * 0.5 s (the fault: one law for all engines).  From generation 4 on, and under
+ * other engines, it is the law of 8-bit ones. */
+START_TEST(test_8bit_cache)
+{
+  static const RaOp ops[] = {{.kind = RA_OP_DECODE_ATTENTION,
+                              .dtype = RA_DTYPE_FP8,
+                              .count = 1,
+                              .dim = {1, 1, 10, 10, 2, 1, 16}},
+                             {.kind = RA_OP_ATTENTION,
+                              .dtype = RA_DTYPE_FP8,
+                              .count = 1,
+                              .dim = {1, 20, 20, 210, 2, 1, 16}}};
+  RaSystemConstants system = {.compute_factor = 1};
+  g_autoptr(Bench) hopper = bench_new(profile_text_load(
+      CACHES, "decode-attention.fp8.flash=3", "attention.fp8.flash=3", NULL));
+  g_autoptr(Bench) later = bench_new(profile_text_load(
+      CACHES, "decode-attention.fp8.flash=4", "attention.fp8.flash=4", NULL));
+
+  for (guint kernels = 0; kernels < RA_N_KERNELS; kernels++) {
+    system.kernels = (RaKernels)kernels;
+    ra_estimator_set_system(hopper->estimator, &system);
+    ra_estimator_set_system(later->estimator, &system);
+    for (guint i = 0; i < G_N_ELEMENTS(ops); i++) {
+      double s = ra_estimator_op_s(hopper->estimator, &ops[i]);
+
+      ck_assert_double_ge(s, kernels == RA_KERNELS_TRTLLM ? 0.25 : 0.5);
+      ck_assert_double_lt(s, kernels == RA_KERNELS_TRTLLM ? 0.5 : 0.75);
+      ck_assert_double_ge(ra_estimator_op_s(later->estimator, &ops[i]), 0.5);
+    }
+  }
+}
+END_TEST
+
 static const struct {
   const char *law, *edit, *near;
   RaOp op;
@@ -643,6 +682,7 @@ estimator_suite(void)
   tcase_add_test(tcase, test_attention_windows);
   tcase_add_test(tcase, test_decode_attention);
   tcase_add_test(tcase, test_memory_op);
+  tcase_add_test(tcase, test_8bit_cache);
   tcase_add_test(tcase, test_optional);
   tcase_add_test(tcase, test_gemm_fp32);
   tcase_add_test(tcase, test_memory_laws);

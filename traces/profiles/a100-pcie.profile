@@ -1023,7 +1023,7 @@ at-65536-512 = (-420) (-270) (-279) (-303) (-327) (-369) (-452) (-471) (-206) (-
 
 [law attention]
 sms = 108 # NVIDIA's architecture whitepaper of the GPU
-flash = 2 # what vLLM takes: 3 on Hopper (4, taken for it, on Blackwell's servers), else 2
+flash = 2 # what vLLM takes: 3 on Hopper, 4 on Blackwell's servers, else 2
 floor-s = 8.042e-06
 peak-frac = 1 # what is lost is said of scores
 head-dim-half = 106.1
@@ -1507,7 +1507,7 @@ error-p90 = -
 
 [law decode-attention]
 sms = 108 # NVIDIA's architecture whitepaper of the GPU
-flash = 2 # what vLLM takes: 3 on Hopper (4, taken for it, on Blackwell's servers), else 2
+flash = 2 # what vLLM takes: 3 on Hopper, 4 on Blackwell's servers, else 2
 cache-bytes = 4.194e+07 # NVIDIA's architecture whitepaper of the GPU
 floor-s = 9.913e-06
 launch-s = 3.468e-06

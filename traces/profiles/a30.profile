@@ -139,7 +139,7 @@ error-p90 = 0.870
 
 [law attention]
 sms = 56 # NVIDIA's architecture whitepaper of the GPU
-flash = 2 # what vLLM takes: 3 on Hopper (4, taken for it, on Blackwell's servers), else 2
+flash = 2 # what vLLM takes: 3 on Hopper, 4 on Blackwell's servers, else 2
 floor-s = 7.874e-06
 peak-frac = 1 # what is lost is said of scores
 head-dim-half = 106
@@ -166,7 +166,7 @@ error-p90 = -
 
 [law decode-attention]
 sms = 56 # NVIDIA's architecture whitepaper of the GPU
-flash = 2 # what vLLM takes: 3 on Hopper (4, taken for it, on Blackwell's servers), else 2
+flash = 2 # what vLLM takes: 3 on Hopper, 4 on Blackwell's servers, else 2
 cache-bytes = 2.517e+07 # NVIDIA's architecture whitepaper of the GPU
 floor-s = 9.706e-06
 launch-s = 3.396e-06

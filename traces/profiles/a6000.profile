@@ -312,7 +312,7 @@ error-p90 = 0.870
 
 [law attention]
 sms = 84 # NVIDIA's architecture whitepaper of the GPU
-flash = 2 # what vLLM takes: 3 on Hopper (4, taken for it, on Blackwell's servers), else 2
+flash = 2 # what vLLM takes: 3 on Hopper, 4 on Blackwell's servers, else 2
 floor-s = 6.3e-06
 peak-frac = 1 # what is lost is said of scores
 head-dim-half = 34.51
@@ -339,7 +339,7 @@ error-p90 = -
 
 [law decode-attention]
 sms = 84 # NVIDIA's architecture whitepaper of the GPU
-flash = 2 # what vLLM takes: 3 on Hopper (4, taken for it, on Blackwell's servers), else 2
+flash = 2 # what vLLM takes: 3 on Hopper, 4 on Blackwell's servers, else 2
 cache-bytes = 6.291e+06 # NVIDIA's architecture whitepaper of the GPU
 floor-s = 7.765e-06
 launch-s = 2.717e-06

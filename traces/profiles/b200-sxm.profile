@@ -3181,7 +3181,7 @@ at-16384-256 = 2493 1016 567 267 5 -125 (-109) (-125) (-125) (-125) (-125) (-125
 at-32768-256 = 2907 1058 577 265 -2 -133 (-133) (-133) (-133) (-133) (-133) (-133) (-133) (-133) (-133) (-133) (-133) (-133)
 
 [law latent-decode.sglang]
-flash = 3 # what vLLM takes: 3 on Hopper (4, taken for it, on Blackwell's servers), else 2
+flash = 4 # what vLLM takes: 3 on Hopper, 4 on Blackwell's servers, else 2
 floor-s = 1.112e-05
 bandwidth-frac = 0.7696
 peak-frac = 0.5207
@@ -3273,7 +3273,7 @@ at-1024-128 = 93 89 80 75 37 -14 -83 -92 -79 -27 -42 -8 6 -25 18 (39) (16)
 at-2048-128 = 82 65 74 56 31 -24 -135 -129 -85 -19 -20 6 -18 -61 (-29) (-7) (-30)
 
 [law latent-decode.fp8.sglang]
-flash = 3 # what vLLM takes: 3 on Hopper (4, taken for it, on Blackwell's servers), else 2
+flash = 4 # what vLLM takes: 3 on Hopper, 4 on Blackwell's servers, else 2
 floor-s = 1.078e-05
 bandwidth-frac = 0.8319
 peak-frac = 0.4266
@@ -4240,7 +4240,7 @@ at-1024 = -1155*6~722 476*6~186 445*6~170 422*6~213 268*6~357 144*6~487 -1444*6~
 
 [law attention]
 sms = 148 # NVIDIA's architecture whitepaper of the GPU
-flash = 3 # what vLLM takes: 3 on Hopper (4, taken for it, on Blackwell's servers), else 2
+flash = 4 # what vLLM takes: 3 on Hopper, 4 on Blackwell's servers, else 2
 floor-s = 6.41e-06
 peak-frac = 1 # what is lost is said of scores
 head-dim-half = 54.15
@@ -4564,7 +4564,7 @@ at-16384-64-128 = 164 1764 1133 562 -2 -320 -290 (-177) (-241) (-197) (-211) (-1
 
 [law attention.wide]
 sms = 148 # NVIDIA's architecture whitepaper of the GPU
-flash = 3 # what vLLM takes: 3 on Hopper (4, taken for it, on Blackwell's servers), else 2
+flash = 4 # what vLLM takes: 3 on Hopper, 4 on Blackwell's servers, else 2
 floor-s = 1.095e-05
 peak-frac = 1 # what is lost is said of scores
 head-dim-half = 277.4
@@ -5056,7 +5056,7 @@ at-64-64-512 = (-16) (118) (-66) (-225) (-337) (-338) (-196) (-188) (-170) (-182
 
 [law attention.fp8]
 sms = 148 # NVIDIA's architecture whitepaper of the GPU
-flash = 3 # what vLLM takes: 3 on Hopper (4, taken for it, on Blackwell's servers), else 2
+flash = 4 # what vLLM takes: 3 on Hopper, 4 on Blackwell's servers, else 2
 floor-s = 5.408e-06
 peak-frac = 1 # of fp8; what is lost is said of scores
 head-dim-half = 226.4
@@ -5620,7 +5620,7 @@ at-256-64-512 = (-168) (1738) (1195) (875) (455) (444) (479) (535) (543) (541) (
 
 [law encoder-attention]
 sms = 148 # NVIDIA's architecture whitepaper of the GPU
-flash = 3 # what vLLM takes: 3 on Hopper (4, taken for it, on Blackwell's servers), else 2
+flash = 4 # what vLLM takes: 3 on Hopper, 4 on Blackwell's servers, else 2
 floor-s = 3.699e-06
 peak-frac = 1 # what is lost is said of scores
 head-dim-half = 118.2
@@ -5731,7 +5731,7 @@ error-p90 = -
 
 [law decode-attention]
 sms = 148 # NVIDIA's architecture whitepaper of the GPU
-flash = 3 # what vLLM takes: 3 on Hopper (4, taken for it, on Blackwell's servers), else 2
+flash = 4 # what vLLM takes: 3 on Hopper, 4 on Blackwell's servers, else 2
 cache-bytes = 1.321e+08 # NVIDIA's architecture whitepaper of the GPU
 floor-s = 6.337e-06
 launch-s = 1.411e-06
@@ -6140,7 +6140,7 @@ at-2048-16-8-128 = (83) (92) (89) (92) (83) (79) (69) (-38) (-6) (24) (30) (29) 
 
 [law decode-attention.wide]
 sms = 148 # NVIDIA's architecture whitepaper of the GPU
-flash = 3 # what vLLM takes: 3 on Hopper (4, taken for it, on Blackwell's servers), else 2
+flash = 4 # what vLLM takes: 3 on Hopper, 4 on Blackwell's servers, else 2
 cache-bytes = 1.321e+08 # NVIDIA's architecture whitepaper of the GPU
 floor-s = 9.023e-06
 launch-s = 1.697e-06
@@ -8661,7 +8661,7 @@ at-2048-64-8-512 = (880) (885) (883) (887) (787) (381) (44) (6) (38) (68) (68) (
 
 [law decode-attention.fp8]
 sms = 148 # NVIDIA's architecture whitepaper of the GPU
-flash = 3 # what vLLM takes: 3 on Hopper (4, taken for it, on Blackwell's servers), else 2
+flash = 4 # what vLLM takes: 3 on Hopper, 4 on Blackwell's servers, else 2
 cache-bytes = 1.321e+08 # NVIDIA's architecture whitepaper of the GPU
 floor-s = 9.335e-06
 launch-s = 4.198e-07

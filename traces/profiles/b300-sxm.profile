@@ -3315,7 +3315,7 @@ at-16384-256 = 2287 897 523 210 -26 -135 (-125) (-135) (-135) (-135) (-135) (-13
 at-32768-256 = 2696 931 531 205 -40 -149 (-149) (-149) (-149) (-149) (-149) (-149) (-149) (-149) (-149) (-149) (-149) (-149)
 
 [law latent-decode.sglang]
-flash = 3 # what vLLM takes: 3 on Hopper (4, taken for it, on Blackwell's servers), else 2
+flash = 4 # what vLLM takes: 3 on Hopper, 4 on Blackwell's servers, else 2
 floor-s = 1.054e-05
 bandwidth-frac = 0.7982
 peak-frac = 1.092
@@ -3407,7 +3407,7 @@ at-1024-128 = 92 94 82 92 47 -9 -63 -52 -70 -70 -67 -64 -70 -74 31 (49) (48)
 at-2048-128 = 108 103 90 84 51 -5 -111 -110 -105 -89 -72 -66 -43 17 (22) (41) (40)
 
 [law latent-decode.fp8.sglang]
-flash = 3 # what vLLM takes: 3 on Hopper (4, taken for it, on Blackwell's servers), else 2
+flash = 4 # what vLLM takes: 3 on Hopper, 4 on Blackwell's servers, else 2
 floor-s = 9.941e-06
 bandwidth-frac = 0.7985
 peak-frac = 0.4884
@@ -4370,7 +4370,7 @@ at-1024 = -1296*6~527 642*6~163 582*6~139 558*6~167 383*6~256 381*6~558 -1300*6~
 
 [law attention]
 sms = 148 # NVIDIA's architecture whitepaper of the GPU
-flash = 3 # what vLLM takes: 3 on Hopper (4, taken for it, on Blackwell's servers), else 2
+flash = 4 # what vLLM takes: 3 on Hopper, 4 on Blackwell's servers, else 2
 floor-s = 6.481e-06
 peak-frac = 1 # what is lost is said of scores
 head-dim-half = 23.92
@@ -4694,7 +4694,7 @@ at-16384-64-128 = 84 1723 1122 568 19 -263 -224 (-223) (-213) (-205) (-197) (-19
 
 [law attention.wide]
 sms = 148 # NVIDIA's architecture whitepaper of the GPU
-flash = 3 # what vLLM takes: 3 on Hopper (4, taken for it, on Blackwell's servers), else 2
+flash = 4 # what vLLM takes: 3 on Hopper, 4 on Blackwell's servers, else 2
 floor-s = 9.747e-06
 peak-frac = 1 # what is lost is said of scores
 head-dim-half = 218.6
@@ -5186,7 +5186,7 @@ at-64-64-512 = (-18) (89) (-93) (-250) (-355) (-375) (-202) (-190) (-187) (-200)
 
 [law attention.fp8]
 sms = 148 # NVIDIA's architecture whitepaper of the GPU
-flash = 3 # what vLLM takes: 3 on Hopper (4, taken for it, on Blackwell's servers), else 2
+flash = 4 # what vLLM takes: 3 on Hopper, 4 on Blackwell's servers, else 2
 floor-s = 8.464e-06
 peak-frac = 1 # of fp8; what is lost is said of scores
 head-dim-half = 169.2
@@ -5750,7 +5750,7 @@ at-256-64-512 = (256) (680) (138) (-193) (-318) (-559) (-391) (-249) (-150) (-70
 
 [law encoder-attention]
 sms = 148 # NVIDIA's architecture whitepaper of the GPU
-flash = 3 # what vLLM takes: 3 on Hopper (4, taken for it, on Blackwell's servers), else 2
+flash = 4 # what vLLM takes: 3 on Hopper, 4 on Blackwell's servers, else 2
 floor-s = 3.748e-06
 peak-frac = 1 # what is lost is said of scores
 head-dim-half = 70.16
@@ -5861,7 +5861,7 @@ error-p90 = -
 
 [law decode-attention]
 sms = 148 # NVIDIA's architecture whitepaper of the GPU
-flash = 3 # what vLLM takes: 3 on Hopper (4, taken for it, on Blackwell's servers), else 2
+flash = 4 # what vLLM takes: 3 on Hopper, 4 on Blackwell's servers, else 2
 cache-bytes = 1.321e+08 # NVIDIA's architecture whitepaper of the GPU
 floor-s = 6.706e-06
 launch-s = 2.683e-07
@@ -6270,7 +6270,7 @@ at-2048-16-8-128 = (199) (176) (180) (176) (183) (166) (143) (-53) (4) (35) (50)
 
 [law decode-attention.wide]
 sms = 148 # NVIDIA's architecture whitepaper of the GPU
-flash = 3 # what vLLM takes: 3 on Hopper (4, taken for it, on Blackwell's servers), else 2
+flash = 4 # what vLLM takes: 3 on Hopper, 4 on Blackwell's servers, else 2
 cache-bytes = 1.321e+08 # NVIDIA's architecture whitepaper of the GPU
 floor-s = 8.607e-06
 launch-s = 1.233e-06
@@ -8791,7 +8791,7 @@ at-2048-64-8-512 = (994) (993) (988) (997) (778) (335) (70) (5) (46) (73) (72) (
 
 [law decode-attention.fp8]
 sms = 148 # NVIDIA's architecture whitepaper of the GPU
-flash = 3 # what vLLM takes: 3 on Hopper (4, taken for it, on Blackwell's servers), else 2
+flash = 4 # what vLLM takes: 3 on Hopper, 4 on Blackwell's servers, else 2
 cache-bytes = 1.321e+08 # NVIDIA's architecture whitepaper of the GPU
 floor-s = 8.681e-06
 launch-s = 5.084e-07

@@ -3577,7 +3577,7 @@ at-16384-256 = 2426 973 533 238 -16 -138 (-121) (-138) (-138) (-138) (-138) (-13
 at-32768-256 = 2845 1011 542 235 -25 -148 (-148) (-148) (-148) (-148) (-148) (-148) (-148) (-148) (-148) (-148) (-148) (-148)
 
 [law latent-decode.sglang]
-flash = 3 # what vLLM takes: 3 on Hopper (4, taken for it, on Blackwell's servers), else 2
+flash = 4 # what vLLM takes: 3 on Hopper, 4 on Blackwell's servers, else 2
 floor-s = 1.206e-05
 bandwidth-frac = 0.8053
 peak-frac = 1.198
@@ -3669,7 +3669,7 @@ at-1024-128 = 107 106 107 105 59 -3 -75 -64 -73 -68 -67 -86 -96 -100 -94 (33) (2
 at-2048-128 = 108 106 111 86 63 7 -90 -109 -103 -91 -78 -88 -36 371 (181) (308) (296)
 
 [law latent-decode.fp8.sglang]
-flash = 3 # what vLLM takes: 3 on Hopper (4, taken for it, on Blackwell's servers), else 2
+flash = 4 # what vLLM takes: 3 on Hopper, 4 on Blackwell's servers, else 2
 floor-s = 1.158e-05
 bandwidth-frac = 0.8425
 peak-frac = 0.4434
@@ -4603,7 +4603,7 @@ at-1024 = -709*6~531 603*6~151 658*6~156 633*6~151 522*6~230 415*6~346 -1147*6~4
 
 [law attention]
 sms = 152 # NVIDIA's architecture whitepaper of the GPU
-flash = 3 # what vLLM takes: 3 on Hopper (4, taken for it, on Blackwell's servers), else 2
+flash = 4 # what vLLM takes: 3 on Hopper, 4 on Blackwell's servers, else 2
 floor-s = 7.369e-06
 peak-frac = 1 # what is lost is said of scores
 head-dim-half = 62.01
@@ -4927,7 +4927,7 @@ at-16384-64-128 = 136 1782 1168 619 43 -296 -255 (-233) (-221) (-210) (-202) (-1
 
 [law attention.wide]
 sms = 152 # NVIDIA's architecture whitepaper of the GPU
-flash = 3 # what vLLM takes: 3 on Hopper (4, taken for it, on Blackwell's servers), else 2
+flash = 4 # what vLLM takes: 3 on Hopper, 4 on Blackwell's servers, else 2
 floor-s = 1.131e-05
 peak-frac = 1 # what is lost is said of scores
 head-dim-half = 319
@@ -5419,7 +5419,7 @@ at-64-64-512 = (-36) (113) (-69) (-227) (-328) (-335) (-201) (-188) (-178) (-176
 
 [law attention.fp8]
 sms = 152 # NVIDIA's architecture whitepaper of the GPU
-flash = 3 # what vLLM takes: 3 on Hopper (4, taken for it, on Blackwell's servers), else 2
+flash = 4 # what vLLM takes: 3 on Hopper, 4 on Blackwell's servers, else 2
 floor-s = 6.46e-06
 peak-frac = 1 # of fp8; what is lost is said of scores
 head-dim-half = 238.4
@@ -5983,7 +5983,7 @@ at-256-64-512 = (-224) (1717) (1389) (850) (760) (442) (432) (477) (526) (532) (
 
 [law encoder-attention]
 sms = 152 # NVIDIA's architecture whitepaper of the GPU
-flash = 3 # what vLLM takes: 3 on Hopper (4, taken for it, on Blackwell's servers), else 2
+flash = 4 # what vLLM takes: 3 on Hopper, 4 on Blackwell's servers, else 2
 floor-s = 4.781e-06
 peak-frac = 1 # what is lost is said of scores
 head-dim-half = 133.1
@@ -6094,7 +6094,7 @@ error-p90 = -
 
 [law decode-attention]
 sms = 152 # NVIDIA's architecture whitepaper of the GPU
-flash = 3 # what vLLM takes: 3 on Hopper (4, taken for it, on Blackwell's servers), else 2
+flash = 4 # what vLLM takes: 3 on Hopper, 4 on Blackwell's servers, else 2
 cache-bytes = 1.321e+08 # NVIDIA's architecture whitepaper of the GPU
 floor-s = 7.874e-06
 launch-s = 6.674e-07
@@ -6503,7 +6503,7 @@ at-2048-16-8-128 = (137) (138) (152) (155) (153) (137) (149) (-4) (42) (14) (26)
 
 [law decode-attention.wide]
 sms = 152 # NVIDIA's architecture whitepaper of the GPU
-flash = 3 # what vLLM takes: 3 on Hopper (4, taken for it, on Blackwell's servers), else 2
+flash = 4 # what vLLM takes: 3 on Hopper, 4 on Blackwell's servers, else 2
 cache-bytes = 1.321e+08 # NVIDIA's architecture whitepaper of the GPU
 floor-s = 9.887e-06
 launch-s = 1.454e-06
@@ -9024,7 +9024,7 @@ at-2048-64-8-512 = (933) (937) (936) (932) (773) (372) (49) (-11) (23) (53) (50)
 
 [law decode-attention.fp8]
 sms = 152 # NVIDIA's architecture whitepaper of the GPU
-flash = 3 # what vLLM takes: 3 on Hopper (4, taken for it, on Blackwell's servers), else 2
+flash = 4 # what vLLM takes: 3 on Hopper, 4 on Blackwell's servers, else 2
 cache-bytes = 1.321e+08 # NVIDIA's architecture whitepaper of the GPU
 floor-s = 1.02e-05
 launch-s = 1.384e-07

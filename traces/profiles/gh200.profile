@@ -2656,7 +2656,7 @@ at-16384-256 = 100 0 -73 -63 -47 (-35) (-47) (-47) (-47) (-47) (-47) (-47) (-47)
 at-32768-256 = -4 -72 -125 -113 -96 (-96) (-96) (-96) (-96) (-96) (-96) (-96) (-96) (-96) (-96) (-96) (-96)
 
 [law latent-decode.sglang]
-flash = 3 # what vLLM takes: 3 on Hopper (4, taken for it, on Blackwell's servers), else 2
+flash = 3 # what vLLM takes: 3 on Hopper, 4 on Blackwell's servers, else 2
 floor-s = 1.273e-05
 bandwidth-frac = 1.159
 peak-frac = 1.307
@@ -2748,7 +2748,7 @@ at-1024-128 = 107 104 123 109 98 24 33 -14 97 4 -40 -32 -52 -18 33 (28) (27)
 at-2048-128 = 101 89 88 142 106 1 35 -57 84 10 -19 -18 6 24 (27) (22) (21)
 
 [law latent-decode.fp8.sglang]
-flash = 3 # what vLLM takes: 3 on Hopper (4, taken for it, on Blackwell's servers), else 2
+flash = 3 # what vLLM takes: 3 on Hopper, 4 on Blackwell's servers, else 2
 floor-s = 1.727e-05
 bandwidth-frac = 0.533
 peak-frac = 0.8143
@@ -3725,7 +3725,7 @@ at-1024 = -505*6~473 513*6~919 468*6~878 376*6~788 217*6~645 552*6~251 -679*6~36
 
 [law attention]
 sms = 132 # NVIDIA's architecture whitepaper of the GPU
-flash = 3 # what vLLM takes: 3 on Hopper (4, taken for it, on Blackwell's servers), else 2
+flash = 3 # what vLLM takes: 3 on Hopper, 4 on Blackwell's servers, else 2
 floor-s = 5.889e-06
 peak-frac = 1 # what is lost is said of scores
 head-dim-half = 49.63
@@ -4373,7 +4373,7 @@ at-16384-64-128 = 457 220 177 136 42 10 (-18) (5) (-3) (-10) (-2) (-18) (-11) (-
 
 [law attention.wide]
 sms = 132 # NVIDIA's architecture whitepaper of the GPU
-flash = 3 # what vLLM takes: 3 on Hopper (4, taken for it, on Blackwell's servers), else 2
+flash = 3 # what vLLM takes: 3 on Hopper, 4 on Blackwell's servers, else 2
 floor-s = 1.018e-05
 peak-frac = 1 # what is lost is said of scores
 head-dim-half = 108.2
@@ -4877,7 +4877,7 @@ at-64-64-512 = (906) (-186) (-238) (-245) (-208) (-183) (-144) (-131) (-107) (-1
 
 [law attention.fp8]
 sms = 132 # NVIDIA's architecture whitepaper of the GPU
-flash = 3 # what vLLM takes: 3 on Hopper (4, taken for it, on Blackwell's servers), else 2
+flash = 3 # what vLLM takes: 3 on Hopper, 4 on Blackwell's servers, else 2
 floor-s = 6.298e-06
 peak-frac = 1 # of fp8; what is lost is said of scores
 head-dim-half = 220.9
@@ -5333,7 +5333,7 @@ at-256-64-256 = (145) (278) (367) (293) (148) (131) (199) (221) (262) (287) (347
 
 [law encoder-attention]
 sms = 132 # NVIDIA's architecture whitepaper of the GPU
-flash = 3 # what vLLM takes: 3 on Hopper (4, taken for it, on Blackwell's servers), else 2
+flash = 3 # what vLLM takes: 3 on Hopper, 4 on Blackwell's servers, else 2
 floor-s = 5.784e-06
 peak-frac = 1 # what is lost is said of scores
 head-dim-half = 67.8
@@ -5444,7 +5444,7 @@ error-p90 = -
 
 [law decode-attention]
 sms = 132 # NVIDIA's architecture whitepaper of the GPU
-flash = 3 # what vLLM takes: 3 on Hopper (4, taken for it, on Blackwell's servers), else 2
+flash = 3 # what vLLM takes: 3 on Hopper, 4 on Blackwell's servers, else 2
 cache-bytes = 5.243e+07 # NVIDIA's architecture whitepaper of the GPU
 floor-s = 8.204e-06
 launch-s = 1.663e-06
@@ -6621,7 +6621,7 @@ at-2048-64-8-128 = (72) (73) (65) (81) (82) (-13) (65) (-10) (-8) (-26) (-17) (1
 
 [law decode-attention.wide]
 sms = 132 # NVIDIA's architecture whitepaper of the GPU
-flash = 3 # what vLLM takes: 3 on Hopper (4, taken for it, on Blackwell's servers), else 2
+flash = 3 # what vLLM takes: 3 on Hopper, 4 on Blackwell's servers, else 2
 cache-bytes = 5.243e+07 # NVIDIA's architecture whitepaper of the GPU
 floor-s = 1.203e-05
 launch-s = 1.75e-06
@@ -9526,7 +9526,7 @@ at-2048-64-8-512 = (1865) (1863) (1871) (1862) (1851) (1364) (-246) (120) (698) 
 
 [law decode-attention.fp8]
 sms = 132 # NVIDIA's architecture whitepaper of the GPU
-flash = 3 # what vLLM takes: 3 on Hopper (4, taken for it, on Blackwell's servers), else 2
+flash = 3 # what vLLM takes: 3 on Hopper, 4 on Blackwell's servers, else 2
 cache-bytes = 5.243e+07 # NVIDIA's architecture whitepaper of the GPU
 floor-s = 1.102e-05
 launch-s = 1.696e-06

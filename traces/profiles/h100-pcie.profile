@@ -360,7 +360,7 @@ error-median = -
 error-p90 = -
 
 [law latent-decode.sglang]
-flash = 3 # what vLLM takes: 3 on Hopper (4, taken for it, on Blackwell's servers), else 2
+flash = 3 # what vLLM takes: 3 on Hopper, 4 on Blackwell's servers, else 2
 floor-s = 1.436e-05
 bandwidth-frac = 1.159
 peak-frac = 1.307
@@ -375,7 +375,7 @@ error-median = -
 error-p90 = -
 
 [law latent-decode.fp8.sglang]
-flash = 3 # what vLLM takes: 3 on Hopper (4, taken for it, on Blackwell's servers), else 2
+flash = 3 # what vLLM takes: 3 on Hopper, 4 on Blackwell's servers, else 2
 floor-s = 1.948e-05
 bandwidth-frac = 0.533
 peak-frac = 0.8143
@@ -599,7 +599,7 @@ error-p90 = -
 
 [law attention]
 sms = 114 # NVIDIA's architecture whitepaper of the GPU
-flash = 3 # what vLLM takes: 3 on Hopper (4, taken for it, on Blackwell's servers), else 2
+flash = 3 # what vLLM takes: 3 on Hopper, 4 on Blackwell's servers, else 2
 floor-s = 6.644e-06
 peak-frac = 1 # what is lost is said of scores
 head-dim-half = 49.59
@@ -617,7 +617,7 @@ error-p90 = 0.380
 
 [law attention.wide]
 sms = 114 # NVIDIA's architecture whitepaper of the GPU
-flash = 3 # what vLLM takes: 3 on Hopper (4, taken for it, on Blackwell's servers), else 2
+flash = 3 # what vLLM takes: 3 on Hopper, 4 on Blackwell's servers, else 2
 floor-s = 1.149e-05
 peak-frac = 1 # what is lost is said of scores
 head-dim-half = 108.1
@@ -635,7 +635,7 @@ error-p90 = -
 
 [law attention.fp8]
 sms = 114 # NVIDIA's architecture whitepaper of the GPU
-flash = 3 # what vLLM takes: 3 on Hopper (4, taken for it, on Blackwell's servers), else 2
+flash = 3 # what vLLM takes: 3 on Hopper, 4 on Blackwell's servers, else 2
 floor-s = 7.105e-06
 peak-frac = 1 # of fp8; what is lost is said of scores
 head-dim-half = 220.7
@@ -653,7 +653,7 @@ error-p90 = -
 
 [law encoder-attention]
 sms = 114 # NVIDIA's architecture whitepaper of the GPU
-flash = 3 # what vLLM takes: 3 on Hopper (4, taken for it, on Blackwell's servers), else 2
+flash = 3 # what vLLM takes: 3 on Hopper, 4 on Blackwell's servers, else 2
 floor-s = 6.526e-06
 peak-frac = 1 # what is lost is said of scores
 head-dim-half = 67.75
@@ -680,7 +680,7 @@ error-p90 = -
 
 [law decode-attention]
 sms = 114 # NVIDIA's architecture whitepaper of the GPU
-flash = 3 # what vLLM takes: 3 on Hopper (4, taken for it, on Blackwell's servers), else 2
+flash = 3 # what vLLM takes: 3 on Hopper, 4 on Blackwell's servers, else 2
 cache-bytes = 5.243e+07 # NVIDIA's architecture whitepaper of the GPU
 floor-s = 9.256e-06
 launch-s = 1.876e-06
@@ -698,7 +698,7 @@ error-p90 = 0.296
 
 [law decode-attention.wide]
 sms = 114 # NVIDIA's architecture whitepaper of the GPU
-flash = 3 # what vLLM takes: 3 on Hopper (4, taken for it, on Blackwell's servers), else 2
+flash = 3 # what vLLM takes: 3 on Hopper, 4 on Blackwell's servers, else 2
 cache-bytes = 5.243e+07 # NVIDIA's architecture whitepaper of the GPU
 floor-s = 1.357e-05
 launch-s = 1.974e-06
@@ -716,7 +716,7 @@ error-p90 = -
 
 [law decode-attention.fp8]
 sms = 114 # NVIDIA's architecture whitepaper of the GPU
-flash = 3 # what vLLM takes: 3 on Hopper (4, taken for it, on Blackwell's servers), else 2
+flash = 3 # what vLLM takes: 3 on Hopper, 4 on Blackwell's servers, else 2
 cache-bytes = 5.243e+07 # NVIDIA's architecture whitepaper of the GPU
 floor-s = 1.243e-05
 launch-s = 1.913e-06

@@ -360,7 +360,7 @@ error-median = -
 error-p90 = -
 
 [law latent-decode.sglang]
-flash = 3 # what vLLM takes: 3 on Hopper (4, taken for it, on Blackwell's servers), else 2
+flash = 3 # what vLLM takes: 3 on Hopper, 4 on Blackwell's servers, else 2
 floor-s = 1.273e-05
 bandwidth-frac = 1.159
 peak-frac = 1.307
@@ -375,7 +375,7 @@ error-median = -
 error-p90 = -
 
 [law latent-decode.fp8.sglang]
-flash = 3 # what vLLM takes: 3 on Hopper (4, taken for it, on Blackwell's servers), else 2
+flash = 3 # what vLLM takes: 3 on Hopper, 4 on Blackwell's servers, else 2
 floor-s = 1.727e-05
 bandwidth-frac = 0.533
 peak-frac = 0.8143
@@ -599,7 +599,7 @@ error-p90 = -
 
 [law attention]
 sms = 78 # NVIDIA's architecture whitepaper of the GPU
-flash = 3 # what vLLM takes: 3 on Hopper (4, taken for it, on Blackwell's servers), else 2
+flash = 3 # what vLLM takes: 3 on Hopper, 4 on Blackwell's servers, else 2
 floor-s = 5.889e-06
 peak-frac = 1 # what is lost is said of scores
 head-dim-half = 12.57
@@ -617,7 +617,7 @@ error-p90 = 0.380
 
 [law attention.wide]
 sms = 78 # NVIDIA's architecture whitepaper of the GPU
-flash = 3 # what vLLM takes: 3 on Hopper (4, taken for it, on Blackwell's servers), else 2
+flash = 3 # what vLLM takes: 3 on Hopper, 4 on Blackwell's servers, else 2
 floor-s = 1.018e-05
 peak-frac = 1 # what is lost is said of scores
 head-dim-half = 27.4
@@ -635,7 +635,7 @@ error-p90 = -
 
 [law attention.fp8]
 sms = 78 # NVIDIA's architecture whitepaper of the GPU
-flash = 3 # what vLLM takes: 3 on Hopper (4, taken for it, on Blackwell's servers), else 2
+flash = 3 # what vLLM takes: 3 on Hopper, 4 on Blackwell's servers, else 2
 floor-s = 6.298e-06
 peak-frac = 1 # of fp8; what is lost is said of scores
 head-dim-half = 55.94
@@ -653,7 +653,7 @@ error-p90 = -
 
 [law encoder-attention]
 sms = 78 # NVIDIA's architecture whitepaper of the GPU
-flash = 3 # what vLLM takes: 3 on Hopper (4, taken for it, on Blackwell's servers), else 2
+flash = 3 # what vLLM takes: 3 on Hopper, 4 on Blackwell's servers, else 2
 floor-s = 5.784e-06
 peak-frac = 1 # what is lost is said of scores
 head-dim-half = 17.17
@@ -680,7 +680,7 @@ error-p90 = -
 
 [law decode-attention]
 sms = 78 # NVIDIA's architecture whitepaper of the GPU
-flash = 3 # what vLLM takes: 3 on Hopper (4, taken for it, on Blackwell's servers), else 2
+flash = 3 # what vLLM takes: 3 on Hopper, 4 on Blackwell's servers, else 2
 cache-bytes = 6.291e+07 # NVIDIA's architecture whitepaper of the GPU
 floor-s = 8.204e-06
 launch-s = 1.663e-06
@@ -698,7 +698,7 @@ error-p90 = 0.296
 
 [law decode-attention.wide]
 sms = 78 # NVIDIA's architecture whitepaper of the GPU
-flash = 3 # what vLLM takes: 3 on Hopper (4, taken for it, on Blackwell's servers), else 2
+flash = 3 # what vLLM takes: 3 on Hopper, 4 on Blackwell's servers, else 2
 cache-bytes = 6.291e+07 # NVIDIA's architecture whitepaper of the GPU
 floor-s = 1.203e-05
 launch-s = 1.75e-06
@@ -716,7 +716,7 @@ error-p90 = -
 
 [law decode-attention.fp8]
 sms = 78 # NVIDIA's architecture whitepaper of the GPU
-flash = 3 # what vLLM takes: 3 on Hopper (4, taken for it, on Blackwell's servers), else 2
+flash = 3 # what vLLM takes: 3 on Hopper, 4 on Blackwell's servers, else 2
 cache-bytes = 6.291e+07 # NVIDIA's architecture whitepaper of the GPU
 floor-s = 1.102e-05
 launch-s = 1.696e-06

@@ -2621,7 +2621,7 @@ at-16384-256 = 53 17 -35 -87 -40 (-21) (-40) (-40) (-40) (-40) (-40) (-40) (-40)
 at-32768-256 = 9 -31 -73 -78 -62 (-62) (-62) (-62) (-62) (-62) (-62) (-62) (-62) (-62) (-62) (-62) (-62)
 
 [law latent-decode.sglang]
-flash = 3 # what vLLM takes: 3 on Hopper (4, taken for it, on Blackwell's servers), else 2
+flash = 3 # what vLLM takes: 3 on Hopper, 4 on Blackwell's servers, else 2
 floor-s = 1.305e-05
 bandwidth-frac = 1.124
 peak-frac = 0.6573
@@ -2713,7 +2713,7 @@ at-1024-128 = 112 112 122 118 101 66 104 82 141 27 -35 -68 -51 -22 44 (41) (47)
 at-2048-128 = 76 121 119 140 96 22 88 91 145 32 -37 -46 20 28 (34) (31) (36)
 
 [law latent-decode.fp8.sglang]
-flash = 3 # what vLLM takes: 3 on Hopper (4, taken for it, on Blackwell's servers), else 2
+flash = 3 # what vLLM takes: 3 on Hopper, 4 on Blackwell's servers, else 2
 floor-s = 1.697e-05
 bandwidth-frac = 0.4883
 peak-frac = 0.3479
@@ -3690,7 +3690,7 @@ at-1024 = -795*6~484 384*6~809 323*6~732 267*6~680 24*6~484 -30*6~376 -675*6~372
 
 [law attention]
 sms = 132 # NVIDIA's architecture whitepaper of the GPU
-flash = 3 # what vLLM takes: 3 on Hopper (4, taken for it, on Blackwell's servers), else 2
+flash = 3 # what vLLM takes: 3 on Hopper, 4 on Blackwell's servers, else 2
 floor-s = 6.092e-06
 peak-frac = 1 # what is lost is said of scores
 head-dim-half = 52.85
@@ -4338,7 +4338,7 @@ at-16384-64-128 = 449 206 161 107 29 8 -5 (-6) (-12) (-10) (-16) (-14) (-12) (-2
 
 [law attention.wide]
 sms = 132 # NVIDIA's architecture whitepaper of the GPU
-flash = 3 # what vLLM takes: 3 on Hopper (4, taken for it, on Blackwell's servers), else 2
+flash = 3 # what vLLM takes: 3 on Hopper, 4 on Blackwell's servers, else 2
 floor-s = 1.018e-05
 peak-frac = 1 # what is lost is said of scores
 head-dim-half = 115.5
@@ -4842,7 +4842,7 @@ at-64-64-512 = (885) (-170) (-221) (-223) (-175) (-148) (-98) (-89) (-78) (-80) 
 
 [law attention.fp8]
 sms = 132 # NVIDIA's architecture whitepaper of the GPU
-flash = 3 # what vLLM takes: 3 on Hopper (4, taken for it, on Blackwell's servers), else 2
+flash = 3 # what vLLM takes: 3 on Hopper, 4 on Blackwell's servers, else 2
 floor-s = 6.426e-06
 peak-frac = 1 # of fp8; what is lost is said of scores
 head-dim-half = 227.2
@@ -5298,7 +5298,7 @@ at-256-64-256 = (152) (255) (359) (266) (180) (127) (180) (219) (255) (278) (341
 
 [law encoder-attention]
 sms = 132 # NVIDIA's architecture whitepaper of the GPU
-flash = 3 # what vLLM takes: 3 on Hopper (4, taken for it, on Blackwell's servers), else 2
+flash = 3 # what vLLM takes: 3 on Hopper, 4 on Blackwell's servers, else 2
 floor-s = 5.794e-06
 peak-frac = 1 # what is lost is said of scores
 head-dim-half = 67.08
@@ -5409,7 +5409,7 @@ error-p90 = -
 
 [law decode-attention]
 sms = 132 # NVIDIA's architecture whitepaper of the GPU
-flash = 3 # what vLLM takes: 3 on Hopper (4, taken for it, on Blackwell's servers), else 2
+flash = 3 # what vLLM takes: 3 on Hopper, 4 on Blackwell's servers, else 2
 cache-bytes = 5.243e+07 # NVIDIA's architecture whitepaper of the GPU
 floor-s = 8.05e-06
 launch-s = 1.731e-06
@@ -6586,7 +6586,7 @@ at-2048-64-8-128 = (39) (50) (45) (48) (55) (-7) (31) (97) (83) (23) (-10) (10) 
 
 [law decode-attention.wide]
 sms = 132 # NVIDIA's architecture whitepaper of the GPU
-flash = 3 # what vLLM takes: 3 on Hopper (4, taken for it, on Blackwell's servers), else 2
+flash = 3 # what vLLM takes: 3 on Hopper, 4 on Blackwell's servers, else 2
 cache-bytes = 5.243e+07 # NVIDIA's architecture whitepaper of the GPU
 floor-s = 1.185e-05
 launch-s = 1.797e-06
@@ -9491,7 +9491,7 @@ at-2048-64-8-512 = (1865) (1864) (1862) (1864) (1863) (1661) (-277) (225) (854) 
 
 [law decode-attention.fp8]
 sms = 132 # NVIDIA's architecture whitepaper of the GPU
-flash = 3 # what vLLM takes: 3 on Hopper (4, taken for it, on Blackwell's servers), else 2
+flash = 3 # what vLLM takes: 3 on Hopper, 4 on Blackwell's servers, else 2
 cache-bytes = 5.243e+07 # NVIDIA's architecture whitepaper of the GPU
 floor-s = 1.089e-05
 launch-s = 1.878e-06

@@ -360,7 +360,7 @@ error-median = -
 error-p90 = -
 
 [law latent-decode.sglang]
-flash = 2 # what vLLM takes: 3 on Hopper (4, taken for it, on Blackwell's servers), else 2
+flash = 2 # what vLLM takes: 3 on Hopper, 4 on Blackwell's servers, else 2
 floor-s = 1.418e-05
 bandwidth-frac = 1.009
 peak-frac = 1.5
@@ -375,7 +375,7 @@ error-median = -
 error-p90 = -
 
 [law latent-decode.fp8.sglang]
-flash = 2 # what vLLM takes: 3 on Hopper (4, taken for it, on Blackwell's servers), else 2
+flash = 2 # what vLLM takes: 3 on Hopper, 4 on Blackwell's servers, else 2
 floor-s = 1.357e-05
 bandwidth-frac = 0.533
 peak-frac = 0.8143
@@ -599,7 +599,7 @@ error-p90 = -
 
 [law attention]
 sms = 92 # NVIDIA's architecture whitepaper of the GPU
-flash = 2 # what vLLM takes: 3 on Hopper (4, taken for it, on Blackwell's servers), else 2
+flash = 2 # what vLLM takes: 3 on Hopper, 4 on Blackwell's servers, else 2
 floor-s = 4.044e-06
 peak-frac = 1 # what is lost is said of scores
 head-dim-half = 47.58
@@ -617,7 +617,7 @@ error-p90 = -
 
 [law attention.wide]
 sms = 92 # NVIDIA's architecture whitepaper of the GPU
-flash = 2 # what vLLM takes: 3 on Hopper (4, taken for it, on Blackwell's servers), else 2
+flash = 2 # what vLLM takes: 3 on Hopper, 4 on Blackwell's servers, else 2
 floor-s = 4.991e-06
 peak-frac = 1 # what is lost is said of scores
 head-dim-half = 120.9
@@ -635,7 +635,7 @@ error-p90 = -
 
 [law attention.fp8]
 sms = 92 # NVIDIA's architecture whitepaper of the GPU
-flash = 2 # what vLLM takes: 3 on Hopper (4, taken for it, on Blackwell's servers), else 2
+flash = 2 # what vLLM takes: 3 on Hopper, 4 on Blackwell's servers, else 2
 floor-s = 7.564e-06
 peak-frac = 1 # of fp8; what is lost is said of scores
 head-dim-half = 179.7
@@ -653,7 +653,7 @@ error-p90 = -
 
 [law encoder-attention]
 sms = 92 # NVIDIA's architecture whitepaper of the GPU
-flash = 2 # what vLLM takes: 3 on Hopper (4, taken for it, on Blackwell's servers), else 2
+flash = 2 # what vLLM takes: 3 on Hopper, 4 on Blackwell's servers, else 2
 floor-s = 3.424e-06
 peak-frac = 1 # what is lost is said of scores
 head-dim-half = 33.26
@@ -680,7 +680,7 @@ error-p90 = -
 
 [law decode-attention]
 sms = 92 # NVIDIA's architecture whitepaper of the GPU
-flash = 2 # what vLLM takes: 3 on Hopper (4, taken for it, on Blackwell's servers), else 2
+flash = 2 # what vLLM takes: 3 on Hopper, 4 on Blackwell's servers, else 2
 cache-bytes = 1.007e+08 # NVIDIA's architecture whitepaper of the GPU
 floor-s = 7.062e-06
 launch-s = 1.842e-06
@@ -698,7 +698,7 @@ error-p90 = -
 
 [law decode-attention.wide]
 sms = 92 # NVIDIA's architecture whitepaper of the GPU
-flash = 2 # what vLLM takes: 3 on Hopper (4, taken for it, on Blackwell's servers), else 2
+flash = 2 # what vLLM takes: 3 on Hopper, 4 on Blackwell's servers, else 2
 cache-bytes = 1.007e+08 # NVIDIA's architecture whitepaper of the GPU
 floor-s = 6.531e-06
 launch-s = 2.204e-06
@@ -716,7 +716,7 @@ error-p90 = -
 
 [law decode-attention.fp8]
 sms = 92 # NVIDIA's architecture whitepaper of the GPU
-flash = 2 # what vLLM takes: 3 on Hopper (4, taken for it, on Blackwell's servers), else 2
+flash = 2 # what vLLM takes: 3 on Hopper, 4 on Blackwell's servers, else 2
 cache-bytes = 1.007e+08 # NVIDIA's architecture whitepaper of the GPU
 floor-s = 8.597e-06
 launch-s = 5.578e-07

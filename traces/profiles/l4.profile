@@ -360,7 +360,7 @@ error-median = -
 error-p90 = -
 
 [law latent-decode.sglang]
-flash = 2 # what vLLM takes: 3 on Hopper (4, taken for it, on Blackwell's servers), else 2
+flash = 2 # what vLLM takes: 3 on Hopper, 4 on Blackwell's servers, else 2
 floor-s = 1.752e-05
 bandwidth-frac = 1.009
 peak-frac = 1.5
@@ -375,7 +375,7 @@ error-median = -
 error-p90 = -
 
 [law latent-decode.fp8.sglang]
-flash = 2 # what vLLM takes: 3 on Hopper (4, taken for it, on Blackwell's servers), else 2
+flash = 2 # what vLLM takes: 3 on Hopper, 4 on Blackwell's servers, else 2
 floor-s = 1.676e-05
 bandwidth-frac = 0.533
 peak-frac = 0.8143
@@ -599,7 +599,7 @@ error-p90 = -
 
 [law attention]
 sms = 58 # NVIDIA's architecture whitepaper of the GPU
-flash = 2 # what vLLM takes: 3 on Hopper (4, taken for it, on Blackwell's servers), else 2
+flash = 2 # what vLLM takes: 3 on Hopper, 4 on Blackwell's servers, else 2
 floor-s = 4.996e-06
 peak-frac = 1 # what is lost is said of scores
 head-dim-half = 94.4
@@ -617,7 +617,7 @@ error-p90 = -
 
 [law attention.wide]
 sms = 58 # NVIDIA's architecture whitepaper of the GPU
-flash = 2 # what vLLM takes: 3 on Hopper (4, taken for it, on Blackwell's servers), else 2
+flash = 2 # what vLLM takes: 3 on Hopper, 4 on Blackwell's servers, else 2
 floor-s = 6.165e-06
 peak-frac = 1 # what is lost is said of scores
 head-dim-half = 239.9
@@ -635,7 +635,7 @@ error-p90 = -
 
 [law attention.fp8]
 sms = 58 # NVIDIA's architecture whitepaper of the GPU
-flash = 2 # what vLLM takes: 3 on Hopper (4, taken for it, on Blackwell's servers), else 2
+flash = 2 # what vLLM takes: 3 on Hopper, 4 on Blackwell's servers, else 2
 floor-s = 9.344e-06
 peak-frac = 1 # of fp8; what is lost is said of scores
 head-dim-half = 356.5
@@ -653,7 +653,7 @@ error-p90 = -
 
 [law encoder-attention]
 sms = 58 # NVIDIA's architecture whitepaper of the GPU
-flash = 2 # what vLLM takes: 3 on Hopper (4, taken for it, on Blackwell's servers), else 2
+flash = 2 # what vLLM takes: 3 on Hopper, 4 on Blackwell's servers, else 2
 floor-s = 4.23e-06
 peak-frac = 1 # what is lost is said of scores
 head-dim-half = 65.99
@@ -680,7 +680,7 @@ error-p90 = -
 
 [law decode-attention]
 sms = 58 # NVIDIA's architecture whitepaper of the GPU
-flash = 2 # what vLLM takes: 3 on Hopper (4, taken for it, on Blackwell's servers), else 2
+flash = 2 # what vLLM takes: 3 on Hopper, 4 on Blackwell's servers, else 2
 cache-bytes = 5.033e+07 # NVIDIA's architecture whitepaper of the GPU
 floor-s = 8.724e-06
 launch-s = 2.275e-06
@@ -698,7 +698,7 @@ error-p90 = -
 
 [law decode-attention.wide]
 sms = 58 # NVIDIA's architecture whitepaper of the GPU
-flash = 2 # what vLLM takes: 3 on Hopper (4, taken for it, on Blackwell's servers), else 2
+flash = 2 # what vLLM takes: 3 on Hopper, 4 on Blackwell's servers, else 2
 cache-bytes = 5.033e+07 # NVIDIA's architecture whitepaper of the GPU
 floor-s = 8.068e-06
 launch-s = 2.723e-06
@@ -716,7 +716,7 @@ error-p90 = -
 
 [law decode-attention.fp8]
 sms = 58 # NVIDIA's architecture whitepaper of the GPU
-flash = 2 # what vLLM takes: 3 on Hopper (4, taken for it, on Blackwell's servers), else 2
+flash = 2 # what vLLM takes: 3 on Hopper, 4 on Blackwell's servers, else 2
 cache-bytes = 5.033e+07 # NVIDIA's architecture whitepaper of the GPU
 floor-s = 1.062e-05
 launch-s = 6.89e-07

@@ -2462,7 +2462,7 @@ error-median = -
 error-p90 = -
 
 [law latent-decode.sglang]
-flash = 2 # what vLLM takes: 3 on Hopper (4, taken for it, on Blackwell's servers), else 2
+flash = 2 # what vLLM takes: 3 on Hopper, 4 on Blackwell's servers, else 2
 floor-s = 1.418e-05
 bandwidth-frac = 1.009
 peak-frac = 1.5
@@ -2536,7 +2536,7 @@ at-128-128 = 269 264 255 238 203 157 75 -55 -230 -337 -380 -295 -412 -445 -472 -
 at-256-128 = 280 276 266 249 214 168 86 -40 -140 226 181 81 68 67 85 (-90) (-153)
 
 [law latent-decode.fp8.sglang]
-flash = 2 # what vLLM takes: 3 on Hopper (4, taken for it, on Blackwell's servers), else 2
+flash = 2 # what vLLM takes: 3 on Hopper, 4 on Blackwell's servers, else 2
 floor-s = 1.357e-05
 bandwidth-frac = 0.533
 peak-frac = 0.8143
@@ -3096,7 +3096,7 @@ error-p90 = -
 
 [law attention]
 sms = 142 # NVIDIA's architecture whitepaper of the GPU
-flash = 2 # what vLLM takes: 3 on Hopper (4, taken for it, on Blackwell's servers), else 2
+flash = 2 # what vLLM takes: 3 on Hopper, 4 on Blackwell's servers, else 2
 floor-s = 4.044e-06
 peak-frac = 1 # what is lost is said of scores
 head-dim-half = 93.4
@@ -3912,7 +3912,7 @@ at-16384-64-128 = 25 -248 -195 179 197 131 211 (200) (162) (197) (191) (190) (16
 
 [law attention.wide]
 sms = 142 # NVIDIA's architecture whitepaper of the GPU
-flash = 2 # what vLLM takes: 3 on Hopper (4, taken for it, on Blackwell's servers), else 2
+flash = 2 # what vLLM takes: 3 on Hopper, 4 on Blackwell's servers, else 2
 floor-s = 4.991e-06
 peak-frac = 1 # what is lost is said of scores
 head-dim-half = 237.3
@@ -4368,7 +4368,7 @@ at-256-64-256 = (61) (-67) (-219) (-146) (-106) (155) (180) (259) (192) (246) (1
 
 [law attention.fp8]
 sms = 142 # NVIDIA's architecture whitepaper of the GPU
-flash = 2 # what vLLM takes: 3 on Hopper (4, taken for it, on Blackwell's servers), else 2
+flash = 2 # what vLLM takes: 3 on Hopper, 4 on Blackwell's servers, else 2
 floor-s = 7.564e-06
 peak-frac = 1 # of fp8; what is lost is said of scores
 head-dim-half = 352.7
@@ -4824,7 +4824,7 @@ at-256-64-256 = (431) (-851) (-668) (-71) (-27) (13) (305) (561) (664) (684) (73
 
 [law encoder-attention]
 sms = 142 # NVIDIA's architecture whitepaper of the GPU
-flash = 2 # what vLLM takes: 3 on Hopper (4, taken for it, on Blackwell's servers), else 2
+flash = 2 # what vLLM takes: 3 on Hopper, 4 on Blackwell's servers, else 2
 floor-s = 3.424e-06
 peak-frac = 1 # what is lost is said of scores
 head-dim-half = 65.29
@@ -4935,7 +4935,7 @@ error-p90 = -
 
 [law decode-attention]
 sms = 142 # NVIDIA's architecture whitepaper of the GPU
-flash = 2 # what vLLM takes: 3 on Hopper (4, taken for it, on Blackwell's servers), else 2
+flash = 2 # what vLLM takes: 3 on Hopper, 4 on Blackwell's servers, else 2
 cache-bytes = 1.007e+08 # NVIDIA's architecture whitepaper of the GPU
 floor-s = 7.062e-06
 launch-s = 1.842e-06
@@ -6112,7 +6112,7 @@ at-2048-64-8-128 = (240) (258) (271) (250) (105) (113) (89) (87) (81) (60) (66) 
 
 [law decode-attention.wide]
 sms = 142 # NVIDIA's architecture whitepaper of the GPU
-flash = 2 # what vLLM takes: 3 on Hopper (4, taken for it, on Blackwell's servers), else 2
+flash = 2 # what vLLM takes: 3 on Hopper, 4 on Blackwell's servers, else 2
 cache-bytes = 1.007e+08 # NVIDIA's architecture whitepaper of the GPU
 floor-s = 6.531e-06
 launch-s = 2.204e-06
@@ -6130,7 +6130,7 @@ error-p90 = 0.205
 
 [law decode-attention.fp8]
 sms = 142 # NVIDIA's architecture whitepaper of the GPU
-flash = 2 # what vLLM takes: 3 on Hopper (4, taken for it, on Blackwell's servers), else 2
+flash = 2 # what vLLM takes: 3 on Hopper, 4 on Blackwell's servers, else 2
 cache-bytes = 1.007e+08 # NVIDIA's architecture whitepaper of the GPU
 floor-s = 8.597e-06
 launch-s = 5.578e-07

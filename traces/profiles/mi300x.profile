@@ -617,7 +617,7 @@ error-median = -
 error-p90 = -
 
 [law latent-decode.sglang]
-flash = 2 # what vLLM takes: 3 on Hopper (4, taken for it, on Blackwell's servers), else 2
+flash = 2 # what vLLM takes: 3 on Hopper, 4 on Blackwell's servers, else 2
 floor-s = 1.2e-05
 bandwidth-frac = 1.159
 peak-frac = 1.307
@@ -632,7 +632,7 @@ error-median = -
 error-p90 = -
 
 [law latent-decode.fp8.sglang]
-flash = 2 # what vLLM takes: 3 on Hopper (4, taken for it, on Blackwell's servers), else 2
+flash = 2 # what vLLM takes: 3 on Hopper, 4 on Blackwell's servers, else 2
 floor-s = 1.628e-05
 bandwidth-frac = 0.533
 peak-frac = 0.8143
@@ -856,7 +856,7 @@ error-p90 = -
 
 [law attention]
 sms = 304 # AMD's CDNA whitepapers: compute units
-flash = 2 # what vLLM takes: 3 on Hopper (4, taken for it, on Blackwell's servers), else 2
+flash = 2 # what vLLM takes: 3 on Hopper, 4 on Blackwell's servers, else 2
 floor-s = 5.552e-06
 peak-frac = 1 # what is lost is said of scores
 head-dim-half = 58.86
@@ -874,7 +874,7 @@ error-p90 = 0.380
 
 [law attention.wide]
 sms = 304 # AMD's CDNA whitepapers: compute units
-flash = 2 # what vLLM takes: 3 on Hopper (4, taken for it, on Blackwell's servers), else 2
+flash = 2 # what vLLM takes: 3 on Hopper, 4 on Blackwell's servers, else 2
 floor-s = 9.598e-06
 peak-frac = 1 # what is lost is said of scores
 head-dim-half = 90.56
@@ -892,7 +892,7 @@ error-p90 = -
 
 [law attention.fp8]
 sms = 304 # AMD's CDNA whitepapers: compute units
-flash = 2 # what vLLM takes: 3 on Hopper (4, taken for it, on Blackwell's servers), else 2
+flash = 2 # what vLLM takes: 3 on Hopper, 4 on Blackwell's servers, else 2
 floor-s = 5.938e-06
 peak-frac = 1 # of fp8; what is lost is said of scores
 head-dim-half = 151.6
@@ -910,7 +910,7 @@ error-p90 = -
 
 [law encoder-attention]
 sms = 304 # AMD's CDNA whitepapers: compute units
-flash = 2 # what vLLM takes: 3 on Hopper (4, taken for it, on Blackwell's servers), else 2
+flash = 2 # what vLLM takes: 3 on Hopper, 4 on Blackwell's servers, else 2
 floor-s = 5.453e-06
 peak-frac = 1 # what is lost is said of scores
 head-dim-half = 68.69
@@ -937,7 +937,7 @@ error-p90 = -
 
 [law decode-attention]
 sms = 304 # AMD's CDNA whitepapers: compute units
-flash = 2 # what vLLM takes: 3 on Hopper (4, taken for it, on Blackwell's servers), else 2
+flash = 2 # what vLLM takes: 3 on Hopper, 4 on Blackwell's servers, else 2
 cache-bytes = 2.684e+08 # NVIDIA's architecture whitepaper of the GPU
 floor-s = 7.735e-06
 launch-s = 1.568e-06
@@ -955,7 +955,7 @@ error-p90 = 0.296
 
 [law decode-attention.wide]
 sms = 304 # AMD's CDNA whitepapers: compute units
-flash = 2 # what vLLM takes: 3 on Hopper (4, taken for it, on Blackwell's servers), else 2
+flash = 2 # what vLLM takes: 3 on Hopper, 4 on Blackwell's servers, else 2
 cache-bytes = 2.684e+08 # NVIDIA's architecture whitepaper of the GPU
 floor-s = 1.134e-05
 launch-s = 1.65e-06
@@ -973,7 +973,7 @@ error-p90 = -
 
 [law decode-attention.fp8]
 sms = 304 # AMD's CDNA whitepapers: compute units
-flash = 2 # what vLLM takes: 3 on Hopper (4, taken for it, on Blackwell's servers), else 2
+flash = 2 # what vLLM takes: 3 on Hopper, 4 on Blackwell's servers, else 2
 cache-bytes = 2.684e+08 # NVIDIA's architecture whitepaper of the GPU
 floor-s = 1.039e-05
 launch-s = 1.599e-06

@@ -1253,7 +1253,7 @@ error-median = -
 error-p90 = -
 
 [law latent-decode.sglang]
-flash = 2 # what vLLM takes: 3 on Hopper (4, taken for it, on Blackwell's servers), else 2
+flash = 2 # what vLLM takes: 3 on Hopper, 4 on Blackwell's servers, else 2
 floor-s = 1.05e-05
 bandwidth-frac = 1.159
 peak-frac = 1.307
@@ -1268,7 +1268,7 @@ error-median = -
 error-p90 = -
 
 [law latent-decode.fp8.sglang]
-flash = 2 # what vLLM takes: 3 on Hopper (4, taken for it, on Blackwell's servers), else 2
+flash = 2 # what vLLM takes: 3 on Hopper, 4 on Blackwell's servers, else 2
 floor-s = 1.425e-05
 bandwidth-frac = 0.533
 peak-frac = 0.8143
@@ -1492,7 +1492,7 @@ error-p90 = -
 
 [law attention]
 sms = 256 # AMD's CDNA whitepapers: compute units
-flash = 2 # what vLLM takes: 3 on Hopper (4, taken for it, on Blackwell's servers), else 2
+flash = 2 # what vLLM takes: 3 on Hopper, 4 on Blackwell's servers, else 2
 floor-s = 4.858e-06
 peak-frac = 1 # what is lost is said of scores
 head-dim-half = 117.7
@@ -1510,7 +1510,7 @@ error-p90 = 0.380
 
 [law attention.wide]
 sms = 256 # AMD's CDNA whitepapers: compute units
-flash = 2 # what vLLM takes: 3 on Hopper (4, taken for it, on Blackwell's servers), else 2
+flash = 2 # what vLLM takes: 3 on Hopper, 4 on Blackwell's servers, else 2
 floor-s = 8.399e-06
 peak-frac = 1 # what is lost is said of scores
 head-dim-half = 181.1
@@ -1528,7 +1528,7 @@ error-p90 = -
 
 [law attention.fp8]
 sms = 256 # AMD's CDNA whitepapers: compute units
-flash = 2 # what vLLM takes: 3 on Hopper (4, taken for it, on Blackwell's servers), else 2
+flash = 2 # what vLLM takes: 3 on Hopper, 4 on Blackwell's servers, else 2
 floor-s = 5.196e-06
 peak-frac = 1 # of fp8; what is lost is said of scores
 head-dim-half = 303.1
@@ -1546,7 +1546,7 @@ error-p90 = -
 
 [law encoder-attention]
 sms = 256 # AMD's CDNA whitepapers: compute units
-flash = 2 # what vLLM takes: 3 on Hopper (4, taken for it, on Blackwell's servers), else 2
+flash = 2 # what vLLM takes: 3 on Hopper, 4 on Blackwell's servers, else 2
 floor-s = 4.772e-06
 peak-frac = 1 # what is lost is said of scores
 head-dim-half = 137.4
@@ -1573,7 +1573,7 @@ error-p90 = -
 
 [law decode-attention]
 sms = 256 # AMD's CDNA whitepapers: compute units
-flash = 2 # what vLLM takes: 3 on Hopper (4, taken for it, on Blackwell's servers), else 2
+flash = 2 # what vLLM takes: 3 on Hopper, 4 on Blackwell's servers, else 2
 cache-bytes = 2.684e+08 # NVIDIA's architecture whitepaper of the GPU
 floor-s = 6.768e-06
 launch-s = 1.372e-06
@@ -1591,7 +1591,7 @@ error-p90 = 0.296
 
 [law decode-attention.wide]
 sms = 256 # AMD's CDNA whitepapers: compute units
-flash = 2 # what vLLM takes: 3 on Hopper (4, taken for it, on Blackwell's servers), else 2
+flash = 2 # what vLLM takes: 3 on Hopper, 4 on Blackwell's servers, else 2
 cache-bytes = 2.684e+08 # NVIDIA's architecture whitepaper of the GPU
 floor-s = 9.925e-06
 launch-s = 1.444e-06
@@ -1609,7 +1609,7 @@ error-p90 = -
 
 [law decode-attention.fp8]
 sms = 256 # AMD's CDNA whitepapers: compute units
-flash = 2 # what vLLM takes: 3 on Hopper (4, taken for it, on Blackwell's servers), else 2
+flash = 2 # what vLLM takes: 3 on Hopper, 4 on Blackwell's servers, else 2
 cache-bytes = 2.684e+08 # NVIDIA's architecture whitepaper of the GPU
 floor-s = 9.091e-06
 launch-s = 1.399e-06

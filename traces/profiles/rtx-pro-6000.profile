@@ -3486,7 +3486,7 @@ error-median = -
 error-p90 = -
 
 [law latent-decode.sglang]
-flash = 2 # what vLLM takes: 3 on Hopper (4, taken for it, on Blackwell's servers), else 2
+flash = 2 # what vLLM takes: 3 on Hopper, 4 on Blackwell's servers, else 2
 floor-s = 1.725e-05
 bandwidth-frac = 0.7902
 peak-frac = 1.5
@@ -3560,7 +3560,7 @@ at-128-128 = 199 196 236 219 192 118 101 15 -103 -232 -366 -432 -370 -361 -426 -
 at-256-128 = 220 255 253 238 181 131 107 20 -104 -149 -179 -188 -238 -261 -273 -233 -105
 
 [law latent-decode.fp8.sglang]
-flash = 2 # what vLLM takes: 3 on Hopper (4, taken for it, on Blackwell's servers), else 2
+flash = 2 # what vLLM takes: 3 on Hopper, 4 on Blackwell's servers, else 2
 floor-s = 1.307e-05
 bandwidth-frac = 0.533
 peak-frac = 0.8143
@@ -4229,7 +4229,7 @@ error-p90 = -
 
 [law attention]
 sms = 188 # NVIDIA's architecture whitepaper of the GPU
-flash = 2 # what vLLM takes: 3 on Hopper (4, taken for it, on Blackwell's servers), else 2
+flash = 2 # what vLLM takes: 3 on Hopper, 4 on Blackwell's servers, else 2
 floor-s = 2.678e-06
 peak-frac = 1 # what is lost is said of scores
 head-dim-half = 76.34
@@ -4553,7 +4553,7 @@ at-16384-64-128 = 518 -74 -27 32 -52 -64 -48 (-53) (-49) (-64) (-56) (-66) (-65)
 
 [law attention.wide]
 sms = 188 # NVIDIA's architecture whitepaper of the GPU
-flash = 2 # what vLLM takes: 3 on Hopper (4, taken for it, on Blackwell's servers), else 2
+flash = 2 # what vLLM takes: 3 on Hopper, 4 on Blackwell's servers, else 2
 floor-s = 5.49e-06
 peak-frac = 1 # what is lost is said of scores
 head-dim-half = 170.9
@@ -4961,7 +4961,7 @@ at-64-64-256 = (322) (11) (-167) (-271) (-282) (-204) (-119) (-80) (-91) (-78) (
 
 [law attention.fp8]
 sms = 188 # NVIDIA's architecture whitepaper of the GPU
-flash = 2 # what vLLM takes: 3 on Hopper (4, taken for it, on Blackwell's servers), else 2
+flash = 2 # what vLLM takes: 3 on Hopper, 4 on Blackwell's servers, else 2
 floor-s = 8.275e-06
 peak-frac = 1 # of fp8; what is lost is said of scores
 head-dim-half = 249.3
@@ -5417,7 +5417,7 @@ at-256-64-256 = (571) (-632) (-649) (-235) (-183) (-91) (205) (412) (439) (472) 
 
 [law encoder-attention]
 sms = 188 # NVIDIA's architecture whitepaper of the GPU
-flash = 2 # what vLLM takes: 3 on Hopper (4, taken for it, on Blackwell's servers), else 2
+flash = 2 # what vLLM takes: 3 on Hopper, 4 on Blackwell's servers, else 2
 floor-s = 3.996e-06
 peak-frac = 1 # what is lost is said of scores
 head-dim-half = 39.19
@@ -5528,7 +5528,7 @@ error-p90 = -
 
 [law decode-attention]
 sms = 188 # NVIDIA's architecture whitepaper of the GPU
-flash = 2 # what vLLM takes: 3 on Hopper (4, taken for it, on Blackwell's servers), else 2
+flash = 2 # what vLLM takes: 3 on Hopper, 4 on Blackwell's servers, else 2
 cache-bytes = 1.342e+08 # NVIDIA's architecture whitepaper of the GPU
 floor-s = 5.86e-06
 launch-s = 2.353e-06
@@ -5937,7 +5937,7 @@ at-2048-16-8-128 = (152) (184) (204) (236) (231) (84) (9) (-29) (70) (89) (98) (
 
 [law decode-attention.wide]
 sms = 188 # NVIDIA's architecture whitepaper of the GPU
-flash = 2 # what vLLM takes: 3 on Hopper (4, taken for it, on Blackwell's servers), else 2
+flash = 2 # what vLLM takes: 3 on Hopper, 4 on Blackwell's servers, else 2
 cache-bytes = 1.342e+08 # NVIDIA's architecture whitepaper of the GPU
 floor-s = 7.05e-06
 launch-s = 2.408e-06
@@ -5955,7 +5955,7 @@ error-p90 = 0.158
 
 [law decode-attention.fp8]
 sms = 188 # NVIDIA's architecture whitepaper of the GPU
-flash = 2 # what vLLM takes: 3 on Hopper (4, taken for it, on Blackwell's servers), else 2
+flash = 2 # what vLLM takes: 3 on Hopper, 4 on Blackwell's servers, else 2
 cache-bytes = 1.342e+08 # NVIDIA's architecture whitepaper of the GPU
 floor-s = 9.264e-06
 launch-s = 6.006e-07

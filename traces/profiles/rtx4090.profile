@@ -373,7 +373,7 @@ error-median = -
 error-p90 = -
 
 [law latent-decode.sglang]
-flash = 2 # what vLLM takes: 3 on Hopper (4, taken for it, on Blackwell's servers), else 2
+flash = 2 # what vLLM takes: 3 on Hopper, 4 on Blackwell's servers, else 2
 floor-s = 1.418e-05
 bandwidth-frac = 1.009
 peak-frac = 1.5
@@ -388,7 +388,7 @@ error-median = -
 error-p90 = -
 
 [law latent-decode.fp8.sglang]
-flash = 2 # what vLLM takes: 3 on Hopper (4, taken for it, on Blackwell's servers), else 2
+flash = 2 # what vLLM takes: 3 on Hopper, 4 on Blackwell's servers, else 2
 floor-s = 1.357e-05
 bandwidth-frac = 0.533
 peak-frac = 0.8143
@@ -612,7 +612,7 @@ error-p90 = -
 
 [law attention]
 sms = 128 # NVIDIA's architecture whitepaper of the GPU
-flash = 2 # what vLLM takes: 3 on Hopper (4, taken for it, on Blackwell's servers), else 2
+flash = 2 # what vLLM takes: 3 on Hopper, 4 on Blackwell's servers, else 2
 floor-s = 1e-06
 peak-frac = 1 # what is lost is said of scores
 head-dim-half = 35.25
@@ -637,7 +637,7 @@ at-32-4-128 = 55 18 -25*2~2 -30 -116 -129*2~16 -190 42 15*2~0 -37*2~11 -106*2~17
 
 [law attention.wide]
 sms = 128 # NVIDIA's architecture whitepaper of the GPU
-flash = 2 # what vLLM takes: 3 on Hopper (4, taken for it, on Blackwell's servers), else 2
+flash = 2 # what vLLM takes: 3 on Hopper, 4 on Blackwell's servers, else 2
 floor-s = 4.991e-06
 peak-frac = 1 # what is lost is said of scores
 head-dim-half = 120.1
@@ -655,7 +655,7 @@ error-p90 = -
 
 [law attention.fp8]
 sms = 128 # NVIDIA's architecture whitepaper of the GPU
-flash = 2 # what vLLM takes: 3 on Hopper (4, taken for it, on Blackwell's servers), else 2
+flash = 2 # what vLLM takes: 3 on Hopper, 4 on Blackwell's servers, else 2
 floor-s = 7.564e-06
 peak-frac = 1 # of fp8; what is lost is said of scores
 head-dim-half = 178.5
@@ -673,7 +673,7 @@ error-p90 = -
 
 [law encoder-attention]
 sms = 128 # NVIDIA's architecture whitepaper of the GPU
-flash = 2 # what vLLM takes: 3 on Hopper (4, taken for it, on Blackwell's servers), else 2
+flash = 2 # what vLLM takes: 3 on Hopper, 4 on Blackwell's servers, else 2
 floor-s = 3.424e-06
 peak-frac = 1 # what is lost is said of scores
 head-dim-half = 33.05
@@ -700,7 +700,7 @@ error-p90 = -
 
 [law decode-attention]
 sms = 128 # NVIDIA's architecture whitepaper of the GPU
-flash = 2 # what vLLM takes: 3 on Hopper (4, taken for it, on Blackwell's servers), else 2
+flash = 2 # what vLLM takes: 3 on Hopper, 4 on Blackwell's servers, else 2
 cache-bytes = 0 # NVIDIA's architecture whitepaper of the GPU
 floor-s = 8.098e-06
 launch-s = 2.256e-06
@@ -734,7 +734,7 @@ at-256-32-8-128 = 30 53 (46) 42 -3 (-20) -47 -58 (-64) -71 -76
 
 [law decode-attention.wide]
 sms = 128 # NVIDIA's architecture whitepaper of the GPU
-flash = 2 # what vLLM takes: 3 on Hopper (4, taken for it, on Blackwell's servers), else 2
+flash = 2 # what vLLM takes: 3 on Hopper, 4 on Blackwell's servers, else 2
 cache-bytes = 0 # NVIDIA's architecture whitepaper of the GPU
 floor-s = 6.531e-06
 launch-s = 2.204e-06
@@ -752,7 +752,7 @@ error-p90 = -
 
 [law decode-attention.fp8]
 sms = 128 # NVIDIA's architecture whitepaper of the GPU
-flash = 2 # what vLLM takes: 3 on Hopper (4, taken for it, on Blackwell's servers), else 2
+flash = 2 # what vLLM takes: 3 on Hopper, 4 on Blackwell's servers, else 2
 cache-bytes = 0 # NVIDIA's architecture whitepaper of the GPU
 floor-s = 8.597e-06
 launch-s = 5.578e-07

@@ -2428,7 +2428,7 @@ at-16384-256 = 53 17 -35 -87 -40 (-21) (-40) (-40) (-40) (-40) (-40) (-40) (-40)
 at-32768-256 = 9 -31 -73 -78 -62 (-62) (-62) (-62) (-62) (-62) (-62) (-62) (-62) (-62) (-62) (-62) (-62)
 
 [law latent-decode.sglang]
-flash = 3 # what vLLM takes: 3 on Hopper (4, taken for it, on Blackwell's servers), else 2
+flash = 3 # what vLLM takes: 3 on Hopper, 4 on Blackwell's servers, else 2
 floor-s = 1.305e-05
 bandwidth-frac = 1.124
 peak-frac = 0.6573
@@ -2520,7 +2520,7 @@ at-1024-128 = 112 112 122 118 101 66 104 82 141 27 -35 -68 -51 -22 44 (41) (47)
 at-2048-128 = 76 121 119 140 96 22 88 91 145 32 -37 -46 20 28 (34) (31) (36)
 
 [law latent-decode.fp8.sglang]
-flash = 3 # what vLLM takes: 3 on Hopper (4, taken for it, on Blackwell's servers), else 2
+flash = 3 # what vLLM takes: 3 on Hopper, 4 on Blackwell's servers, else 2
 floor-s = 1.697e-05
 bandwidth-frac = 0.4883
 peak-frac = 0.3479
@@ -3535,7 +3535,7 @@ at-512-4-128 = 1061.132786*3~11.805946 147.477811*3~10.081445 -46.394645*3~1.947
 
 [law attention.wide]
 sms = 132 # NVIDIA's architecture whitepaper of the GPU
-flash = 3 # what vLLM takes: 3 on Hopper (4, taken for it, on Blackwell's servers), else 2
+flash = 3 # what vLLM takes: 3 on Hopper, 4 on Blackwell's servers, else 2
 floor-s = 1.018e-05
 peak-frac = 1 # what is lost is said of scores
 head-dim-half = 115.5
@@ -4039,7 +4039,7 @@ at-64-64-512 = (885) (-170) (-221) (-223) (-175) (-148) (-98) (-89) (-78) (-80) 
 
 [law attention.fp8]
 sms = 132 # NVIDIA's architecture whitepaper of the GPU
-flash = 3 # what vLLM takes: 3 on Hopper (4, taken for it, on Blackwell's servers), else 2
+flash = 3 # what vLLM takes: 3 on Hopper, 4 on Blackwell's servers, else 2
 floor-s = 6.426e-06
 peak-frac = 1 # of fp8; what is lost is said of scores
 head-dim-half = 227.2
@@ -4495,7 +4495,7 @@ at-256-64-256 = (152) (255) (359) (266) (180) (127) (180) (219) (255) (278) (341
 
 [law encoder-attention]
 sms = 132 # NVIDIA's architecture whitepaper of the GPU
-flash = 3 # what vLLM takes: 3 on Hopper (4, taken for it, on Blackwell's servers), else 2
+flash = 3 # what vLLM takes: 3 on Hopper, 4 on Blackwell's servers, else 2
 floor-s = 5.794e-06
 peak-frac = 1 # what is lost is said of scores
 head-dim-half = 67.08
@@ -4872,7 +4872,7 @@ at-8192-256-32-128 = -270.407047*3~6.289673 -213.127384*3~2.127451 (-191) (-213)
 
 [law decode-attention.wide]
 sms = 132 # NVIDIA's architecture whitepaper of the GPU
-flash = 3 # what vLLM takes: 3 on Hopper (4, taken for it, on Blackwell's servers), else 2
+flash = 3 # what vLLM takes: 3 on Hopper, 4 on Blackwell's servers, else 2
 cache-bytes = 5.243e+07 # NVIDIA's architecture whitepaper of the GPU
 floor-s = 1.185e-05
 launch-s = 1.797e-06
@@ -7777,7 +7777,7 @@ at-2048-64-8-512 = (1865) (1864) (1862) (1864) (1863) (1661) (-277) (225) (854) 
 
 [law decode-attention.fp8]
 sms = 132 # NVIDIA's architecture whitepaper of the GPU
-flash = 3 # what vLLM takes: 3 on Hopper (4, taken for it, on Blackwell's servers), else 2
+flash = 3 # what vLLM takes: 3 on Hopper, 4 on Blackwell's servers, else 2
 cache-bytes = 5.243e+07 # NVIDIA's architecture whitepaper of the GPU
 floor-s = 1.089e-05
 launch-s = 1.878e-06
