@@ -54,9 +54,9 @@ cp "$top/LICENSE" "$root"
 
 # ---- Libraries ---------------------------------------------------------------
 
-# What is opened at run time: estimator/robust.c, kernels/cpu/cpu_gemm.c; and what
-# NCCL links, which a machine without a compiler may lack.
-opened='liblapacke.so.3 libopenblas.so.0 libstdc++.so.6'
+# What is opened at run time, by kernels/cpu/cpu_gemm.c; and what NCCL links, which a
+# machine without a compiler may lack.
+opened='libopenblas.so.0 libstdc++.so.6'
 
 libraries() { # FILE...: paths beyond glibc's own
   ldd "$@" | awk '$2 == "=>" && $3 ~ /^\// { print $3 }' | sort -u |

@@ -1,13 +1,11 @@
 /* Robust least squares: coordinate search, Levenberg-Marquardt, annealing. */
 #include "config.h"
 
-#include <dlfcn.h>
-#include <lapacke.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/error.h"
+#include "base/rng.h"
 #include "estimator/robust.h"
 
 #define ROUNDS 16        /* of the search */
@@ -169,7 +167,7 @@ numeric_jacobian(const RaRobust *p, double *parameters, const double *residuals,
     memset(column, 0, p->n_rows * sizeof *column);
     if (p->low[j] >= p->high[j])
       continue;
-    parameters[j] = old * exp(STEP);
+    parameters[j] = old * ra_exp(STEP);
     p->residuals(p->data, parameters, column);
     parameters[j] = old;
     for (guint i = 0; i < p->n_rows; i++)
@@ -177,31 +175,34 @@ numeric_jacobian(const RaRobust *p, double *parameters, const double *residuals,
   }
 }
 
-/* Loaded when first needed, as only fitting needs it: linked, an OpenBLAS with
- * threads spins for tens of milliseconds in the start of every command.  The
- * number of the interface has been 3 since LAPACK 3. */
-static int (*dposv)(int, char, lapack_int, lapack_int, double *, lapack_int,
-                    double *, lapack_int);
-
-gboolean
-ra_robust_init(GError **error)
+/* Solves @a x = @b for a symmetric, positive definite @a of @n rows, of which
+ * it reads the lower triangle and makes its Cholesky factor; x replaces @b.  In
+ * one order of + - x / and square roots: a LAPACK's order is that of the
+ * processor it runs on, and a fit's last digit would be as well.
+ * Returns: FALSE where @a is not positive definite */
+static gboolean
+solve(guint n, double *a, double *b)
 {
-  static gsize done;
+  for (guint i = 0; i < n; i++) {
+    for (guint j = 0; j <= i; j++) {
+      double sum = a[i * n + j];
 
-  if (g_once_init_enter(&done)) {
-    void *library = dlopen("liblapacke.so.3", RTLD_NOW | RTLD_LOCAL);
-    void *symbol = library ? dlsym(library, "LAPACKE_dposv") : NULL;
-
-    /* ISO C has no conversion from an object's to a function's address. */
-    memcpy(&dposv, &symbol, sizeof dposv);
-    g_once_init_leave(&done, 1);
+      for (guint k = 0; k < j; k++)
+        sum -= a[i * n + k] * a[j * n + k];
+      if (j == i && !(sum > 0))
+        return FALSE;
+      a[i * n + j] = j == i ? sqrt(sum) : sum / a[j * n + j];
+    }
+    for (guint k = 0; k < i; k++)
+      b[i] -= a[i * n + k] * b[k];
+    b[i] /= a[i * n + i];
   }
-  if (dposv)
-    return TRUE;
-  g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
-              "liblapacke.so.3 cannot be loaded, expected it for fitting "
-              "(Debian: liblapacke)");
-  return FALSE;
+  for (guint i = n; i-- > 0;) {
+    b[i] /= a[i * n + i];
+    for (guint k = 0; k < i; k++)
+      b[k] -= a[i * n + k] * b[i];
+  }
+  return TRUE;
 }
 
 /* Solves with the damping @lambda and steps within the bounds.
@@ -218,11 +219,10 @@ step(const RaRobust *p, const double *a, const double *b, double lambda,
   memcpy(delta, b, n * sizeof *b);
   for (guint j = 0; j < n; j++)
     damped[j * n + j] += lambda * a[j * n + j] + 1e-9;
-  if (dposv(LAPACK_ROW_MAJOR, 'L', (lapack_int)n, 1, damped, (lapack_int)n,
-            delta, 1) != 0)
+  if (!solve(n, damped, delta))
     return FALSE;
   for (guint j = 0; j < n; j++) {
-    double x = parameters[j] * exp(CLAMP(delta[j], -0.5, 0.5));
+    double x = parameters[j] * ra_exp(CLAMP(delta[j], -0.5, 0.5));
 
     out_parameters[j] = p->low[j] >= p->high[j]
                             ? parameters[j]
@@ -243,8 +243,6 @@ ra_robust_polish(const RaRobust *p, double *parameters)
   double lambda = 1e-3, scale = LEAST_SCALE;
 
   g_return_val_if_fail(p->n_parameters <= RA_ROBUST_PARAMETERS, 0);
-  if (!ra_robust_init(NULL))
-    g_error("ra_robust_polish() before a successful ra_robust_init()");
   p->residuals(p->data, parameters, residuals);
   for (guint i = 0; i < STEPS && lambda < 1e6; i++) {
     double cut, loss;

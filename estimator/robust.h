@@ -43,23 +43,13 @@ typedef struct {
 void ra_robust_search(const RaRobust *problem, double *parameters);
 
 /**
- * ra_robust_init:
- * @error: %RA_ERROR_INPUT: LAPACKE is not installed
- *
- * Loads the solver of ra_robust_polish().  May be called any number of times,
- * from any thread.
- */
-gboolean ra_robust_init(GError **error);
-
-/**
  * ra_robust_polish:
  * @parameters: (inout): a start near the answer
  *
  * Minimises the sum of Tukey's biweight of residual / scale (tuning constant
  * 4.685: 95 % efficient for normal errors; Holland, Welsch, 1977).  The scale
  * is 1.4826 median |r| before each of at most 12 steps (Levenberg, 1944;
- * Marquardt, 1963).  LAPACKE_dposv(), which ra_robust_init() must have found,
- * solves the normal equations.
+ * Marquardt, 1963).  The result is the same on every processor.
  *
  * Returns: the scale; rows further than RA_ROBUST_OUTLIER scales away had no
  *   weight

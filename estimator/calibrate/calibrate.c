@@ -300,7 +300,7 @@ ra_calibrate(const char *const *data, const char *gpu, RaProfile *const *bases,
       return NULL;
     }
   work.gpu = ra_gpu_named(gpu, error);
-  if (!work.gpu || !ra_robust_init(error))
+  if (!work.gpu)
     return NULL;
   work.laws = g_new0(RaCalibrateLaw, ra_law_n_specs());
   ok = calibrate(&work, progress, error);

@@ -403,7 +403,7 @@ ra_calibrate_rows(const char *name, const char *text, const RaGpu *gpu,
   Work work = {source, rows, NULL, old, out, changes};
   RaPace pace;
 
-  if (!old || !ra_robust_init(error))
+  if (!old)
     return NULL;
   own = ra_calibrate_paced(old, rows, FALSE, &pace);
   work.rows = rows = own;

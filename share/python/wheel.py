@@ -9,7 +9,7 @@ BUILD is a folder with what `make` built.  Into FOLDER come
     reallot-VERSION-x86_64.tar.gz                       bin/reallot, share, lib
 
 In both: the program, stripped, with the data that it finds beside itself, and the libraries
-beyond glibc that it links, where its run path looks (Makefile.am).  OpenBLAS, LAPACK and MPI,
+beyond glibc that it links, where its run path looks (Makefile.am).  OpenBLAS and MPI,
 which only `run` and `calibrate` open, are the machine's.  N is the newest glibc that any file
 asks for.
 """

@@ -375,8 +375,7 @@ write_profile(Work *w, const char *path, const char *device, GString *out,
 {
   RaMeasuredTally tally;
 
-  if (!ra_robust_init(error) ||
-      !ra_measured_trace(w->samples, path, w->rows, &tally, error))
+  if (!ra_measured_trace(w->samples, path, w->rows, &tally, error))
     return FALSE;
   part_rows(w);
   if (!find_spec(w, error))

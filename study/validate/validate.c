@@ -284,7 +284,7 @@ ra_validate_levels(const RaValidateLevel *levels, guint n_levels,
   RaValidateShared shared = {.steps = NULL};
   RaValidation *v = NULL;
 
-  if (!folders || !ra_robust_init(error))
+  if (!folders)
     return NULL;
   g_mutex_init(&shared.mutex);
   works = choose(levels, n_levels, options, folders, &shared);

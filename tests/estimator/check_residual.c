@@ -307,7 +307,6 @@ START_TEST(test_block)
   g_autoptr(GArray) of_law =
       ra_calibrate_rows_of(rows, ra_fit_law(name), profile);
 
-  ck_assert(ra_robust_init(NULL));
   ra_fit_beside(profile, rows);
   /* Rows that are merged into a law know the same of their blocks. */
   ck_assert_uint_eq(of_law->len, rows->len);

@@ -4125,8 +4125,8 @@ at-256-128 = -1533*2~195 -1927*2~300 -2103*2~370 -1690*2~523 -964*2~219 -1160*2~
 [law block-sparse-step]
 floor-s = 6.557e-06
 bandwidth-frac = 0.8471
-peak-frac = 0.5306
-serial-frac = 0.2358
+peak-frac = 0.5303
+serial-frac = 0.2356
 source = kernels_dsa/msadecode_rtxpro6000_bf16*.csv, whole blocks of MiniMax-M3 of vLLM less their other ops; robust fit
 range = batch 1..1024; length 2..131072; 2048 keys chosen
 rows = 1633
