@@ -66,45 +66,72 @@ append_derived(const RaProfile *profile, GString *text)
   }
 }
 
-static guint
-hash_op(gconstpointer data)
+/* Ops in the order in which they come, each once. */
+typedef struct {
+  GArray *ops;     /* element-type RaOp */
+  uint32_t *slots; /* (1 << bits) 1 + an index of ops; 0: free */
+  guint bits;
+} OpSet;
+
+/* The slot of @op, or the free one where it would stand. */
+static uint32_t *
+slot_of(const OpSet *set, const RaOp *op)
 {
-  const RaOp *op = data;
+  gsize mask = ((gsize)1 << set->bits) - 1, at;
   uint64_t h = (uint64_t)op->kind << 32 | (uint64_t)op->dtype << 16 | op->flags;
 
   for (guint i = 0; i < RA_OP_DIMS; i++)
-    h = (h ^ op->dim[i]) * 0x9e3779b97f4a7c15u;
-  return (guint)(h >> 32);
+    h = (h ^ op->dim[i]) * UINT64_C(0x9e3779b97f4a7c15);
+  for (at = h >> (64 - set->bits); set->slots[at] > 0; at = (at + 1) & mask) {
+    /* An op has no padding. */
+    if (memcmp(&g_array_index(set->ops, RaOp, set->slots[at] - 1), op,
+               sizeof *op) == 0)
+      break;
+  }
+  return &set->slots[at];
 }
 
-static gboolean
-equal_ops(gconstpointer a, gconstpointer b)
+static void
+set_resize(OpSet *set, guint bits)
 {
-  return memcmp(a, b, sizeof(RaOp)) == 0; /* an op has no padding */
+  set->bits = bits;
+  g_free(set->slots);
+  set->slots = g_new0(uint32_t, (gsize)1 << bits);
+  for (guint i = 0; i < set->ops->len; i++)
+    *slot_of(set, &g_array_index(set->ops, RaOp, i)) = i + 1;
 }
 
-/* (element-type RaOp): the ops of all works in the order in which they come,
- * each shape once. */
+static void
+set_add(OpSet *set, const RaOp *op)
+{
+  uint32_t *slot = slot_of(set, op);
+
+  if (*slot > 0)
+    return;
+  g_array_append_vals(set->ops, op, 1);
+  *slot = set->ops->len;
+  if (set->ops->len >> (set->bits - 1) > 0) /* half full */
+    set_resize(set, set->bits + 1);
+}
+
+/* (element-type RaOp): the ops of all works, each shape once. */
 static GArray *
 ops_of(const RaTaskGraph *graph)
 {
-  g_autoptr(GHashTable) seen =
-      g_hash_table_new_full(hash_op, equal_ops, g_free, NULL);
-  GArray *all = g_array_new(FALSE, FALSE, sizeof(RaOp));
+  OpSet set = {.ops = g_array_new(FALSE, FALSE, sizeof(RaOp))};
 
+  set_resize(&set, 12);
   for (uint32_t work = 0; work < graph->n_works; work++) {
     RaOp ops[RA_OP_LIST_MAX];
     guint n_ops = ra_work_ops(graph, work, ops);
 
     for (guint i = 0; i < n_ops; i++) {
       ops[i].count = 1;
-      if (g_hash_table_contains(seen, &ops[i]))
-        continue;
-      g_hash_table_add(seen, g_memdup2(&ops[i], sizeof ops[i]));
-      g_array_append_val(all, ops[i]);
+      set_add(&set, &ops[i]);
     }
   }
-  return all;
+  g_free(set.slots);
+  return set.ops;
 }
 
 /* A law of which nobody has rows, that @op is costed by. */
