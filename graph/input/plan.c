@@ -44,7 +44,7 @@ typedef struct {
   uint32_t zero_group; /* 0: not given */
   int gathers;
   int grad_dtype; /* -1: not given */
-  int master_weights;
+  int master_weights, moments_dtype;
   gboolean overlap_grad_reduce;
   int dtype, kv_dtype; /* -1: not given */
   int gemm_dtype;      /* -1: not given */
@@ -85,7 +85,7 @@ static const char *const balance_words[] = {"sequences", "tokens", NULL};
 static const char *const padding_words[] = {"none", "micro-batch", "batch",
                                             NULL};
 /* A prefix of RaDtype: gradients are never reduced in fp8. */
-static const char *const grad_dtype_words[] = {"bf16", "fp16", "fp32", NULL};
+static const char *const train_dtype_words[] = {"bf16", "fp16", "fp32", NULL};
 static const char *const dtype_words[] = {"bf16", "fp16", "fp32", "fp8", NULL};
 static const char *const gemm_dtype_words[] = {"fp8", NULL};
 static const char *const expert_dtype_words[] = {"mxfp4", "nvfp4", NULL};
@@ -167,11 +167,14 @@ static const RaKeySpec call_keys[] = {
    .doc = "zero 3: of the next weights in a forward pass, beside the "
           "computation before them, or after it"},
   {"grad-dtype", RA_KEY_ENUM, G_STRUCT_OFFSET(CallKeys, grad_dtype),
-   .names = grad_dtype_words, .doc = "train: type of the gradient reduction"},
+   .names = train_dtype_words, .doc = "train: type of the gradient reduction"},
   {"master-weights", RA_KEY_ENUM, G_STRUCT_OFFSET(CallKeys, master_weights),
    .fallback = "fp32", .names = master_words,
    .doc = "train: of the optimizer's state: fp32, or the 16 bits that bf16 "
           "parameters lack"},
+  {"moments-dtype", RA_KEY_ENUM, G_STRUCT_OFFSET(CallKeys, moments_dtype),
+   .fallback = "fp32", .names = train_dtype_words,
+   .doc = "train: type of AdamW's two moments in memory; a step takes as long"},
   {"overlap-grad-reduce", RA_KEY_BOOL,
    G_STRUCT_OFFSET(CallKeys, overlap_grad_reduce), .fallback = "false",
    .doc = "train: gradient reduction overlaps with the last backward pass"},
@@ -257,7 +260,8 @@ static const char *const train_keys[] = {
     "cross-entropy",       "scatter-sends",
     "grad-dtype",          "overlap-grad-reduce",
     "optimizer-residency", "grad-residency",
-    "master-weights",      NULL};
+    "master-weights",      "moments-dtype",
+    NULL};
 
 gboolean
 ra_plan_files(RaKeyFile *file, const char **out_workload,
@@ -474,6 +478,8 @@ set_strategy(RaCallPlan *to, const CallKeys *keys, int dtype)
   to->padding = keys->padding;
   to->padded_length = keys->padded_length;
   to->master_weights = keys->master_weights;
+  to->moments_dtype =
+      keys->moments_dtype != RA_DTYPE_FP32 ? 1 + keys->moments_dtype : 0;
   to->realloc = keys->realloc;
 }
 

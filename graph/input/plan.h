@@ -28,6 +28,7 @@
  *     gathers = ahead            ahead | in-turn: with zero 3, see RaGathers
  *     grad-dtype = fp32          bf16 | fp16 | fp32
  *     master-weights = fp32      fp32 | remainders: see RaMasterWeights
+ *     moments-dtype = fp32       bf16 | fp16 | fp32: of AdamW's two moments
  *     overlap-grad-reduce = true
  *     launch = eager             eager | graph: launch of decode steps
  *     rank-order = tp-cp-dp-pp   innermost first; cp may be left out
@@ -60,8 +61,9 @@
  *
  * Only train calls have mini-batches, schedule, recompute, attention,
  * cross-entropy, scatter-sends, zero 1 and 2, grad-dtype, master-weights,
- * overlap-grad-reduce, optimizer-residency and grad-residency.  Only the other
- * calls have realloc, and all but generate balance, padding and padded-length.
+ * moments-dtype, overlap-grad-reduce, optimizer-residency and grad-residency.
+ * Only the other calls have realloc, and all but generate balance, padding and
+ * padded-length.
  * A host call has a mesh or no group at all.
  *
  * Context parallelism cuts every sequence into 2 cp chunks.  Rank r has the
@@ -90,7 +92,7 @@
  * recompute none; attention flash; cross-entropy fused; zero 0, zero-group dp;
  * grad-dtype the model's; launch eager; residency release; optimizer-residency
  * and grad-residency keep; realloc broadcast; balance sequences; padding none;
- * master-weights fp32.
+ * master-weights and moments-dtype fp32.
  *
  * Invariants after ra_plan_load():
  * - dp tp pp cp = GPUs of the mesh; cp is 1 for generate;
@@ -304,6 +306,7 @@ typedef struct {
   int gathers;                /* RaGathers; zero 3 only */
   int grad_dtype;             /* RaDtype of the gradient reduction */
   int master_weights;         /* RaMasterWeights; train only */
+  int moments_dtype;          /* 1 + RaDtype of 16 bits; 0: fp32 */
   gboolean overlap_grad_reduce; /* in buckets during the last backward */
   int dtype;                    /* 1 + RaDtype of the weights of a generate
                                    call; 0: the model's, which is never

@@ -108,6 +108,9 @@ append_train(GString *out, const RaCallPlan *call, int dtype)
                            dtype_words[call->grad_dtype]);
   if (call->master_weights == RA_MASTER_REMAINDERS)
     g_string_append(out, "master-weights = remainders\n");
+  if (call->moments_dtype)
+    g_string_append_printf(out, "moments-dtype = %s\n",
+                           dtype_words[call->moments_dtype - 1]);
   if (call->overlap_grad_reduce)
     g_string_append(out, "overlap-grad-reduce = true\n");
 }
@@ -276,7 +279,8 @@ call_equal(const RaCallPlan *a, const RaCallPlan *b)
          a->scatter_sends == b->scatter_sends &&
          a->cross_entropy == b->cross_entropy &&
          a->overlap_grad_reduce == b->overlap_grad_reduce &&
-         a->master_weights == b->master_weights && a->dtype == b->dtype &&
+         a->master_weights == b->master_weights &&
+         a->moments_dtype == b->moments_dtype && a->dtype == b->dtype &&
          a->kv_dtype == b->kv_dtype && a->expert_dtype == b->expert_dtype &&
          ra_call_plan_same_fp8(a, b) && a->launch == b->launch &&
          a->residency == b->residency &&

@@ -113,11 +113,20 @@ ra_residency_master_bytes(const RaPlan *plan, uint32_t call)
   return ra_residency_has_remainders(plan, call) ? 2 : 4;
 }
 
+uint32_t
+ra_residency_moments_bytes(const RaPlan *plan, uint32_t call)
+{
+  int dtype = plan->calls[call].moments_dtype;
+
+  return 2 * ra_dtype_bytes(dtype ? (RaDtype)(dtype - 1) : RA_DTYPE_FP32);
+}
+
 double
 ra_residency_state_bytes(const RaPlan *plan, uint32_t call, gboolean of_experts)
 {
   const RaCallPlan *p = &plan->calls[call];
-  double bytes = RA_MOMENTS_BYTES + ra_residency_master_bytes(plan, call);
+  double bytes = ra_residency_moments_bytes(plan, call) +
+                 ra_residency_master_bytes(plan, call);
 
   return bytes / ra_call_plan_state_ranks(p, of_experts) *
          (of_experts ? ra_call_plan_n_expert_shards(p)

@@ -61,8 +61,10 @@ gboolean ra_residency_has_remainders(const RaPlan *plan, uint32_t call);
  * parameters are fp32 themselves. */
 uint32_t ra_residency_master_bytes(const RaPlan *plan, uint32_t call);
 
-/* AdamW's two moments, fp32 (Rajbhandari et al., arXiv 1910.02054). */
-#define RA_MOMENTS_BYTES 8
+/* Bytes of AdamW's two moments of a parameter of train call @call: 8 in fp32
+ * (Rajbhandari et al., arXiv 1910.02054), 4 in 16 bits (exp_avg_dtype and
+ * exp_avg_sq_dtype of Transformer Engine's FusedAdam). */
+uint32_t ra_residency_moments_bytes(const RaPlan *plan, uint32_t call);
 
 /* Bytes of the optimizer's state that a rank of train call @call has for each
  * parameter that it holds, after ZeRO has divided them

@@ -81,7 +81,7 @@ stepped_bytes(const RaMemory *memory, uint32_t call, uint32_t s)
 
   return n * ((master_bytes + fp32_bytes) *
                   copy_factor(memory, call, s, fp32_bytes) +
-              RA_MOMENTS_BYTES);
+              ra_residency_moments_bytes(memory->plan, call));
 }
 
 static void

@@ -129,7 +129,8 @@ fill_training(RaStageMemory *s, const RaPlan *plan, uint32_t call,
   if (p->optimizer_residency == RA_RESIDENCY_CPU)
     return;
   if (m->optimizer == RA_OPTIMIZER_ADAMW)
-    s->optimizer_bytes = owned * (RA_MOMENTS_BYTES + master_bytes);
+    s->optimizer_bytes =
+        owned * (ra_residency_moments_bytes(plan, call) + master_bytes);
   if (p->grad_dtype != RA_DTYPE_FP32 && !fp32 &&
       !ra_residency_has_remainders(plan, call))
     s->step_bytes = owned * ra_dtype_bytes(RA_DTYPE_FP32);

@@ -15,7 +15,7 @@
  *              that live in host memory, they exist while training runs.
  * optimizer    AdamW: fp32 master weights and two moments, 12 bytes per
  *              parameter (arXiv 1910.02054, section 3.1); 8 if parameters are
- *              fp32.  None if the CPU steps.
+ *              fp32; 4 less with 16-bit moments.  None if the CPU steps.
  * copy         Copy of a trained model in another layout, by its residency.  It
  *              has its own storage even if the training layout has the same
  *              slices.

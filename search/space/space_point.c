@@ -57,6 +57,7 @@ same_strategy(const RaCallPlan *a, const RaCallPlan *b)
          a->scatter_sends == b->scatter_sends && a->balance == b->balance &&
          a->padding == b->padding && a->padded_length == b->padded_length &&
          a->master_weights == b->master_weights &&
+         a->moments_dtype == b->moments_dtype &&
          ra_plan_same_batching(a, b) && ra_plan_same_tail(&a->tail, &b->tail) &&
          a->service == b->service &&
          ra_plan_sync_interval(a) == ra_plan_sync_interval(b) &&

@@ -76,6 +76,9 @@ set_call(RaRecipe *recipe, RaRecipeKind kind, const RaPlan *plan, uint32_t c)
       .bf16_first = how->bf16_first,
       .bf16_last = how->bf16_last,
       .remainders = how->master_weights == RA_MASTER_REMAINDERS,
+      .moments = how->moments_dtype == 0                   ? NULL
+                 : how->moments_dtype == 1 + RA_DTYPE_BF16 ? "bf16"
+                                                           : "fp16",
       .overlap = how->overlap_grad_reduce,
       .graph = how->launch == RA_LAUNCH_GRAPH,
       .max_sequences = how->max_sequences,

@@ -72,6 +72,10 @@ put_train(RaExport *x, const RaRecipe *recipe)
     ra_export_put_switch(x, "fp8-param-gather");
   if (train->remainders)
     ra_export_put_switch(x, "use-precision-aware-optimizer");
+  if (train->remainders && train->moments) {
+    ra_export_put(x, "", "exp-avg-dtype", "%s", train->moments);
+    ra_export_put(x, "", "exp-avg-sq-dtype", "%s", train->moments);
+  }
   if (recipe->calls[RA_RECIPE_REF_INFERENCE].is_there)
     ra_export_put_switch(x, "use-kl-loss");
 }

@@ -235,6 +235,8 @@ const RaMeaning ra_meanings_nemo_rl[] = {
     RA_MEANS_NOTHING("dpo.*"),
     RA_MEANS_NOTHING("rm.*"),
     RA_MEANS_NOTHING("*.tokenizer*"),
+    RA_MEANS_CODE("*.kwargs.exp_avg_dtype"),
+    RA_MEANS_CODE("*.kwargs.exp_avg_sq_dtype"),
     RA_MEANS_NOTHING("policy.optimizer*"),
     RA_MEANS_NOTHING("value.optimizer*"),
     RA_MEANS_NOTHING("*.scheduler*"),

@@ -90,6 +90,8 @@ typedef struct {
   gboolean grads_released; /* train: gradients exist while it runs */
   gboolean cpu_optimizer;  /* train: it rests there, and steps there */
   gboolean remainders;     /* train: master weights of 16 bits */
+  const char *moments;     /* train: the plan's moments-dtype, static; NULL:
+                              fp32 */
   gboolean fp32_grads;
   gboolean fp8_gemms, fp8_params; /* linear layers, and their weights, in fp8 */
   int fp8_scaling;                /* RaFp8Scaling of the plan */

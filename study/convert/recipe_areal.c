@@ -111,13 +111,13 @@ static const RaMeaning meanings[] = {
     RA_MEANS_LOST(TIME, "judge_engine.*", NULL, "a reward that takes no time"),
     RA_MEANS_LOST(TIME, "econfig.max_steps", "1|off", "one turn"),
     RA_MEANS_LOST(TIME, "rollout.agent.mode", "inline", "one turn"),
-    RA_MEANS_LOST(MEMORY, "*.use_precision_aware_optimizer", "off",
-                  "fp32 optimizer state"),
+    RA_MEANS_CODE("*.use_precision_aware_optimizer"),
+    RA_MEANS_CODE("*.exp_avg_dtype"),
+    RA_MEANS_CODE("*.exp_avg_sq_dtype"),
     RA_MEANS_LOST(MEMORY, "*.grad_reduce_dtype", "float32|off",
                   "fp32 gradients"),
     RA_MEANS_LOST(MEMORY, "*.grad_reduce_in_fp32", "true", "fp32 gradients"),
     RA_MEANS_LOST(MEMORY, "*.main_*_dtype", "float32", "fp32"),
-    RA_MEANS_LOST(MEMORY, "*.exp_avg*_dtype", "float32", "fp32"),
     RA_MEANS_LOST(MEMORY, "*.use_distributed_optimizer", "true", "ZeRO 1"),
     RA_MEANS_LOST(MEMORY, "*.recompute_num_layers", "1|off", "every layer"),
     RA_MEANS_LOST(MEMORY, "*.recompute_modules", "off|core_attn",
@@ -361,6 +361,13 @@ read_engine(RaRecipe *recipe, RaSettings *s, RaRecipeKind kind,
   call->etp = role->e > 1 ? role->etp : 0;
   call->n_gpus = role->d * role->t * role->p * role->c;
   call->zero = is_megatron ? 1 : 3;
+  call->remainders =
+      is_megatron &&
+      ra_recipe_is_on(
+          s, ra_recipe_at(name, ".megatron.use_precision_aware_optimizer"));
+  if (call->remainders)
+    ra_recipe_moments(s, ra_recipe_at(name, ".megatron.exp_avg_dtype"),
+                      ra_recipe_at(name, ".megatron.exp_avg_sq_dtype"), call);
   call->fp32_grads = TRUE;
   call->sequence_parallel = role->t > 1;
   call->overlap =

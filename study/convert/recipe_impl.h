@@ -94,6 +94,12 @@ gboolean ra_recipe_is_on(RaSettings *settings, const char *key);
 gboolean ra_recipe_megatron(RaSettings *settings, const char *prefix,
                             RaRecipeCall *call, GError **error);
 
+/* Reads the types of AdamW's moments at @first_key and @second_key (Transformer
+ * Engine's exp_avg_dtype and exp_avg_sq_dtype) into @call: those of 16 bits
+ * that both have, else fp32, with a row where that is not what they say. */
+void ra_recipe_moments(RaSettings *settings, const char *first_key,
+                       const char *second_key, RaRecipeCall *call);
+
 /* Keys of Megatron's optimizer. */
 typedef struct {
   const char *cpu;      /* its state is in host memory, and its step */

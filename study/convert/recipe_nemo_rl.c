@@ -385,6 +385,11 @@ read_engine(RaRecipe *recipe, RaSettings *s, RaRecipeKind kind,
                  : read_dtensor(s, prefix, call, error)) ||
       !read_micro(recipe, s, model, train, base, call, error))
     return FALSE;
+  /* Of Transformer Engine's FusedAdam; PyTorch's AdamW has none. */
+  if (!megatron)
+    ra_recipe_moments(s, ra_recipe_at(model, "optimizer.kwargs.exp_avg_dtype"),
+                      ra_recipe_at(model, "optimizer.kwargs.exp_avg_sq_dtype"),
+                      call);
   allocator =
       ra_settings_get(s, ra_recipe_at(prefix, "env_vars." ALLOCATOR_VARIABLE));
   if (allocator && strstr(allocator, "expandable_segments:True"))

@@ -182,6 +182,43 @@ ra_recipe_megatron(RaSettings *s, const char *prefix, RaRecipeCall *call,
   return TRUE;
 }
 
+/* The plan's word for a type of 16 bits, as PyTorch or Megatron names it; NULL:
+ * another one. */
+static const char *
+half_word(const char *text)
+{
+  static const struct {
+    const char *name, *word;
+  } names[] = {{"bfloat16", "bf16"},
+               {"bf16", "bf16"},
+               {"float16", "fp16"},
+               {"fp16", "fp16"}};
+
+  if (text && g_str_has_prefix(text, "torch."))
+    text += strlen("torch.");
+  for (guint i = 0; i < G_N_ELEMENTS(names); i++)
+    if (g_strcmp0(text, names[i].name) == 0)
+      return names[i].word;
+  return NULL;
+}
+
+void
+ra_recipe_moments(RaSettings *s, const char *first_key, const char *second_key,
+                  RaRecipeCall *call)
+{
+  const char *const keys[] = {first_key, second_key};
+  const char *text[2], *word[2];
+
+  for (guint i = 0; i < 2; i++) {
+    text[i] = ra_settings_get(s, keys[i]);
+    word[i] = half_word(text[i]);
+  }
+  call->moments = g_strcmp0(word[0], word[1]) == 0 ? word[0] : NULL;
+  for (guint i = 0; i < 2 && !call->moments; i++)
+    if (text[i] && !strstr(text[i], "32"))
+      ra_settings_about(s, keys[i], "both moments in fp32");
+}
+
 gboolean
 ra_recipe_optimizer(RaSettings *s, const RaRecipeOptimizer *keys,
                     RaRecipeCall *call, GError **error)

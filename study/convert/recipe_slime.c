@@ -168,6 +168,8 @@ static const RaMeaning meanings[] = {
     RA_MEANS_LOST(MEMORY, "recompute-loss-function", "off|true", NULL),
     RA_MEANS_LOST(MEMORY, "log-probs-chunk-size", "-1", "whole logits"),
     RA_MEANS_CODE("use-precision-aware-optimizer"),
+    RA_MEANS_CODE("exp-avg-dtype"),
+    RA_MEANS_CODE("exp-avg-sq-dtype"),
     RA_MEANS_LOST(MEMORY, "*-dtype", "fp32|off|auto", NULL),
     RA_MEANS_NOTHING("overlap-cpu-optimizer-d2h-h2d"),
     RA_MEANS_LOST(MEMORY, "use-stateless-adam", "off", "AdamW with its state"),
@@ -462,6 +464,8 @@ read_offload(RaRecipe *recipe, RaSettings *s, gboolean is_apart, GError **error)
                                "use-precision-aware-optimizer"},
           train, error))
     return FALSE;
+  if (train->remainders)
+    ra_recipe_moments(s, "exp-avg-dtype", "exp-avg-sq-dtype", train);
   train->host = train->optimizer_host = offload && !stays;
   return TRUE;
 }

@@ -90,6 +90,14 @@ changed slime-grpo-qwen3-8b.sh \
   's/--sglang-mem/--fp8-format e4m3 --first-last-layers-bf16 --num-layers-at-end-in-bf16 4 --sglang-mem/'
 is 1 actor_train bf16-first-layers x
 is 4 actor_train bf16-last-layers x
+# Moments of 16 bits are the precision-aware optimizer's alone, in Megatron too.
+changed slime-grpo-qwen3-8b.sh \
+  's/--sglang-mem/--use-precision-aware-optimizer --exp-avg-dtype bf16 --exp-avg-sq-dtype bf16 --sglang-mem/'
+is remainders actor_train master-weights x
+is bf16 actor_train moments-dtype x
+changed slime-grpo-qwen3-8b.sh \
+  's/--sglang-mem/--exp-avg-dtype bf16 --exp-avg-sq-dtype bf16 --sglang-mem/'
+is '' actor_train moments-dtype x
 # One step an iteration: its log-probabilities are those of the loss.
 changed slime-grpo-qwen3-8b.sh 's/--global-batch-size 128/--global-batch-size 256/'
 [ -n "$(value ref_inference dp x.plan)" ] &&
@@ -283,6 +291,10 @@ result $? "AReaL: shared GPUs take turns, which is told"
 changed areal-grpo-qwen2.5-7b.yaml 's/"fsdp:d8p1t1"/"megatron:d2p2t2"/'
 is 2 actor_train pp x
 is 1 actor_train zero x
+changed areal-grpo-qwen2.5-7b.yaml 's/"fsdp:d8p1t1"/"megatron:d2p2t2"/
+  /^actor:/a\  megatron:\n    use_precision_aware_optimizer: true\n    exp_avg_dtype: bfloat16\n    exp_avg_sq_dtype: bfloat16'
+is remainders actor_train master-weights x
+is bf16 actor_train moments-dtype x
 # Megatron's fp8: the standard recipe, and one that is named.
 changed areal-grpo-qwen2.5-7b.yaml 's/"fsdp:d8p1t1"/"megatron:d2p2t2"/
   /^actor:/a\  megatron:\n    fp8_config:\n      param: true'

@@ -176,6 +176,15 @@ import nemo-rl.yaml "${fsdp[@]}" \
   policy.dtensor_cfg.env_vars.PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True
 grep -qx 'allocator-slack = 0' x.cluster
 result $? "expandable segments leave no slack"
+# Moments of Transformer Engine's FusedAdam: 16 bits if both have them.
+kwargs=policy.optimizer.kwargs
+import nemo-rl.yaml "${fsdp[@]}" $kwargs.exp_avg_dtype=torch.bfloat16 \
+  $kwargs.exp_avg_sq_dtype=torch.bfloat16
+is 'call actor_train' moments-dtype bf16
+import nemo-rl.yaml "${fsdp[@]}" $kwargs.exp_avg_dtype=torch.bfloat16
+is 'call actor_train' moments-dtype ''
+grep -q 'both moments in fp32' out
+result $? "one moment of 16 bits is told"
 moe=policy.model_name=Qwen/Qwen3-30B-A3B
 import nemo-rl.yaml "${fsdp[@]}" $moe policy.dtensor_cfg.expert_parallel_size=8
 is 'call actor_train' ep 8

@@ -84,6 +84,9 @@ static const RaFault faults[] = {
   {"launch = graph\n", "launch = graph\nmaster-weights = remainders\n",
    "x.plan:11: 'master-weights' of 'generate', expected it on train calls "
    "only"},
+  {"launch = graph\n", "launch = graph\nmoments-dtype = bf16\n",
+   "x.plan:11: 'moments-dtype' of 'generate', expected it on train calls "
+   "only"},
   {"launch = graph\n", "launch = graph\nzero = 1\n",
    "x.plan:11: 'zero' of 'generate' is 1, expected 0 or 3: only train calls "
    "have gradients and optimizer state"},

@@ -60,6 +60,7 @@ static const char all[] =
     "cross-entropy = unfused\nscatter-sends = true\nzero = 1\nzero-group = "
     "1\ngrad-dtype = fp32\n"
     "overlap-grad-reduce = true\nmaster-weights = remainders\n"
+    "moments-dtype = fp16\n"
     "gemm-dtype = fp8\nfp8-scaling = delayed\nfp8-params = true\n"
     "bf16-first-layers = 1\nbf16-last-layers = 4\n"
     "rank-order = dp-tp-pp\n"
@@ -181,6 +182,8 @@ static const struct {
     {"optimizer-residency = host", "optimizer-residency = cpu"},
     {"grad-residency = release\n", ""},
     {"master-weights = remainders\n", ""},
+    {"moments-dtype = fp16\n", ""},
+    {"moments-dtype = fp16", "moments-dtype = bf16"},
     {"gemm-dtype = fp8\nfp8-scaling = delayed\nfp8-params = true\n"
      "bf16-first-layers = 1\nbf16-last-layers = 4\n",
      ""},
