@@ -47,6 +47,22 @@ find_ringless(const RaModel *model)
                                     : NULL;
 }
 
+/* A type, or a place of the optimizer, that no back end has; NULL: none. */
+static const char *
+find_type(const RaCall *call, const RaCallPlan *p)
+{
+  if (p->dtype > 0 || p->kv_dtype > 0 || p->expert_dtype > 0 || p->fp8_gemms)
+    return "a dtype of its own";
+  if (call->kind != RA_CALL_TRAIN)
+    return NULL;
+  return p->grad_dtype != RA_DTYPE_FP32 ? "a grad-dtype that is not fp32"
+         : p->moments_dtype > 0 || p->master_weights != RA_MASTER_FP32
+             ? "optimizer state that is not fp32"
+         : p->optimizer_residency == RA_RESIDENCY_CPU
+             ? "optimizer-residency = cpu"
+             : NULL;
+}
+
 static gboolean
 check_call(const RaPlan *plan, uint32_t call, const RaBackend *backend,
            GError **error)
@@ -81,10 +97,8 @@ check_call(const RaPlan *plan, uint32_t call, const RaBackend *backend,
                   "sequences that are moved or over-sampled", error);
   if (p->padding != RA_PADDING_NONE || p->padded_length > 0)
     return refuse(plan, call, backend, "padding", error);
-  if (p->optimizer_residency == RA_RESIDENCY_CPU)
-    return refuse(plan, call, backend, "optimizer-residency = cpu", error);
-  if (p->dtype > 0 || p->kv_dtype > 0 || p->expert_dtype > 0 || p->fp8_gemms)
-    return refuse(plan, call, backend, "a dtype of its own", error);
+  if (find_type(c, p))
+    return refuse(plan, call, backend, find_type(c, p), error);
   if (c->drafts.n_tokens > 0)
     return refuse(plan, call, backend, "draft-tokens", error);
   if (m->adapters)
@@ -96,8 +110,6 @@ check_call(const RaPlan *plan, uint32_t call, const RaBackend *backend,
                       ? "a model whose dtype is not fp32"
                       : "a model whose dtype is not bf16",
                   error);
-  if (c->kind == RA_CALL_TRAIN && p->grad_dtype != RA_DTYPE_FP32)
-    return refuse(plan, call, backend, "a grad-dtype that is not fp32", error);
   if (c->kind == RA_CALL_TRAIN &&
       ra_workload_trainer(plan->workload, c->model) != call)
     return refuse(plan, call, backend, "a model that a later call trains too",

@@ -90,6 +90,8 @@ works search --workload=grpo-lora-qwen2.5-32b.workload --steps=50 --threads=1 \
   --cluster=h100-1n.cluster
 fails "a model with 'lora-rank', which the host back end does not run" \
   run "$plans/ppo-tiny-8.plan" --set 'model actor.lora-rank=4'
+fails "optimizer state that is not fp32, which the host back end does not run" \
+  run "$plans/ppo-tiny-8.plan" --set 'call actor_train.moments-dtype=bf16'
 fails "expected 'lora-rank' too" inspect \
   grpo-lora-qwen2.5-32b.workload --set 'model actor.lora-rank=0'
 
