@@ -80,7 +80,8 @@ static const char *const realloc_words[] = {"broadcast", "p2p", "all-gather",
                                             NULL};
 static const char *const optimizer_words[] = {"keep", "host", "cpu", NULL};
 static const char *const grad_words[] = {"keep", "release", NULL};
-static const char *const master_words[] = {"fp32", "remainders", NULL};
+static const char *const master_words[] = {"fp32", "remainders", "none",
+                                           NULL};
 static const char *const balance_words[] = {"sequences", "tokens", NULL};
 static const char *const padding_words[] = {"none", "micro-batch", "batch",
                                             NULL};
@@ -170,8 +171,8 @@ static const RaKeySpec call_keys[] = {
    .names = train_dtype_words, .doc = "train: type of the gradient reduction"},
   {"master-weights", RA_KEY_ENUM, G_STRUCT_OFFSET(CallKeys, master_weights),
    .fallback = "fp32", .names = master_words,
-   .doc = "train: of the optimizer's state: fp32, or the 16 bits that bf16 "
-          "parameters lack"},
+   .doc = "train: of the optimizer's state: fp32, the 16 bits that bf16 "
+          "parameters lack, or none: they are stepped themselves"},
   {"moments-dtype", RA_KEY_ENUM, G_STRUCT_OFFSET(CallKeys, moments_dtype),
    .fallback = "fp32", .names = train_dtype_words,
    .doc = "train: type of AdamW's two moments in memory; a step takes as long"},

@@ -27,7 +27,7 @@
  *     zero-group = 8             dp ranks that share one set of shards
  *     gathers = ahead            ahead | in-turn: with zero 3, see RaGathers
  *     grad-dtype = fp32          bf16 | fp16 | fp32
- *     master-weights = fp32      fp32 | remainders: see RaMasterWeights
+ *     master-weights = fp32      fp32 | remainders | none: see RaMasterWeights
  *     moments-dtype = fp32       bf16 | fp16 | fp32: of AdamW's two moments
  *     overlap-grad-reduce = true
  *     launch = eager             eager | graph: launch of decode steps
@@ -191,8 +191,15 @@ typedef enum {
  *             gradients (FusedAdam of Transformer Engine with
  *             store_param_remainders, which Megatron-Core's
  *             use_precision_aware_optimizer sets); with zero 3 as FP32.
+ * NONE        The 16-bit parameters are stepped themselves, by gradients of
+ *             their type: torch.optim.AdamW on a model that was loaded in bf16
+ *             (fsdp_config.model_dtype of verl, dtype of TRL).
  */
-typedef enum { RA_MASTER_FP32, RA_MASTER_REMAINDERS } RaMasterWeights;
+typedef enum {
+  RA_MASTER_FP32,
+  RA_MASTER_REMAINDERS,
+  RA_MASTER_NONE
+} RaMasterWeights;
 
 /* Values that share a scale where linear layers compute in fp8: recipes of
  * Transformer Engine (transformer_engine/common/recipe/__init__.py), whose

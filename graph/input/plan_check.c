@@ -78,6 +78,18 @@ check_attention(const Subject *subject, GError **error)
                           plan->cp);
 }
 
+static gboolean
+check_masters(const Subject *subject, GError **error)
+{
+  const RaCallPlan *plan = subject->plan;
+
+  return plan->master_weights != RA_MASTER_NONE ||
+         plan->optimizer_residency != RA_RESIDENCY_CPU ||
+         ra_key_file_fail(subject->file, plan->group, "master-weights", error,
+                          "'master-weights' is none, expected fp32 where the "
+                          "CPU steps ('optimizer-residency')");
+}
+
 /* The degrees of experts tile a stage's ranks and the model's experts. */
 static gboolean
 check_expert_degrees(const Subject *subject, GError **error)
@@ -534,7 +546,7 @@ ra_plan_check_call(const RaPlan *plan, uint32_t call, GError **error)
   return check_tiling(&subject, error) && check_model(&subject, error) &&
          check_experts(&subject, error) && check_context(&subject, error) &&
          check_kinds(&subject, error) && check_attention(&subject, error) &&
-         check_schedule(&subject, error) &&
+         check_masters(&subject, error) && check_schedule(&subject, error) &&
          check_mini_batches(&subject, error) && check_batch(&subject, error) &&
          check_zero(&subject, error) && check_fp8(&subject, plan, error) &&
          check_expert_dtype(&subject, plan, error);

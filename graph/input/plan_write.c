@@ -106,8 +106,10 @@ append_train(GString *out, const RaCallPlan *call, int dtype)
   if (call->grad_dtype != dtype)
     g_string_append_printf(out, "grad-dtype = %s\n",
                            dtype_words[call->grad_dtype]);
-  if (call->master_weights == RA_MASTER_REMAINDERS)
-    g_string_append(out, "master-weights = remainders\n");
+  if (call->master_weights != RA_MASTER_FP32)
+    g_string_append_printf(
+        out, "master-weights = %s\n",
+        call->master_weights == RA_MASTER_NONE ? "none" : "remainders");
   if (call->moments_dtype)
     g_string_append_printf(out, "moments-dtype = %s\n",
                            dtype_words[call->moments_dtype - 1]);

@@ -88,6 +88,7 @@ ra_residency_is_fp32(const RaPlan *plan, uint32_t call)
   uint32_t model = w->calls[call].model;
 
   return plan->cluster->habits.fp32_shards && plan->calls[call].zero == 3 &&
+         plan->calls[call].master_weights != RA_MASTER_NONE &&
          ra_dtype_bytes((RaDtype)w->models[model].dtype) == 2 &&
          ra_workload_trainer(w, model) != RA_NONE;
 }
@@ -108,6 +109,7 @@ ra_residency_master_bytes(const RaPlan *plan, uint32_t call)
   const RaWorkload *w = plan->workload;
 
   if (w->models[w->calls[call].model].dtype == RA_DTYPE_FP32 ||
+      plan->calls[call].master_weights == RA_MASTER_NONE ||
       ra_residency_is_fp32(plan, call))
     return 0;
   return ra_residency_has_remainders(plan, call) ? 2 : 4;

@@ -58,7 +58,7 @@ gboolean ra_residency_has_remainders(const RaPlan *plan, uint32_t call);
 
 /* Bytes of a trained parameter's master weight in the optimizer's state of
  * train call @call, beside the two moments: 4, 2 with remainders, 0 if the
- * parameters are fp32 themselves. */
+ * parameters are fp32 or stepped themselves. */
 uint32_t ra_residency_master_bytes(const RaPlan *plan, uint32_t call);
 
 /* Bytes of AdamW's two moments of a parameter of train call @call: 8 in fp32

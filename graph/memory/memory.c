@@ -132,6 +132,7 @@ fill_training(RaStageMemory *s, const RaPlan *plan, uint32_t call,
     s->optimizer_bytes =
         owned * (ra_residency_moments_bytes(plan, call) + master_bytes);
   if (p->grad_dtype != RA_DTYPE_FP32 && !fp32 &&
+      p->master_weights != RA_MASTER_NONE &&
       !ra_residency_has_remainders(plan, call))
     s->step_bytes = owned * ra_dtype_bytes(RA_DTYPE_FP32);
 }

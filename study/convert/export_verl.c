@@ -241,9 +241,14 @@ put_fsdp(const Writer *w, const RaCallPlan *how, const char *prefix,
     ra_export_put(x, fsdp, "forward_prefetch", "True");
   ra_export_put(x, fsdp, "param_offload", "%s",
                 WORD(how->residency == RA_RESIDENCY_HOST));
-  if (is_train)
-    ra_export_put(x, fsdp, "optimizer_offload", "%s",
-                  WORD(how->optimizer_residency == RA_RESIDENCY_HOST));
+  if (!is_train)
+    return;
+  ra_export_put(x, fsdp, "optimizer_offload", "%s",
+                WORD(how->optimizer_residency == RA_RESIDENCY_HOST));
+  if (how->master_weights == RA_MASTER_NONE && how->moments_dtype > 0)
+    ra_export_put(x, fsdp, "model_dtype", "%s",
+                  how->moments_dtype == 1 + RA_DTYPE_BF16 ? "bfloat16"
+                                                          : "float16");
 }
 
 /* Packing, or padding.  FSDP's key is below @model; its default is padding

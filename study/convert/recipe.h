@@ -90,6 +90,7 @@ typedef struct {
   gboolean grads_released; /* train: gradients exist while it runs */
   gboolean cpu_optimizer;  /* train: it rests there, and steps there */
   gboolean remainders;     /* train: master weights of 16 bits */
+  gboolean no_masters;     /* train: the parameters themselves are stepped */
   const char *moments;     /* train: the plan's moments-dtype, static; NULL:
                               fp32 */
   gboolean fp32_grads;

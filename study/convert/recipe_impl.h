@@ -100,6 +100,10 @@ gboolean ra_recipe_megatron(RaSettings *settings, const char *prefix,
 void ra_recipe_moments(RaSettings *settings, const char *first_key,
                        const char *second_key, RaRecipeCall *call);
 
+/* The model of @call was loaded in the type @text (nullable): one of 16 bits is
+ * stepped itself, with moments of its type, as PyTorch's AdamW does. */
+void ra_recipe_loaded_in(RaRecipeCall *call, const char *text);
+
 /* Keys of Megatron's optimizer. */
 typedef struct {
   const char *cpu;      /* its state is in host memory, and its step */

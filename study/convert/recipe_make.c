@@ -420,6 +420,8 @@ put_train(const RaRecipeCall *call, GString *out)
     g_string_append(out, "overlap-grad-reduce = true\n");
   if (call->remainders)
     g_string_append(out, "master-weights = remainders\n");
+  if (call->no_masters)
+    g_string_append(out, "master-weights = none\n");
   if (call->moments)
     g_string_append_printf(out, "moments-dtype = %s\n", call->moments);
   if (call->cpu_optimizer || call->optimizer_host)

@@ -385,7 +385,7 @@ read_engine(RaRecipe *recipe, RaSettings *s, RaRecipeKind kind,
                  : read_dtensor(s, prefix, call, error)) ||
       !read_micro(recipe, s, model, train, base, call, error))
     return FALSE;
-  /* Of Transformer Engine's FusedAdam; PyTorch's AdamW has none. */
+  /* Transformer Engine's FusedAdam has them, PyTorch's AdamW not. */
   if (!megatron)
     ra_recipe_moments(s, ra_recipe_at(model, "optimizer.kwargs.exp_avg_dtype"),
                       ra_recipe_at(model, "optimizer.kwargs.exp_avg_sq_dtype"),

@@ -219,6 +219,13 @@ ra_recipe_moments(RaSettings *s, const char *first_key, const char *second_key,
       ra_settings_about(s, keys[i], "both moments in fp32");
 }
 
+void
+ra_recipe_loaded_in(RaRecipeCall *call, const char *text)
+{
+  call->moments = half_word(text);
+  call->no_masters = call->moments != NULL;
+}
+
 gboolean
 ra_recipe_optimizer(RaSettings *s, const RaRecipeOptimizer *keys,
                     RaRecipeCall *call, GError **error)

@@ -48,6 +48,8 @@ static const RaMeaning meanings[] = {
     RA_MEANS_CODE("gradient_checkpointing"),
     RA_MEANS_CODE("precompute_ref_log_probs"),
     RA_MEANS_CODE("use_peft"),
+    RA_MEANS_CODE("dtype"),
+    RA_MEANS_CODE("torch_dtype"),
     RA_MEANS_CODE("lora_r"),
     RA_MEANS_CODE("lora_target_modules*"),
     RA_MEANS_CODE("config_file"),
@@ -96,9 +98,6 @@ static const RaMeaning meanings[] = {
                   "weights are sent after each iteration"),
 
     /* Memory. */
-    RA_MEANS_LOST(MEMORY, "dtype", "float32|auto|off", "fp32 master weights"),
-    RA_MEANS_LOST(MEMORY, "torch_dtype", "float32|auto|off",
-                  "fp32 master weights"),
     RA_MEANS_LOST(MEMORY, "vllm_enable_sleep_mode", "off|true", NULL),
     RA_MEANS_LOST(MEMORY, "use_liger_kernel", "off", "plain kernels"),
     RA_MEANS_LOST(MEMORY, "use_liger_loss", "off", "logits are in memory"),
@@ -435,7 +434,9 @@ read_degree(RaSettings *s, const char *name, uint32_t *out, GError **error)
 static gboolean
 read_train(RaRecipe *recipe, RaSettings *s, GError **error)
 {
+  static const char *const types[] = {"dtype", "torch_dtype", NULL};
   RaRecipeCall *call = &recipe->TRAIN;
+  const char *type = any_of(s, types);
 
   call->is_there = call->overlap = TRUE;
   if (!read_zero(s, call, error) || !read_degree(s, "cp", &call->cp, error) ||
@@ -448,6 +449,10 @@ read_train(RaRecipe *recipe, RaSettings *s, GError **error)
     return FALSE;
   if (call->zero > 3)
     call->zero = 3;
+  /* FSDP of accelerate has fp32 parameters and DeepSpeed fp32 masters, whatever
+   * the type; peft's adapters are fp32. */
+  if (call->zero == 0 && !ra_recipe_is_on(s, "use_peft"))
+    ra_recipe_loaded_in(call, type ? ra_settings_get(s, type) : NULL);
   call->full_recompute |=
       ra_recipe_is_on(s, "fsdp_config.fsdp_activation_checkpointing");
   return TRUE;

@@ -285,6 +285,7 @@ read_fsdp(RaSettings *s, const Engine *engine, const Engine *base,
   if (call->cp > 1)
     ra_settings_about(s, own, "context parallelism of %u (a ring)", call->cp);
   call->zero = reshard ? 3 : 2;
+  ra_recipe_loaded_in(call, ra_settings_get(s, at(prefix, "model_dtype")));
   put_shards(call, ra_settings_get(s, at(prefix, "fsdp_size")));
   return read_offload(s, prefix, call, error);
 }

@@ -331,6 +331,16 @@ changed trl-grpo-qwen2.5-7b.sh '/--beta/d; s/--vllm_mode colocate/--vllm_mode se
 is 'node0:gpu[4-7]' actor_generate mesh x
 [ -z "$(value ref_inference dp x.plan)" ]
 result $? "TRL: a server is apart, and without a beta there is no reference"
+# Without shards or DeepSpeed a model in 16 bits is stepped itself; with ZeRO 3
+# it has fp32 masters whatever its type.
+changed trl-grpo-qwen2.5-7b.sh 's/--beta/--dtype bfloat16 --beta/'
+is '' actor_train master-weights x
+changed trl-grpo-qwen2.5-7b.sh 's/zero3/multi_gpu/
+  s/--beta/--dtype bfloat16 --beta/'
+is none actor_train master-weights x
+is bf16 actor_train moments-dtype x
+changed trl-grpo-qwen2.5-7b.sh 's/zero3/multi_gpu/'
+is '' actor_train master-weights x
 comes_in trl trl-dpo-llama-3-8b.sh
 # 2 x 8 comparisons of 4 GPUs; both answers of two at a time.
 says 'prompts = 64' trl-dpo-llama-3-8b

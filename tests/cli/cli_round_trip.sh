@@ -35,6 +35,15 @@ for target in verl nemo-rl openrlhf openrlhf@0.9.9 slime; do
   result $? "$target: $tried plans stay as they are:$bad"
 done
 
+# A model in bf16 that is stepped itself, where a framework has a key for it.
+sed '/^\[call actor_train\]/,/^$/{/^zero/d;/^seq/d;s/^dp =.*/dp = 32/
+  s/^tp =.*/tp = 1/;}
+  s/^\[call actor_train\]/&\nzero = 3\nmaster-weights = none\nmoments-dtype = bf16/' \
+  "$plans/grpo-qwen2.5-7b-32.plan" >bf16.plan
+twice bf16.plan verl && grep -q '^master-weights = none$' first.txt &&
+  grep -q '^moments-dtype = bf16$' first.txt && cmp -s first.txt second.txt
+result $? "verl: a model in bf16 without masters"
+
 # Engines with 8-bit weights and caches, where a framework has a key for them.
 sed 's/^\[call actor_generate\]/&\ndtype = fp8\nkv-dtype = fp8/' \
   "$plans/grpo-qwen2.5-7b-32.plan" >fp8.plan

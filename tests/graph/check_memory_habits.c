@@ -245,7 +245,9 @@ END_TEST
  * state, 12 N / 8; with remainders 2 + 8 bytes of each, and no fp32 copy of
  * bf16 gradients in the step, 4 N / 8; on the CPU none of both.  With fp32
  * gradients there is no copy either way.  Moments of 16 bits are 4 bytes in
- * place of 8 (the fault: half of 12). */
+ * place of 8 (the fault: half of 12).  Parameters that are stepped themselves
+ * have no masters, and zero 3 shards them in bf16, under a system of fp32
+ * shards too: 2 bytes of each, 4 else. */
 START_TEST(test_masters)
 {
 #define ZERO_1 "mesh = node0\ndp = 8\nzero = 1\n"
@@ -262,6 +264,9 @@ START_TEST(test_masters)
       {ZERO_1 "moments-dtype = bf16\n", 8, 4},
       {ZERO_1 "master-weights = remainders\nmoments-dtype = fp16\n", 6, 0},
       {TRAINS "moments-dtype = bf16\n", 4, 0},
+      {ZERO_1 "master-weights = none\n", 8, 0},
+      {ZERO_1 "master-weights = none\nmoments-dtype = bf16\n", 4, 0},
+      {TRAINS "master-weights = none\nmoments-dtype = bf16\n", 4, 0},
   };
 
   for (guint i = 0; i < G_N_ELEMENTS(cases); i++) {
@@ -273,6 +278,10 @@ START_TEST(test_masters)
 
     ck_assert_uint_eq(s->optimizer_bytes, cases[i].state * n);
     ck_assert_uint_eq(s->step_bytes, cases[i].step * n);
+    if (t->plan->calls[TRAIN].zero == 3)
+      ck_assert_uint_eq(s->param_bytes,
+                        (strstr(cases[i].keys, "none") ? 2 : 4) *
+                            s->owned_params);
     plan_text_free(t);
   }
 }

@@ -49,6 +49,10 @@ static const RaFault faults[] = {
   {"recompute = selective", "recompute = seletive",
    "x.plan:23: 'recompute' is 'seletive', expected one of none, selective, "
    "full, did you mean 'selective'?"},
+  {"grad-dtype = fp32",
+   "optimizer-residency = cpu\nmaster-weights = none",
+   "x.plan:26: 'master-weights' is none, expected fp32 where the CPU steps "
+   "('optimizer-residency')"},
   {"grad-dtype = fp32", "grad-dtype = fp8",
    "x.plan:25: 'grad-dtype' is 'fp8', expected one of bf16, fp16, fp32, did "
    "you mean 'fp16'?"},

@@ -182,6 +182,7 @@ static const struct {
     {"optimizer-residency = host", "optimizer-residency = cpu"},
     {"grad-residency = release\n", ""},
     {"master-weights = remainders\n", ""},
+    {"master-weights = remainders", "master-weights = none"},
     {"moments-dtype = fp16\n", ""},
     {"moments-dtype = fp16", "moments-dtype = bf16"},
     {"gemm-dtype = fp8\nfp8-scaling = delayed\nfp8-params = true\n"
