@@ -229,7 +229,9 @@ dist_systems_DATA += %D%/systems/slime.system
 dist_systems_DATA += %D%/systems/tensorrt-llm-h100.system
 dist_systems_DATA += %D%/systems/torchtitan-h100.system
 dist_systems_DATA += %D%/systems/trl.system
+dist_systems_DATA += %D%/systems/verl-fsdp-2025.system
 dist_systems_DATA += %D%/systems/verl-fsdp.system
+dist_systems_DATA += %D%/systems/verl-megatron-2025.system
 dist_systems_DATA += %D%/systems/verl-megatron.system
 dist_systems_DATA += %D%/systems/vllm-h100.system
 ## traces/profiles/NAME.profile

@@ -12,8 +12,8 @@ configurations of other people's runs (`rl_steps/SOURCE.md` of the data has wher
 `reallot import` makes one, with the mean lengths of the row; hosts' rewards are given. Errors are predicted /
 measured - 1. verl's constants are fitted on `iseekyan_dapo7b`, with Megatron on `iseekyan_grpo7b` too, with FSDP on
 `verl_pr2049_vl7b` too (`bench/steps`), that of adapters on `verldata_qwen25_3b_lora` and `_32b_lora`: their rows are
-among these. NeMo-RL's of generation are fitted on `nemo_rl_issue959` and `nemo_rl_v03_blog`, its others on a row of
-`rlhf_steps`.
+among these; those of generation with vLLM's V0 engine on `diqiu_qwen2_7b_gpg_megatron`. NeMo-RL's of generation are
+fitted on `nemo_rl_issue959` and `nemo_rl_v03_blog`, its others on a row of `rlhf_steps`.
 Prompts with images have those tokens that are not text (`study/validate/step_recipe.c`).
 Rows of agents that mend repositories have turns with tools between them, as many and as long as 111 tasks of another
 agent had (`AGENT_CALLS`); the row gives none of it.

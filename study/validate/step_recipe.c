@@ -712,10 +712,9 @@ make_setup(const Maker *m, const RaImported *files,
   setup->cluster = cluster ? ra_cluster_load(cluster, error) : NULL;
   if (setup->cluster)
     setup->profile_path = ra_share_find("profiles", profile_name, NULL, error);
-  if (setup->profile_path)
-    profile = ra_key_file_load(setup->profile_path, error);
-  setup->profile = profile ? ra_profile_load(profile, error) : NULL;
-  if (!setup->profile)
+  if (!setup->profile_path ||
+      !(profile = ra_key_file_load(setup->profile_path, error)) ||
+      !(setup->profile = ra_profile_load(profile, error)))
     return NULL;
   setup->cluster->device = setup->profile->spec;
   if (ra_published_link(m->row) > 0)
@@ -723,7 +722,8 @@ make_setup(const Maker *m, const RaImported *files,
   give_host_times(m, setup->workload);
   setup->estimator = ra_estimator_new(setup->profile, setup->cluster, error);
   if (!setup->estimator ||
-      !set_system(setup, m->recipe->system, constants, error) ||
+      !set_system(setup, ra_published_system(m->row, m->recipe->system),
+                  constants, error) ||
       !ra_setup_read_plan(setup, "step.plan", files->plan, error))
     return NULL;
   return g_steal_pointer(&setup);

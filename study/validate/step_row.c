@@ -291,6 +291,28 @@ ra_published_link(const RaStepRow *row)
   return 0;
 }
 
+const char *
+ra_published_system(const RaStepRow *row, const char *name)
+{
+  static const char *const before[] = {"2024-",   "2025-01", "2025-02",
+                                       "2025-03", "2025-04", NULL};
+  static const char *const eager[] = {"2025-05", "2025-06", "2025-07",
+                                      "2025-08", NULL};
+  const char *version = row->cell[RA_STEP_CELL_VERSION];
+  gboolean is_first = FALSE;
+
+  for (guint i = 0; before[i]; i++)
+    is_first |= g_str_has_prefix(version, before[i]);
+  for (guint i = 0; eager[i]; i++)
+    is_first |= g_str_has_prefix(version, eager[i]) &&
+                ra_published_says(row, RA_STEP_CELL_ENGINE, "eager");
+  if (!is_first || !ra_published_says(row, RA_STEP_CELL_ENGINE, "vllm"))
+    return name;
+  return g_strcmp0(name, "verl-fsdp") == 0       ? "verl-fsdp-2025"
+         : g_strcmp0(name, "verl-megatron") == 0 ? "verl-megatron-2025"
+                                                 : name;
+}
+
 gboolean
 ra_published_has_profile(const RaStepRow *row)
 {

@@ -86,6 +86,12 @@ const char *ra_published_gpu(const RaStepRow *row, GError **error);
  * not its profile's; else 0. */
 double ra_published_link(const RaStepRow *row);
 
+/* (nullable) (transfer none): the system of the row's release, where @name
+ * (nullable) is that of today's.  verl's engine is vLLM's first (V0) before
+ * 2025-05, and where graphs are off until 2025-08: docs/README_vllm0.8.md of
+ * 2025-05 has graphs and the V1 engine by one setting, enforce_eager=False. */
+const char *ra_published_system(const RaStepRow *row, const char *name);
+
 /* TRUE if the GPUs are NVIDIA's and of one kind with a profile. */
 gboolean ra_published_has_profile(const RaStepRow *row);
 

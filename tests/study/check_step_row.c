@@ -245,6 +245,36 @@ START_TEST(test_link)
 }
 END_TEST
 
+/* verl's engine is vLLM's first before 2025-05, and after it where graphs are
+ * off, until 2025-08; of other engines and frameworks there is one release (the
+ * fault: one of verl, too). */
+START_TEST(test_release)
+{
+  static const struct {
+    const char *version, *engine, *name, *system;
+  } cases[] = {
+      {"2025-03", "vllm", "verl-fsdp", "verl-fsdp-2025"},
+      {"2025-04-24", "vllm 0.6.3", "verl-megatron", "verl-megatron-2025"},
+      {"2025-06..08", "vllm (enforce_eager)", "verl-fsdp", "verl-fsdp-2025"},
+      {"2025-06..08", "vllm", "verl-fsdp", "verl-fsdp"},
+      {"2025-03", "sglang", "verl-fsdp", "verl-fsdp"},
+      {"2026-09", "vllm (eager)", "verl-fsdp", "verl-fsdp"},
+      {"2025-03", "vllm", "nemo-rl", "nemo-rl"}};
+
+  for (guint i = 0; i < G_N_ELEMENTS(cases); i++) {
+    RaStepRow row = {.n_gpus = 8};
+
+    row.cell[RA_STEP_CELL_VERSION] = cases[i].version;
+    row.cell[RA_STEP_CELL_ENGINE] = cases[i].engine;
+    ck_assert_str_eq(ra_published_system(&row, cases[i].name), cases[i].system);
+  }
+  ck_assert_ptr_null(ra_published_system(
+      &(RaStepRow){.cell = {[RA_STEP_CELL_VERSION] = "2025-03",
+                            [RA_STEP_CELL_ENGINE] = "vllm"}},
+      NULL));
+}
+END_TEST
+
 /* Phases of a step in turn add up to it, but for the reward, which hosts
  * compute beside the log-probabilities; and each is there. */
 START_TEST(test_times)
@@ -564,6 +594,7 @@ step_row_suite(void)
   tcase_add_test(tcase, test_split);
   tcase_add_test(tcase, test_plan);
   tcase_add_test(tcase, test_link);
+  tcase_add_test(tcase, test_release);
   tcase_add_test(tcase, test_engines);
   tcase_add_test(tcase, test_padding);
   tcase_add_test(tcase, test_times);
