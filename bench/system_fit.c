@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "bench/system_fit.h"
+#include "estimator/robust.h"
 
 enum { N_MAX = RA_SYSTEM_CONSTANTS_MAX, N_STEPS = 60 };
 #define DAMP_MOST 1e6 /* steps this short move no printed digit */
@@ -41,27 +42,6 @@ sum_squares(const double *r, guint n)
   return sum;
 }
 
-/* Solves a x = b by elimination with pivots on the diagonal: @a is positive
- * definite. */
-static void
-solve(double a[N_MAX][N_MAX], double b[N_MAX], guint n)
-{
-  for (guint k = 0; k < n; k++) {
-    for (guint i = k + 1; i < n; i++) {
-      double f = a[i][k] / a[k][k];
-
-      for (guint j = k; j < n; j++)
-        a[i][j] -= f * a[k][j];
-      b[i] -= f * b[k];
-    }
-  }
-  for (guint k = n; k-- > 0;) {
-    for (guint j = k + 1; j < n; j++)
-      b[k] -= a[k][j] * b[j];
-    b[k] /= a[k][k];
-  }
-}
-
 /* One step with damping @damp from @x, whose residuals are @r.  Returns: the
  * part of the sum of squares that it gains; if above 0, @x and @r have moved.
  */
@@ -69,7 +49,7 @@ static double
 take_step(const SystemFit *fit, guint n, double damp, double x[N_MAX],
           double r[SYSTEM_FIT_RESIDUALS_MAX])
 {
-  double a[N_MAX][N_MAX] = {{0}}, b[N_MAX] = {0}, moved[N_MAX], gain;
+  double a[N_MAX * N_MAX] = {0}, b[N_MAX] = {0}, moved[N_MAX], gain;
   double slope[N_MAX][SYSTEM_FIT_RESIDUALS_MAX];
   double next[SYSTEM_FIT_RESIDUALS_MAX];
 
@@ -84,11 +64,12 @@ take_step(const SystemFit *fit, guint n, double damp, double x[N_MAX],
     for (guint i = 0; i < fit->n_residuals; i++) {
       b[k] -= slope[k][i] * r[i];
       for (guint j = 0; j < n; j++)
-        a[k][j] += slope[k][i] * slope[j][i];
+        a[k * n + j] += slope[k][i] * slope[j][i];
     }
-    a[k][k] += damp;
+    a[k * n + k] += damp;
   }
-  solve(a, b, n);
+  if (!ra_robust_solve(n, a, b))
+    return 0;
   for (guint k = 0; k < n; k++)
     moved[k] = x[k] + CLAMP(b[k], -0.5, 0.5);
   residuals(fit, moved, next);

@@ -175,13 +175,8 @@ numeric_jacobian(const RaRobust *p, double *parameters, const double *residuals,
   }
 }
 
-/* Solves @a x = @b for a symmetric, positive definite @a of @n rows, of which
- * it reads the lower triangle and makes its Cholesky factor; x replaces @b.  In
- * one order of + - x / and square roots: a LAPACK's order is that of the
- * processor it runs on, and a fit's last digit would be as well.
- * Returns: FALSE where @a is not positive definite */
-static gboolean
-solve(guint n, double *a, double *b)
+gboolean
+ra_robust_solve(guint n, double *a, double *b)
 {
   for (guint i = 0; i < n; i++) {
     for (guint j = 0; j <= i; j++) {
@@ -219,7 +214,7 @@ step(const RaRobust *p, const double *a, const double *b, double lambda,
   memcpy(delta, b, n * sizeof *b);
   for (guint j = 0; j < n; j++)
     damped[j * n + j] += lambda * a[j * n + j] + 1e-9;
-  if (!solve(n, damped, delta))
+  if (!ra_robust_solve(n, damped, delta))
     return FALSE;
   for (guint j = 0; j < n; j++) {
     double x = parameters[j] * ra_exp(CLAMP(delta[j], -0.5, 0.5));

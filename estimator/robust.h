@@ -72,6 +72,20 @@ double ra_robust_anneal(const RaRobust *problem, double *parameters);
 
 #define RA_ROBUST_OUTLIER 4.685
 
+/**
+ * ra_robust_solve:
+ * @n: rows
+ * @a: (inout): n x n, symmetric; its lower triangle is read, and becomes its
+ *   Cholesky factor
+ * @b: (inout): becomes x of a x = b
+ *
+ * One order of + - x / and square roots: a LAPACK's is that of the processor,
+ * and the last digit of a fit would be as well.   Cost: n^3 / 3.
+ *
+ * Returns: %FALSE where @a is not positive definite
+ */
+gboolean ra_robust_solve(guint n, double *a, double *b);
+
 /* 1.4826 median |r|; changes @residuals and their order. */
 double ra_robust_scale(double *residuals, guint n);
 

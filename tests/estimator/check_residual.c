@@ -291,6 +291,23 @@ blocks(guint which)
   return rows;
 }
 
+/* Equations of a matrix L L' that is made from L, by hand: with L = (2; 1 3; 0 -1
+ * 1) it is (4 2 0; 2 10 -3; 0 -3 2), and x = (1 -2 3) makes b = (0 -27 12); what
+ * is above the diagonal is not read.  With 0.5 in place of 2 the last
+ * square of L is 0.5 - 1, below 0: no solution (the fault: a root of it). */
+START_TEST(test_solve)
+{
+  double a[] = {4, NAN, NAN, 2, 10, NAN, 0, -3, 2}, b[] = {0, -27, 12};
+  double none[] = {4, 0, 0, 2, 10, 0, 0, -3, 0.5}, c[] = {0, 0, 0};
+
+  ck_assert(ra_robust_solve(3, a, b));
+  ck_assert_double_eq_tol(b[0], 1, 1e-12);
+  ck_assert_double_eq_tol(b[1], -2, 1e-12);
+  ck_assert_double_eq_tol(b[2], 3, 1e-12);
+  ck_assert(!ra_robust_solve(3, none, c));
+}
+END_TEST
+
 /* A law comes back from whole blocks, as what the other ops take is known:
  * floor 1 ms and half of the memory's bandwidth, from a start at others.  Rows
  * that count as the op alone (the fault) give another. */
@@ -380,6 +397,7 @@ residual_suite(void)
   tcase_add_test(tcase, test_outside);
   tcase_add_test(tcase, test_outside_memory);
   tcase_add_test(tcase, test_refused);
+  tcase_add_test(tcase, test_solve);
   tcase_add_loop_test(tcase, test_block, 0, G_N_ELEMENTS(of_blocks));
   tcase_add_test(tcase, test_block_overlap);
   suite_add_tcase(suite, tcase);
