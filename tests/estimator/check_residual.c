@@ -291,14 +291,14 @@ blocks(guint which)
   return rows;
 }
 
-/* Equations of a matrix L L' that is made from L, by hand: with L = (2; 1 3; 0 -1
- * 1) it is (4 2 0; 2 10 -3; 0 -3 2), and x = (1 -2 3) makes b = (0 -27 12); what
- * is above the diagonal is not read.  With 0.5 in place of 2 the last
- * square of L is 0.5 - 1, below 0: no solution (the fault: a root of it). */
+/* Equations of a matrix L L' by hand: with L = (2; 1 3; 0 -1 1) it is (4 2 0;
+ * 2 10 -3; 0 -3 2), and x = (1 -2 3) makes b = (0 -27 12); what is above the
+ * diagonal is not read.  A matrix (4; 0 4; 0 -3 0.5) has 0.5 - 9 / 4 for the
+ * last square of L, below 0: no solution (the fault: a root of it). */
 START_TEST(test_solve)
 {
   double a[] = {4, NAN, NAN, 2, 10, NAN, 0, -3, 2}, b[] = {0, -27, 12};
-  double none[] = {4, 0, 0, 2, 10, 0, 0, -3, 0.5}, c[] = {0, 0, 0};
+  double none[] = {4, 0, 0, 0, 4, 0, 0, -3, 0.5}, c[] = {0, 0, 0};
 
   ck_assert(ra_robust_solve(3, a, b));
   ck_assert_double_eq_tol(b[0], 1, 1e-12);
