@@ -49,7 +49,7 @@ void ra_robust_search(const RaRobust *problem, double *parameters);
  * Minimises the sum of Tukey's biweight of residual / scale (tuning constant
  * 4.685: 95 % efficient for normal errors; Holland, Welsch, 1977).  The scale
  * is 1.4826 median |r| before each of at most 12 steps (Levenberg, 1944;
- * Marquardt, 1963).  The result is the same on every processor.
+ * Marquardt, 1963).  Its own arithmetic has one order on every processor.
  *
  * Returns: the scale; rows further than RA_ROBUST_OUTLIER scales away had no
  *   weight

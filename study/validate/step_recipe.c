@@ -144,11 +144,8 @@ find_framework(Maker *m, GError **error)
 static gboolean
 is_release(const Maker *m, RaFramework framework, const char *const *begins)
 {
-  gboolean found = FALSE;
-
-  for (guint i = 0; begins[i]; i++)
-    found |= g_str_has_prefix(cell_of(m, RA_STEP_CELL_VERSION), begins[i]);
-  return found && habits[m->habit].framework == framework;
+  return habits[m->habit].framework == framework &&
+         ra_published_is_release(m->row, begins);
 }
 
 /* (transfer full): name without what stands in brackets, "-671B" of a model

@@ -197,6 +197,15 @@ ra_published_says(const RaStepRow *row, RaStepCell cell, const char *text)
 }
 
 gboolean
+ra_published_is_release(const RaStepRow *row, const char *const *begins)
+{
+  for (guint i = 0; begins[i]; i++)
+    if (g_str_has_prefix(row->cell[RA_STEP_CELL_VERSION], begins[i]))
+      return TRUE;
+  return FALSE;
+}
+
+gboolean
 ra_published_lags(const RaStepRow *row)
 {
   static const char *const words[] = {"async", "step-off", "1-off", "8-off"};
@@ -295,18 +304,15 @@ const char *
 ra_published_system(const RaStepRow *row, const char *name)
 {
   static const char *const before[] = {"2024-",   "2025-01", "2025-02",
-                                       "2025-03", "2025-04", NULL};
+                                       "2025-03", "2025-04", "0.1",
+                                       "0.2",     "0.3",     NULL};
   static const char *const eager[] = {"2025-05", "2025-06", "2025-07",
-                                      "2025-08", NULL};
-  const char *version = row->cell[RA_STEP_CELL_VERSION];
-  gboolean is_first = FALSE;
+                                      "2025-08", "0.4",     NULL};
 
-  for (guint i = 0; before[i]; i++)
-    is_first |= g_str_has_prefix(version, before[i]);
-  for (guint i = 0; eager[i]; i++)
-    is_first |= g_str_has_prefix(version, eager[i]) &&
-                ra_published_says(row, RA_STEP_CELL_ENGINE, "eager");
-  if (!is_first || !ra_published_says(row, RA_STEP_CELL_ENGINE, "vllm"))
+  if (!ra_published_says(row, RA_STEP_CELL_ENGINE, "vllm") ||
+      !(ra_published_is_release(row, before) ||
+        (ra_published_is_release(row, eager) &&
+         ra_published_says(row, RA_STEP_CELL_ENGINE, "eager"))))
     return name;
   return g_strcmp0(name, "verl-fsdp") == 0       ? "verl-fsdp-2025"
          : g_strcmp0(name, "verl-megatron") == 0 ? "verl-megatron-2025"

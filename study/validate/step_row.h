@@ -75,6 +75,11 @@ char *ra_published_name(const RaStepRow *row);
 gboolean ra_published_says(const RaStepRow *row, RaStepCell cell,
                            const char *text);
 
+/* TRUE if the row's version, a date or a number, begins like one of @begins,
+ * which %NULL ends. */
+gboolean ra_published_is_release(const RaStepRow *row,
+                                 const char *const *begins);
+
 /* TRUE if generation has GPUs of its own and does not wait for training. */
 gboolean ra_published_lags(const RaStepRow *row);
 
@@ -88,8 +93,9 @@ double ra_published_link(const RaStepRow *row);
 
 /* (nullable) (transfer none): the system of the row's release, where @name
  * (nullable) is that of today's.  verl's engine is vLLM's first (V0) before
- * 2025-05, and where graphs are off until 2025-08: docs/README_vllm0.8.md of
- * 2025-05 has graphs and the V1 engine by one setting, enforce_eager=False. */
+ * 2025-05 (0.4), and where graphs are off until 2025-08: its
+ * docs/README_vllm0.8.md of 2025-05 has graphs and the V1 engine by one
+ * setting, enforce_eager=False. */
 const char *ra_published_system(const RaStepRow *row, const char *name);
 
 /* TRUE if the GPUs are NVIDIA's and of one kind with a profile. */
